@@ -1,0 +1,207 @@
+/**
+ * `node bench/ledger.ts [--quick]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
+ * costs in CPU over all threads. Interleaved rounds; the books are audited at the end.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { KeyRecord } from '../src/core/key.ts';
+import { startHousekeeping } from '../src/ledger/housekeeping.ts';
+import { createLedger, type OwnedLedger } from '../src/ledger/ledger.ts';
+import type { UsageRecord } from '../src/ledger/port.ts';
+import { openSqliteStore } from '../src/ledger/sqlite/store.ts';
+import type { Store } from '../src/ledger/store.ts';
+import { treeUse } from './cpu.ts';
+import { table } from './report.ts';
+import { bootstrapMedian, type Interval, pairedRatio } from './stats.ts';
+
+interface Backend {
+  readonly name: string;
+  open(folder: string): Promise<Store>;
+}
+
+interface Case {
+  readonly name: string;
+  readonly keys: number;
+  readonly concurrency: number;
+  /** Operations per transaction; null leaves it to the ledger. */
+  readonly batchMax: number | null;
+  readonly pairs: number;
+}
+
+interface Running {
+  readonly spec: Case;
+  readonly backend: string;
+  readonly ledger: OwnedLedger;
+  readonly keys: readonly KeyRecord[];
+  readonly perSecond: Map<number, number>;
+  readonly cpuUs: Map<number, number>;
+  close(): Promise<void>;
+}
+
+const BACKENDS: readonly Backend[] = [
+  { name: 'sqlite', open: (folder) => openSqliteStore({ file: join(folder, 'ledger.db') }) },
+];
+const HOLD_NANOS = 10_000_000n;
+const CHARGE_NANOS = 700_000n;
+const CREDIT_NANOS = 10n ** 15n;
+const REQUESTS_PER_MINUTE = 10_000_000;
+const HOLD_TTL_MS = 600_000;
+const REFERENCE = 'batched, one hot key';
+
+const USAGE: Omit<UsageRecord, 'requestId'> = {
+  model: 'bench',
+  provider: 'bench',
+  format: 'chat',
+  streamed: false,
+  outcome: 'complete',
+  source: 'reported',
+  tokens: { input: 200, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 250, reasoning: 0 },
+  costNanos: CHARGE_NANOS,
+  providerCostNanos: CHARGE_NANOS,
+  attempts: 1,
+  durationMs: 1,
+};
+
+function cases(quick: boolean): readonly Case[] {
+  const few = quick ? 100 : 500;
+  const many = quick ? 2_000 : 10_000;
+  return [
+    { name: 'one at a time', keys: 1, concurrency: 1, batchMax: null, pairs: few },
+    { name: 'unbatched, one hot key', keys: 1, concurrency: 64, batchMax: 1, pairs: few },
+    { name: 'unbatched, many keys', keys: 64, concurrency: 64, batchMax: 1, pairs: few },
+    { name: REFERENCE, keys: 1, concurrency: 64, batchMax: null, pairs: many },
+    { name: 'batched, many keys', keys: 64, concurrency: 64, batchMax: null, pairs: many },
+    { name: 'batched, one hot key, 512 at once', keys: 1, concurrency: 512, batchMax: null, pairs: many },
+  ];
+}
+
+async function start(backend: Backend, spec: Case): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-bench-'));
+  const store = await backend.open(folder);
+  const ledger = createLedger(store, spec.batchMax === null ? {} : { batchMax: spec.batchMax });
+  const housekeeping = await startHousekeeping(ledger);
+  const keys = await Promise.all(Array.from({ length: spec.keys }, () => newKey(ledger)));
+  return {
+    spec,
+    backend: backend.name,
+    ledger,
+    keys,
+    perSecond: new Map(),
+    cpuUs: new Map(),
+    close: async () => {
+      await housekeeping.stop();
+      await ledger.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function newKey(ledger: OwnedLedger): Promise<KeyRecord> {
+  return ledger.createKey({
+    id: randomUUID(),
+    mode: 'credit',
+    label: null,
+    providerScope: 'all',
+    models: null,
+    rpmLimit: REQUESTS_PER_MINUTE,
+    expiresAtMs: null,
+    budget: null,
+    period: 'month',
+    credit: CREDIT_NANOS,
+    secret: { digest: randomUUID(), prefix: randomUUID().slice(0, 12) },
+  });
+}
+
+async function pair(ledger: OwnedLedger, key: KeyRecord): Promise<void> {
+  const id = randomUUID();
+  const admitted = await ledger.admit({
+    keyId: key.id,
+    keyVersion: key.version,
+    claim: null,
+    hold: { id, amount: HOLD_NANOS, amountMin: HOLD_NANOS, ttlMs: HOLD_TTL_MS },
+  });
+  if (admitted.kind !== 'admitted') throw new Error(`not admitted: ${admitted.kind}`);
+  const settled = await ledger.settle({
+    holdId: id,
+    keyId: key.id,
+    charge: CHARGE_NANOS,
+    usage: { ...USAGE, requestId: id },
+    reply: null,
+    noReplyReason: 'charged_incomplete',
+    flag: null,
+  });
+  if (settled.kind !== 'settled') throw new Error(`not settled: ${settled.kind}`);
+}
+
+async function runPairs({ ledger, keys, spec }: Running, pairs: number): Promise<void> {
+  let left = pairs;
+  const slot = async (index: number): Promise<void> => {
+    const key = keys[index % keys.length];
+    while (key && left > 0) {
+      left--;
+      await pair(ledger, key);
+    }
+  };
+  await Promise.all(Array.from({ length: spec.concurrency }, (_, index) => slot(index)));
+}
+
+async function visit(running: Running, round: number): Promise<void> {
+  const { pairs } = running.spec;
+  const before = treeUse(process.pid).cpuNs;
+  const startMs = performance.now();
+  await runPairs(running, pairs);
+  running.perSecond.set(round, (pairs * 1_000) / (performance.now() - startMs));
+  running.cpuUs.set(round, (treeUse(process.pid).cpuNs - before) / 1_000 / pairs);
+}
+
+function print(runs: readonly Running[]): void {
+  const rows = runs.map((run) => {
+    const reference = runs.find(({ backend, spec }) => backend === run.backend && spec.name === REFERENCE) ?? run;
+    return [
+      `${run.backend}: ${run.spec.name}`,
+      show(bootstrapMedian([...run.perSecond.values()]), 0),
+      show(bootstrapMedian([...run.cpuUs.values()]), 1),
+      run === reference ? '1' : show(pairedRatio(run.perSecond, reference.perSecond), 2),
+      run === reference ? '1' : show(pairedRatio(run.cpuUs, reference.cpuUs), 2),
+    ];
+  });
+  const head = ['', 'pairs per second', 'CPU µs per pair', 'throughput ratio', 'CPU ratio'];
+  console.log(table(head, rows).join('\n'));
+  console.log(`\nMedians with 95 % bootstrap intervals; ratios against "${REFERENCE}", round by round.`);
+}
+
+function show(value: Interval | null, decimals: number): string {
+  if (value === null) return '–';
+  const [middle, low, high] = [value.median, value.low, value.high].map((part) => part.toFixed(decimals));
+  return `${middle} [${low}, ${high}]`;
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+  const runs: Running[] = [];
+  let clean = true;
+  try {
+    for (const backend of BACKENDS) {
+      for (const spec of cases(values.quick)) runs.push(await start(backend, spec));
+    }
+    for (const run of runs) await runPairs(run, run.spec.pairs);
+    for (let round = 0; round < (values.quick ? 4 : 8); round++) {
+      for (const run of round % 2 === 0 ? runs : runs.toReversed()) await visit(run, round);
+    }
+    print(runs);
+    for (const run of runs) {
+      const report = await run.ledger.audit();
+      clean &&= report.ok && report.liveHolds === 0;
+      for (const finding of report.findings) console.log(`${run.backend}, ${run.spec.name}: ${finding}`);
+    }
+    console.log(clean ? 'audit clean' : 'AUDIT FAILED');
+  } finally {
+    for (const run of runs) await run.close();
+  }
+  return clean ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,201 @@
+/** Takes the peers through a stage of a workload, round by round, and keeps what was seen. */
+import { randomUUID } from 'node:crypto';
+import { treeUse } from './cpu.ts';
+import type { Job, LoadResult } from './load.ts';
+import type { LoadClient } from './load-client.ts';
+import type { RunningPeer } from './peer.ts';
+import { sleep } from './processes.ts';
+import { expectedMarks, modelName, PATHS, requestBody, terminalText } from './requests.ts';
+import type { UpstreamCounts } from './upstream.ts';
+import type { CaseSpec, RunSpec } from './workloads.ts';
+
+export interface Visit {
+  readonly round: number;
+  readonly result: LoadResult;
+  /** Null for direct. */
+  readonly cpuNs: number | null;
+  readonly memory: Memory | null;
+  readonly loopDelayMs: number | null;
+  /** How many answers the upstream was stopped in. */
+  readonly upstreamCut: number;
+  /** Why the round does not count; null when it does. */
+  readonly problem: string | null;
+}
+
+export interface Memory {
+  readonly beforeBytes: number;
+  /** The most that was resident while all streams were open. */
+  readonly openBytes: number;
+  readonly afterBytes: number;
+}
+
+export interface RunResult {
+  readonly spec: RunSpec;
+  readonly visits: readonly Visit[];
+  /** Why the run was left out; null when it was measured. */
+  readonly skipped: string | null;
+}
+
+export interface CaseResult {
+  readonly spec: CaseSpec;
+  readonly runs: readonly RunResult[];
+}
+
+export interface Bench {
+  readonly load: LoadClient;
+  readonly upstreamOrigin: string;
+  readonly say: (line: string) => void;
+}
+
+/** Work that a peer does just after its last byte belongs to the visit. */
+const TAIL_MS = 30;
+const WARM_UP_CONCURRENCY_MAX = 200;
+const WARM_UP_REQUESTS_MAX = 2_000;
+const MEMORY_POLL_MS = 250;
+const MEMORY_REST_MS = 3_000;
+const CUT_WAIT_MS = 5_000;
+
+export async function measureCase(
+  bench: Bench,
+  spec: CaseSpec,
+  peers: ReadonlyMap<string, RunningPeer>,
+  absent: ReadonlyMap<string, string>,
+): Promise<CaseResult> {
+  const runs: { spec: RunSpec; peer: RunningPeer; visits: Visit[] }[] = [];
+  const skipped: RunResult[] = [];
+  for (const run of spec.runs) {
+    const peer = peers.get(run.peer);
+    const reason = peer ? await whyNot(peer, { ...run, shape: run.warmUpShape }) : (absent.get(run.peer) ?? null);
+    if (peer && reason === null) runs.push({ spec: run, peer, visits: [] });
+    else if (reason !== null) skipped.push({ spec: run, visits: [], skipped: reason });
+  }
+  for (const run of runs) await warmUp(bench, spec, run.spec, run.peer);
+  for (let round = 0; round < spec.rounds; round++) {
+    // Forth in one round and back in the next, so that a drift of the machine falls on all alike.
+    for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
+      const visit = await visitOnce(bench, spec, run.spec, run.peer, round);
+      if (visit.problem !== null)
+        bench.say(`  void: ${spec.id}, ${run.spec.name}, round ${round + 1}: ${visit.problem}`);
+      run.visits.push(visit);
+    }
+  }
+  return { spec, runs: [...runs.map(({ spec: run, visits }) => ({ spec: run, visits, skipped: null })), ...skipped] };
+}
+
+/** One request ahead of the rounds: a peer that refuses this shape is left out, with its own words. */
+async function whyNot(peer: RunningPeer, run: RunSpec): Promise<string | null> {
+  const response = await fetch(peer.launch.origin + PATHS[run.shape.client], {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...peer.launch.headers(run.shape, 0) },
+    body: requestBody(run.shape, upstreamModel(peer, run)),
+  });
+  const text = await response.text();
+  if (response.status === 200) {
+    peer.books?.record(run.shape, [1], 0);
+    return null;
+  }
+  return `refused with ${response.status}: ${text.slice(0, 200)}`;
+}
+
+async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer): Promise<void> {
+  const warm = { ...run, shape: run.warmUpShape };
+  const concurrency = Math.min(spec.concurrency, WARM_UP_CONCURRENCY_MAX);
+  const requests = Math.min(spec.requests, WARM_UP_REQUESTS_MAX);
+  const result = await bench.load.run({ ...jobFor(spec, warm, peer), requests, concurrency });
+  peer.books?.record(warm.shape, result.completedBySet, result.failed);
+  await peer.loopDelayMs();
+}
+
+async function visitOnce(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer, round: number): Promise<Visit> {
+  const pid = peer.child?.pid ?? null;
+  const cutBefore = (await upstreamCounts(bench)).cut;
+  const before = pid === null ? null : treeUse(pid);
+  const watch = pid !== null && spec.figure === 'memory' ? watchMemory(pid) : null;
+  const result = await bench.load.run(jobFor(spec, run, peer), () => watch?.open());
+  const openBytes = watch?.close() ?? null;
+  await sleep(TAIL_MS);
+  const after = pid === null ? null : treeUse(pid);
+  const loopDelayMs = await peer.loopDelayMs();
+  peer.books?.record(run.shape, result.completedBySet, result.failed);
+  const upstreamCut = (await upstreamCountsWhenQuiet(bench)).cut - cutBefore;
+  if (openBytes !== null) await sleep(MEMORY_REST_MS);
+  const rested = pid === null ? null : treeUse(pid);
+  return {
+    round,
+    result,
+    cpuNs: before && after ? after.cpuNs - before.cpuNs : null,
+    memory:
+      before && rested && openBytes !== null
+        ? { beforeBytes: before.rssBytes, openBytes, afterBytes: rested.rssBytes }
+        : null,
+    loopDelayMs,
+    upstreamCut,
+    problem: problemOf(spec, result, peer),
+  };
+}
+
+function jobFor(spec: CaseSpec, run: RunSpec, peer: RunningPeer): Job {
+  const { shape } = run;
+  return {
+    origin: peer.launch.origin,
+    path: PATHS[shape.client],
+    headerSets: Array.from({ length: run.keys }, (_, key) => ({
+      'content-type': 'application/json',
+      ...peer.launch.headers(shape, key),
+    })),
+    body: requestBody(shape, upstreamModel(peer, run)),
+    concurrency: spec.concurrency,
+    requests: spec.requests,
+    marks: expectedMarks(shape.answer),
+    terminal: terminalText(shape),
+    cutAfterMarks: spec.cutAfterMarks,
+    idempotencyPrefix: run.idempotent ? `${randomUUID()}-` : null,
+  };
+}
+
+function upstreamModel(peer: RunningPeer, run: RunSpec): string {
+  const name = modelName(run.shape);
+  return peer.launch.modelName?.(name) ?? name;
+}
+
+function problemOf(spec: CaseSpec, result: LoadResult, peer: RunningPeer): string | null {
+  if (peer.child?.hasExited()) return `the peer ended: ${peer.child.output().slice(-300)}`;
+  if (result.failed > 0) return `${result.failed} of ${spec.requests} failed: ${result.failures.join('; ')}`;
+  if (result.marks !== result.marksExpected) return `${result.marks} of ${result.marksExpected} frames arrived`;
+  const cuts = spec.cutAfterMarks === null ? 0 : Math.floor(spec.requests / 2);
+  if (result.cut !== cuts) return `${result.cut} streams were cut instead of ${cuts}`;
+  return null;
+}
+
+function watchMemory(pid: number): { open(): void; close(): number } {
+  let peakBytes = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    peakBytes = Math.max(peakBytes, treeUse(pid).rssBytes);
+  };
+  return {
+    open() {
+      look();
+      timer = setInterval(look, MEMORY_POLL_MS);
+    },
+    close() {
+      clearInterval(timer);
+      return peakBytes;
+    },
+  };
+}
+
+async function upstreamCounts(bench: Bench): Promise<UpstreamCounts> {
+  const response = await fetch(bench.upstreamOrigin);
+  return (await response.json()) as UpstreamCounts;
+}
+
+/** After a cut, the upstream learns of it as soon as the peer lets go; a peer that never does is seen in the count. */
+async function upstreamCountsWhenQuiet(bench: Bench): Promise<UpstreamCounts> {
+  const deadlineMs = performance.now() + CUT_WAIT_MS;
+  for (;;) {
+    const counts = await upstreamCounts(bench);
+    if (counts.open === 0 || performance.now() > deadlineMs) return counts;
+    await sleep(20);
+  }
+}

@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
+import type { Adapter, PeerContext } from '../peer.ts';
+import { modelName } from '../requests.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/gateway.mjs', import.meta.url));
+/** High enough never to refuse, so that every admission still pays for the rate limit. */
+const REQUESTS_PER_MINUTE = 10_000_000;
+const CREDITS = 100_000;
+
+/** The gateway as shipped: durable ledger, prepaid keys with a rate limit, validation, metering. */
+export const gateway: Adapter = {
+  name: 'gateway',
+  missing: () => (existsSync(PROGRAM) ? null : 'bin/gateway.mjs is not there yet'),
+  launch: (context) => {
+    const keys: CallerKey[] = [];
+    const origin = `http://127.0.0.1:${context.port}`;
+    const configFile = join(context.folder, 'gateway.yaml');
+    mkdirSync(context.folder, { recursive: true });
+    writeFileSync(configFile, configuration(context));
+    const env = {
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: String(context.port),
+      GATEWAY_ADMIN_PORT: String(context.sparePort),
+      GATEWAY_DATA: join(context.folder, 'data'),
+      GATEWAY_CONFIG: configFile,
+    };
+    return {
+      command: process.execPath,
+      args: [PROGRAM, 'start'],
+      env,
+      origin,
+      readyPath: '/',
+      runsOnNode: true,
+      headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
+      prepare: () => prepare(origin, context.keys, keys, env),
+    };
+  },
+};
+
+async function prepare(
+  origin: string,
+  wanted: number,
+  keys: CallerKey[],
+  env: Readonly<Record<string, string>>,
+): Promise<Books> {
+  const cli: Cli = (args) =>
+    runCli(process.execPath, [PROGRAM, ...args], { PATH: process.env.PATH, HOME: process.env.HOME, ...env });
+  const create = ['keys', 'create', '--mode', 'credit', '--credit', String(CREDITS)];
+  for (let i = 0; i < wanted; i++) {
+    const { code, stdout } = await cli([...create, '--rpm', String(REQUESTS_PER_MINUTE), '--json']);
+    const printed = parse(stdout);
+    const id = field(printed, 'id');
+    const key = field(printed, 'key');
+    if (code !== 0 || typeof id !== 'string' || typeof key !== 'string') {
+      throw new Error(`gateway keys create failed with exit code ${code}: ${stdout.trim()}`);
+    }
+    keys.push({ id, key });
+  }
+  return openBooks(origin, keys, cli);
+}
+
+function configuration({ upstreamOrigin, shapes }: PeerContext): string {
+  const models = new Map(shapes.map((shape) => [modelName(shape), shape]));
+  return JSON.stringify(
+    {
+      providers: {
+        chat: { kind: 'openai', base_url: `${upstreamOrigin}/v1`, api_key: 'bench' },
+        messages: { kind: 'anthropic', base_url: upstreamOrigin, api_key: 'bench' },
+      },
+      models: Array.from(models, ([id, shape]) => ({
+        id,
+        provider: shape.native,
+        targets: [{ provider: shape.native, model: id, format: shape.native }],
+        context_window: 1_000_000,
+        max_output_tokens: 4_096,
+        pricing: { input: 1, output: 2 },
+        public: true,
+      })),
+    },
+    null,
+    2,
+  );
+}

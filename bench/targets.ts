@@ -1,0 +1,100 @@
+/** What the gateway is to reach. A missed target is reported; it does not fail the run, wrong books do. */
+import { type CaseFigures, caseFigures, cpuRatioOf, type RunFigures } from './figures.ts';
+import type { CaseResult } from './measure.ts';
+
+export interface TargetOutcome {
+  readonly label: string;
+  readonly limit: string;
+  /** Null where the run did not measure it. */
+  readonly found: number | null;
+  readonly met: boolean;
+}
+
+interface Target {
+  readonly label: string;
+  readonly caseId: string;
+  readonly limit: number;
+  readonly sense: 'at most' | 'at least';
+  find(figures: CaseFigures, result: CaseResult): number | null;
+}
+
+function row(name: string, value: (run: RunFigures) => number | null | undefined): Target['find'] {
+  return (figures) => {
+    const run = figures.runs.find((candidate) => candidate.name === name);
+    return run ? (value(run) ?? null) : null;
+  };
+}
+
+function cpuRatio(numerator: string, denominator: string): Target['find'] {
+  return (_figures, result) => cpuRatioOf(result, numerator, denominator)?.median ?? null;
+}
+
+const perStreamKb = row('gateway', (run) => run.memory?.kbPerStream);
+
+const TARGETS: readonly Target[] = [
+  target('W1 CPU, gateway / bare', 'W1', 'at most', 2, cpuRatio('gateway', 'bare')),
+  target('W1 CPU, gateway / bare (stretch)', 'W1', 'at most', 1.5, cpuRatio('gateway', 'bare')),
+  target('W1 CPU, portkey / gateway', 'W1', 'at least', 8, cpuRatio('portkey', 'gateway')),
+  target('W2 CPU, gateway / bare with one JSON.parse', 'W2', 'at most', 1.6, cpuRatio('gateway', 'bare+parse')),
+  target('W3 CPU per chunk unpaced, gateway / bare', 'W3', 'at most', 1.3, cpuRatio('gateway', 'bare')),
+  target('W3 CPU per chunk paced, gateway / bare', 'W3 paced', 'at most', 1.3, cpuRatio('gateway', 'bare')),
+  target(
+    'W5 CPU per chunk, chat to messages / passthrough',
+    'W5 streamed',
+    'at most',
+    2,
+    cpuRatio('gateway: chat to messages', 'gateway: chat to chat'),
+  ),
+  target(
+    'W5 CPU per chunk, messages to chat / passthrough',
+    'W5 streamed',
+    'at most',
+    2,
+    cpuRatio('gateway: messages to chat', 'gateway: messages to messages'),
+  ),
+  target(
+    'added p50 at concurrency 1, ms',
+    'W1 latency',
+    'at most',
+    0.4,
+    row('gateway', (r) => r.addedP50Ms?.median),
+  ),
+  target(
+    'added p99 at concurrency 1, ms',
+    'W1 latency',
+    'at most',
+    1.5,
+    row('gateway', (r) => r.addedP99Ms?.median),
+  ),
+  target(
+    'added first byte of a stream at concurrency 1, ms',
+    'W3 latency',
+    'at most',
+    0.6,
+    row('gateway', (r) => r.addedFirstByteMs?.median),
+  ),
+  target('memory per open stream at 1,000, KB', 'W4 1000', 'at most', 80, perStreamKb),
+  target('memory per open stream at 10,000, KB', 'W4 10000', 'at most', 80, perStreamKb),
+  target(
+    'W6 throughput, one hot key / many',
+    'W6',
+    'at least',
+    0.8,
+    row('gateway: one key', (r) => r.throughputRatio?.median),
+  ),
+];
+
+function target(label: string, caseId: string, sense: Target['sense'], limit: number, find: Target['find']): Target {
+  return { label, caseId, limit, sense, find };
+}
+
+/** Only the targets of the cases that ran. */
+export function judge(results: readonly CaseResult[]): readonly TargetOutcome[] {
+  return TARGETS.flatMap(({ label, caseId, limit, sense, find }) => {
+    const result = results.find((candidate) => candidate.spec.id === caseId);
+    if (!result) return [];
+    const found = find(caseFigures(result), result);
+    const met = found !== null && (sense === 'at most' ? found <= limit : found >= limit);
+    return [{ label, limit: `${sense} ${limit}`, found, met }];
+  });
+}

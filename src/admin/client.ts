@@ -1,0 +1,121 @@
+/** The operator's operations on a running gateway, asked for over its Unix socket. */
+import { request as httpRequest, type RequestOptions } from 'node:http';
+import {
+  type AdminApi,
+  AdminError,
+  type AdminErrorCode,
+  type AuditView,
+  type CreatedKey,
+  type CreditInput,
+  type KeyChangeInput,
+  type KeyView,
+  type NewKeyInput,
+} from './api.ts';
+
+/** Nothing listens on the socket: there is no gateway, or it is not ready. Nothing was sent. */
+export class NotRunningError extends Error {
+  override name = 'NotRunningError';
+}
+
+const NOBODY_LISTENS: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
+
+export class AdminClient implements AdminApi {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Rejects with `NotRunningError` when nobody listens, and with an `AdminError` when somebody does but is stuck. */
+  health(timeoutMs: number): Promise<{ readonly ok: boolean; readonly pid: number }> {
+    return this.#call('GET', ['health'], undefined, AbortSignal.timeout(timeoutMs));
+  }
+
+  createKey(input: NewKeyInput): Promise<CreatedKey> {
+    return this.#call('POST', ['keys'], input);
+  }
+
+  async listKeys(): Promise<readonly KeyView[]> {
+    const { data } = await this.#call<{ readonly data: readonly KeyView[] }>('GET', ['keys']);
+    return data;
+  }
+
+  showKey(keyId: string): Promise<KeyView> {
+    return this.#call('GET', ['keys', keyId]);
+  }
+
+  changeKey(keyId: string, input: KeyChangeInput): Promise<KeyView> {
+    return this.#call('PATCH', ['keys', keyId], input);
+  }
+
+  addSecret(keyId: string): Promise<CreatedKey> {
+    return this.#call('POST', ['keys', keyId, 'secrets']);
+  }
+
+  revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
+    return this.#call('DELETE', ['keys', keyId, 'secrets', prefix]);
+  }
+
+  addCredit(keyId: string, input: CreditInput): Promise<KeyView> {
+    return this.#call('POST', ['keys', keyId, 'credit'], input);
+  }
+
+  audit(): Promise<AuditView> {
+    return this.#call('GET', ['audit']);
+  }
+
+  async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {
+    const path = `/admin/${segments.map(encodeURIComponent).join('/')}`;
+    const { status, text } = await this.#exchange(
+      { method, path, ...(signal && { signal }) },
+      input === undefined ? null : JSON.stringify(input),
+    );
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      throw new AdminError('unavailable', `the gateway at ${this.#path} answered with something else than JSON`, {
+        cause: error,
+      });
+    }
+    if (status < 300) return value as T;
+    const { error } = value as { error: { code: AdminErrorCode; message: string; field: string | null } };
+    throw new AdminError(error.code, error.message, { field: error.field });
+  }
+
+  #exchange(call: RequestOptions, body: string | null): Promise<{ status: number; text: string }> {
+    return new Promise((done, failed) => {
+      const headers = body === null ? {} : { 'content-type': 'application/json' };
+      const options: RequestOptions = { ...call, socketPath: this.#path, agent: false, headers };
+      const request = httpRequest(options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', (error) => failed(this.#failure(error)));
+        response.on('end', () => {
+          done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+        });
+      });
+      request.on('error', (error) => failed(this.#failure(error)));
+      request.end(body ?? undefined);
+    });
+  }
+
+  #failure(error: Error & { code?: string }): Error {
+    if (NOBODY_LISTENS.includes(error.code ?? '')) {
+      return new NotRunningError(`no gateway listens on ${this.#path}`, { cause: error });
+    }
+    if (error.code === 'ABORT_ERR' || error.name === 'TimeoutError') {
+      return new AdminError('unavailable', `the gateway at ${this.#path} does not answer`, { cause: error });
+    }
+    if (error.code === 'EACCES' || error.code === 'EPERM') {
+      return new AdminError('unavailable', `${this.#path} belongs to another user: run this as the gateway's user`, {
+        cause: error,
+      });
+    }
+    return new AdminError(
+      'unavailable',
+      `the gateway went away before it answered (${error.code ?? error.message}): look before you repeat this`,
+      { cause: error },
+    );
+  }
+}

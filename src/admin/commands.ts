@@ -1,0 +1,202 @@
+/** The operator's commands, written once over the API; they do not know whether a gateway runs. */
+import type { AdminApi, CreatedKey, KeyChangeInput, NewKeyInput } from './api.ts';
+import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+
+export interface Output {
+  readonly text: string;
+  readonly exitCode: number;
+}
+
+export interface Command extends CommandShape {
+  /** Whether the command makes the data folder where there is none. */
+  readonly createsData?: boolean;
+  run(api: AdminApi, given: CommandArguments): Promise<Output>;
+}
+
+const KEY_FLAGS = {
+  label: 'TEXT',
+  expires: 'ISO|never',
+  rpm: 'N|none',
+  provider: 'NAME|all',
+  models: 'ID,ID|all',
+  budget: 'TOKENS|unlimited',
+  period: 'day|week|month|none',
+} as const;
+
+/** How the fields of the API are called on the command line, for its error messages. */
+export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
+  mode: '--mode',
+  credit: '--credit',
+  budget: '--budget',
+  period: '--period',
+  rpm_limit: '--rpm',
+  provider_scope: '--provider',
+  models: '--models',
+  label: '--label',
+  expires_at: '--expires',
+  note: '--note',
+  amount: 'AMOUNT',
+};
+
+export const COMMANDS: readonly Command[] = [
+  {
+    words: ['keys', 'create'],
+    operands: [],
+    flags: { mode: 'credit|token_budget', credit: 'CREDITS', ...KEY_FLAGS },
+    switches: ['json'],
+    summary: 'make a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
+    createsData: true,
+    run: async (api, { flags, switches }) => {
+      const input: NewKeyInput = { mode: flags.mode, credit: flags.credit, ...keyFields(flags) };
+      return created(await api.createKey(withoutAbsent(input)), switches);
+    },
+  },
+  {
+    words: ['keys', 'list'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'all keys, newest first',
+    run: async (api, { switches }) => {
+      const keys = await api.listKeys();
+      return switches.has('json') ? json(keys) : lines(keysTable(keys));
+    },
+  },
+  {
+    words: ['keys', 'show'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'one key with its balance',
+    run: async (api, { operands: [id = ''], switches }) => {
+      const key = await api.showKey(id);
+      return switches.has('json') ? json(key) : lines(keyText(key));
+    },
+  },
+  {
+    words: ['keys', 'update'],
+    operands: ['ID'],
+    flags: KEY_FLAGS,
+    switches: ['json'],
+    summary: 'change what is given, leave the rest',
+    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keyFields(flags), switches),
+  },
+  statusCommand('suspend', 'suspended', 'refuse the key as invalid (401) until it is resumed'),
+  statusCommand('resume', 'active', 'make a suspended key active again'),
+  statusCommand('disable', 'disabled', 'refuse the key as disabled (403) until it is enabled'),
+  statusCommand('enable', 'active', 'make a disabled key active again'),
+  statusCommand('revoke', 'revoked', 'end the key for ever'),
+  {
+    words: ['keys', 'rotate'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'add a secret to the key; the older ones go on working',
+    run: async (api, { operands: [id = ''], switches }) => created(await api.addSecret(id), switches),
+  },
+  {
+    words: ['keys', 'revoke-secret'],
+    operands: ['ID', 'PREFIX'],
+    flags: {},
+    switches: ['json'],
+    summary: 'end one secret of a key that has several',
+    run: async (api, { operands: [id = '', prefix = ''], switches }) => {
+      const key = await api.revokeSecret(id, prefix);
+      return switches.has('json') ? json(key) : lines([keyLine(key)]);
+    },
+  },
+  {
+    words: ['credit', 'add'],
+    operands: ['ID', 'AMOUNT'],
+    flags: { note: 'TEXT' },
+    switches: ['json'],
+    summary: 'add credits to a credit key',
+    run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
+      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note }));
+      return switches.has('json') ? json(key) : lines([keyLine(key)]);
+    },
+  },
+  {
+    words: ['audit'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'recompute every balance from its entries; exit 0 only when all agree',
+    run: async (api, { switches }) => {
+      const report = await api.audit();
+      const output = switches.has('json') ? json(report) : lines(auditText(report));
+      return { ...output, exitCode: report.ok ? 0 : 1 };
+    },
+  },
+];
+
+export function helpText(): string {
+  const rows = [
+    ['gateway start', 'serve until SIGTERM or SIGINT'],
+    ...COMMANDS.map((command) => [usageLine(command), command.summary]),
+    ['gateway help', 'this text'],
+    ['gateway --version', 'the version'],
+  ];
+  return [
+    'Commands:',
+    ...rows.flatMap(([usage = '', summary = '']) => [`  ${usage}`, `      ${summary}`]),
+    '',
+    'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
+    'Commands work on GATEWAY_DATA whether a gateway runs there or not. See docs/operations.md.',
+    '',
+  ].join('\n');
+}
+
+function statusCommand(word: string, status: string, summary: string): Command {
+  return {
+    words: ['keys', word],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary,
+    run: (api, { operands: [id = ''], switches }) => change(api, id, { status }, switches),
+  };
+}
+
+async function change(
+  api: AdminApi,
+  id: string,
+  input: KeyChangeInput,
+  switches: ReadonlySet<string>,
+): Promise<Output> {
+  const key = await api.changeKey(id, withoutAbsent(input));
+  return switches.has('json') ? json(key) : lines([keyLine(key)]);
+}
+
+function keyFields(flags: CommandArguments['flags']): KeyChangeInput {
+  const { models } = flags;
+  return {
+    label: flags.label,
+    expires_at: flags.expires,
+    rpm_limit: flags.rpm,
+    provider_scope: flags.provider,
+    models: models === undefined || models === 'all' ? models && null : models.split(','),
+    budget: flags.budget,
+    period: flags.period,
+  };
+}
+
+/** A field that was not given must not be there: on the wire there is no `undefined`. */
+function withoutAbsent<T extends object>(input: T): T {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
+}
+
+function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
+  if (!switches.has('json')) return lines(createdText(key));
+  const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
+  return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
+}
+
+function json(value: unknown): Output {
+  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
+}
+
+function lines(rows: readonly string[]): Output {
+  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
+}

@@ -1,0 +1,97 @@
+/** The two secrets that are kept in the data folder. */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AdminError } from './api.ts';
+import { ensureDataDir, errorCode, storeFile } from './data-folder.ts';
+
+const INSTALLATION_FILE = 'installation.secret';
+const ADMIN_FILE = 'admin.secret';
+const SECRET_BYTES = 32;
+const GIVEN_LENGTH_MIN = 32;
+
+/**
+ * The secret that keys the digests of API keys. `given` (from the environment) wins over the file: replicas that
+ * share a database share it too. Must be called before the store is created, because a store without its secret is
+ * refused: none of its keys would work any more.
+ */
+export async function installationSecret(dataDir: string, given: string | null): Promise<string> {
+  if (given !== null) {
+    if (given.length >= GIVEN_LENGTH_MIN) return given;
+    throw new AdminError(
+      'invalid_input',
+      `GATEWAY_SECRET is too short: it must have at least ${GIVEN_LENGTH_MIN} characters`,
+    );
+  }
+  return (
+    (await readSecret(dataDir, INSTALLATION_FILE)) ??
+    (await createSecret(dataDir, INSTALLATION_FILE, async () => {
+      if (!existsSync(storeFile(dataDir))) return;
+      throw new AdminError(
+        'unavailable',
+        `${join(dataDir, INSTALLATION_FILE)} is missing although ${storeFile(dataDir)} exists: restore it from a backup, no key works without it`,
+      );
+    }))
+  );
+}
+
+/** What the admin port asks of its callers. May be deleted to have a new one made at the next start. */
+export async function adminSecret(dataDir: string): Promise<string> {
+  return (await readSecret(dataDir, ADMIN_FILE)) ?? (await createSecret(dataDir, ADMIN_FILE, async () => {}));
+}
+
+async function readSecret(dataDir: string, name: string): Promise<string | null> {
+  const path = join(dataDir, name);
+  let text: string;
+  try {
+    text = (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw new AdminError('unavailable', `${path} cannot be read: ${reason(error)}`, { cause: error });
+  }
+  if (text.length >= GIVEN_LENGTH_MIN) return text;
+  throw new AdminError('unavailable', `${path} is damaged: it must hold at least ${GIVEN_LENGTH_MIN} characters`);
+}
+
+/** Whole or not at all, and never over another one: of two processes that create it at once, both get the same. */
+async function createSecret(dataDir: string, name: string, check: () => Promise<void>): Promise<string> {
+  await ensureDataDir(dataDir);
+  await check();
+  const path = join(dataDir, name);
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(`${randomBytes(SECRET_BYTES).toString('hex')}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await chmod(draft, 0o600);
+    await publish(draft, path);
+  } catch (error) {
+    throw new AdminError('unavailable', `${path} cannot be created: ${reason(error)}`, { cause: error });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  const secret = await readSecret(dataDir, name);
+  if (secret === null) throw new AdminError('unavailable', `${path} vanished while it was being created`);
+  return secret;
+}
+
+/** A hard link never replaces a file; file systems without links get a rename. */
+async function publish(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST') return;
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
+    await rename(draft, path);
+  }
+}
+
+function reason(error: unknown): string {
+  return errorCode(error) ?? String(error);
+}

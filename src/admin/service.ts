@@ -1,0 +1,176 @@
+/** The operator's operations on an opened store. The HTTP face and the command line are two ways to call it. */
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../core/clock.ts';
+import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
+import { periodEndMs } from '../core/period.ts';
+import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
+import { type AdminApi, AdminError, type AuditView, type CreatedKey, type KeyView } from './api.ts';
+import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
+import { auditView, keyView } from './view.ts';
+
+export interface AdminServiceOptions {
+  readonly ledger: LedgerAdmin;
+  /** Keys the digests under which secrets are stored. */
+  readonly installationSecret: string;
+  readonly clock: Clock;
+  /** Where callers reach the gateway, e.g. `http://127.0.0.1:8080`. */
+  readonly gatewayOrigin: string;
+  /**
+   * What the running gateway's catalog knows now. A scope or entitlement outside of it is refused. Null where no
+   * gateway runs: the catalog may be another one by the time the key is used, so every name is taken.
+   */
+  readonly known: (() => KnownNames) | null;
+}
+
+export interface KnownNames {
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+}
+
+/** Inputs are `unknown` here because this is where they are validated. */
+export class AdminService implements AdminApi {
+  readonly #options: AdminServiceOptions;
+
+  constructor(options: AdminServiceOptions) {
+    this.#options = options;
+  }
+
+  async createKey(input: unknown): Promise<CreatedKey> {
+    const plan = readNewKey(input);
+    this.#requireKnown(plan.providerScope, plan.models);
+    const secret = this.#newSecret(plan.mode);
+    const id = newId('key');
+    const key = await this.#options.ledger.createKey({
+      ...plan,
+      id,
+      secret: { digest: secret.digest, prefix: secret.prefix },
+    });
+    // The text exists only here: the answer needs no second look at the store, which could fail and lose it.
+    const summary = this.#freshSummary(plan, key);
+    return { ...keyView(summary, this.#options.gatewayOrigin), key: secret.text };
+  }
+
+  async listKeys(): Promise<readonly KeyView[]> {
+    const summaries = await this.#options.ledger.listKeys();
+    return summaries.map((summary) => keyView(summary, this.#options.gatewayOrigin));
+  }
+
+  async showKey(keyId: string): Promise<KeyView> {
+    return keyView(await this.#summary(keyId), this.#options.gatewayOrigin);
+  }
+
+  async changeKey(keyId: string, input: unknown): Promise<KeyView> {
+    const change = readKeyChange(input);
+    this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
+    if (change.budget !== undefined || change.period !== undefined) {
+      const { key } = await this.#summary(keyId);
+      if (key.mode === 'credit')
+        throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
+    }
+    requireChanged(keyId, await this.#options.ledger.changeKey(keyId, change));
+    return this.showKey(keyId);
+  }
+
+  async addSecret(keyId: string): Promise<CreatedKey> {
+    const { key } = await this.#summary(keyId);
+    const secret = this.#newSecret(key.mode);
+    requireChanged(keyId, await this.#options.ledger.addSecret(keyId, secret.digest, secret.prefix));
+    return { ...(await this.showKey(keyId)), key: secret.text };
+  }
+
+  async revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
+    const { secretPrefixes } = await this.#summary(keyId);
+    if (!secretPrefixes.includes(prefix)) {
+      throw new AdminError(
+        'refused',
+        `key ${keyId} has no secret that begins with ${JSON.stringify(prefix)}: it has ${secretPrefixes.join(', ')}`,
+      );
+    }
+    if (secretPrefixes.length === 1) {
+      throw new AdminError('refused', `${prefix} is the only secret of ${keyId}: add another first, or revoke the key`);
+    }
+    requireChanged(keyId, await this.#options.ledger.revokeSecret(keyId, prefix));
+    return this.showKey(keyId);
+  }
+
+  async addCredit(keyId: string, input: unknown): Promise<KeyView> {
+    const plan = readCredit(input);
+    const entryId = plan.entryId ?? newId('credit');
+    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note);
+    if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
+    if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+    return this.showKey(keyId);
+  }
+
+  async audit(): Promise<AuditView> {
+    return auditView(await this.#options.ledger.audit());
+  }
+
+  async #summary(keyId: string): Promise<KeySummary> {
+    const summary = await this.#options.ledger.getKey(keyId);
+    if (summary === null) throw unknownKey(keyId);
+    return summary;
+  }
+
+  #freshSummary(plan: NewKeyPlan, key: KeySummary['key']): KeySummary {
+    const nowMs = this.#options.clock.nowMs();
+    return {
+      key,
+      status: keyStatus(key, nowMs),
+      secretPrefixes: [key.prefix],
+      purchased: plan.credit,
+      used: 0n,
+      lastCost: 0n,
+      todaySpend: 0n,
+      reserved: 0n,
+      liveHolds: 0,
+      periodUsed: 0n,
+      periodEndsAtMs: plan.mode === 'token_budget' ? periodEndMs(plan.period, nowMs) : null,
+      inputTokens: 0n,
+      outputTokens: 0n,
+      requests: 0,
+    };
+  }
+
+  #newSecret(mode: Mode): { text: string; digest: string; prefix: string } {
+    const text = newKeyText(mode);
+    return {
+      text,
+      digest: keyDigest(this.#options.installationSecret, text),
+      prefix: text.slice(0, KEY_PREFIX_LENGTH),
+    };
+  }
+
+  #requireKnown(providerScope: string, models: readonly string[] | null): void {
+    const known = this.#options.known?.();
+    if (known === undefined) return;
+    if (providerScope !== 'all' && !known.providers.includes(providerScope)) {
+      throw new AdminError(
+        'invalid_input',
+        `provider_scope ${JSON.stringify(providerScope)} is no provider of this gateway: allowed are all, ${known.providers.join(', ')}`,
+        { field: 'provider_scope' },
+      );
+    }
+    const stranger = models?.find((id) => !known.models.includes(id));
+    if (stranger !== undefined) {
+      throw new AdminError(
+        'invalid_input',
+        `models has ${JSON.stringify(stranger)}, which is no model of this gateway: allowed are ${known.models.join(', ')}`,
+        { field: 'models' },
+      );
+    }
+  }
+}
+
+function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {
+  if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
+  if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+}
+
+function unknownKey(keyId: string): AdminError {
+  return new AdminError('unknown_key', `there is no key ${JSON.stringify(keyId)}: list them with "gateway keys list"`);
+}
+
+function newId(kind: 'key' | 'credit'): string {
+  return `${kind}_${randomBytes(10).toString('hex')}`;
+}

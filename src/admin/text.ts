@@ -1,0 +1,87 @@
+/** What the commands print for people. */
+import type { AuditView, CreatedKey, KeyView } from './api.ts';
+
+export function createdText(key: CreatedKey): readonly string[] {
+  return [
+    `Key ${key.id} (${key.mode}${key.label === null ? '' : `, ${key.label}`}):`,
+    '',
+    `  ${key.key}`,
+    '',
+    'This is the only time that it is shown: it is stored as a digest. Put it where your client reads it from.',
+    '',
+    `  Base URL for Format A clients (chat completions, responses)  ${key.base_url}`,
+    `  Base URL for Format B clients (messages)                     ${key.origin}`,
+    `  ${available(key)}`,
+    ...(key.prefixes.length > 1 ? ['', otherSecrets(key)] : []),
+  ];
+}
+
+export function keyText(key: KeyView): readonly string[] {
+  const rows: readonly (readonly [string, string])[] = [
+    ['id', key.id],
+    ['label', key.label ?? '-'],
+    ['mode', key.mode],
+    ['status', key.status],
+    ['secrets', key.prefixes.map((prefix) => `${prefix}…`).join(' ')],
+    ['available', available(key)],
+    ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
+    ['provider', key.provider_scope],
+    ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
+    ['per minute', key.rpm_limit === null ? 'no limit' : String(key.rpm_limit)],
+    ['expires', key.expires_at ?? 'never'],
+    ['created', key.created_at],
+    ['base URL', key.base_url],
+  ];
+  return rows.map(([name, value]) => `${name.padEnd(12)}${value}`);
+}
+
+/** One line after a change: what the key is now. */
+export function keyLine(key: KeyView): string {
+  return `${key.id} is ${key.status}; ${available(key)}`;
+}
+
+export function keysTable(keys: readonly KeyView[]): readonly string[] {
+  if (keys.length === 0) return ['No keys yet. Make one with: gateway keys create --mode credit --credit 5'];
+  const rows = [
+    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
+    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
+  ];
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function auditText(report: AuditView): readonly string[] {
+  const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
+  const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for a look.`];
+  if (report.ok) return [`Clean: every balance equals its entries (${scope}).`, ...flagged];
+  return [`NOT clean (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
+}
+
+function available(key: KeyView): string {
+  if (key.mode === 'credit') {
+    return `${amount(key.remaining)} credits left of ${amount(key.credit)} bought (${amount(key.used)} used, ${amount(key.reserved)} held)`;
+  }
+  if (key.budget === null) return `no token bound (${key.used} used, ${key.reserved} held in this ${key.period})`;
+  const until = key.period_ends_at === null ? 'never renewed' : `renewed at ${key.period_ends_at}`;
+  return `${key.remaining} tokens left of ${key.budget} (${key.used} used, ${key.reserved} held; ${until})`;
+}
+
+function figure(key: KeyView): string {
+  if (key.mode === 'credit') return `${amount(key.remaining)} credits`;
+  return key.remaining === null ? 'no bound' : `${key.remaining} tokens`;
+}
+
+/** Plain decimals, never an exponent. */
+function amount(credits: number): string {
+  return credits.toFixed(9).replace(/\.?0+$/, '');
+}
+
+function otherSecrets(key: KeyView): string {
+  const older = key.prefixes.filter((prefix) => prefix !== key.prefix);
+  return `Still valid too: ${older.map((prefix) => `${prefix}…`).join(', ')}. End one with: gateway keys revoke-secret ${key.id} PREFIX`;
+}

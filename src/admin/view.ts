@@ -1,0 +1,75 @@
+/** How a key looks to the operator. Numbers are rounded here, for printing, and nowhere else. */
+import { creditsFromNanos } from '../core/money.ts';
+import type { AuditReport, KeySummary } from '../ledger/port.ts';
+import type { AuditView, KeyView } from './api.ts';
+
+/** The origin that callers on this machine reach the gateway at; a wildcard address is shown as loopback. */
+export function publicOrigin(host: string, port: number): string {
+  const shown = host === '0.0.0.0' || host === '::' || host === '' ? '127.0.0.1' : host;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+}
+
+export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
+  const { key } = summary;
+  const origin = key.mode === 'credit' ? gatewayOrigin : `${gatewayOrigin}/token`;
+  const base = {
+    id: key.id,
+    prefix: key.prefix,
+    prefixes: summary.secretPrefixes,
+    base_url: `${origin}/v1`,
+    origin,
+    label: key.label,
+    status: summary.status,
+    provider_scope: key.providerScope,
+    models: key.models,
+    rpm_limit: key.rpmLimit,
+    expires_at: isoTime(key.expiresAtMs),
+    created_at: new Date(key.createdAtMs).toISOString(),
+    live_holds: summary.liveHolds,
+    requests: summary.requests,
+    input_tokens: Number(summary.inputTokens),
+    output_tokens: Number(summary.outputTokens),
+  };
+  if (key.mode === 'credit') {
+    const balance = summary.purchased - summary.used;
+    return {
+      ...base,
+      mode: 'credit',
+      credit: creditsFromNanos(summary.purchased),
+      balance: creditsFromNanos(balance),
+      used: creditsFromNanos(summary.used),
+      reserved: creditsFromNanos(summary.reserved),
+      remaining: creditsFromNanos(atLeastZero(balance - summary.reserved)),
+      today_spend: creditsFromNanos(summary.todaySpend),
+    };
+  }
+  return {
+    ...base,
+    mode: 'token_budget',
+    budget: key.budget === null ? null : Number(key.budget),
+    period: key.period,
+    period_ends_at: isoTime(summary.periodEndsAtMs),
+    used: Number(summary.periodUsed),
+    reserved: Number(summary.reserved),
+    remaining: key.budget === null ? null : Number(atLeastZero(key.budget - summary.periodUsed - summary.reserved)),
+  };
+}
+
+export function auditView(report: AuditReport): AuditView {
+  return {
+    ok: report.ok,
+    keys: report.keys,
+    entries: report.entries,
+    live_holds: report.liveHolds,
+    flagged: report.flagged,
+    findings: report.findings,
+  };
+}
+
+function isoTime(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
+}
+
+function atLeastZero(amount: bigint): bigint {
+  return amount < 0n ? 0n : amount;
+}

@@ -1,0 +1,181 @@
+/** The `gateway` command: starts the gateway, or does one of the operator's commands and ends. */
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AdminApi, AdminError } from './admin/api.ts';
+import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
+import { AdminClient, NotRunningError } from './admin/client.ts';
+import { COMMANDS, FLAG_OF_FIELD, helpText } from './admin/commands.ts';
+import { ensureDataDir, errorCode, storeFile } from './admin/data-folder.ts';
+import { installationSecret } from './admin/secrets.ts';
+import { AdminService } from './admin/service.ts';
+import { requirePrivateFolder, socketPath } from './admin/socket.ts';
+import { publicOrigin } from './admin/view.ts';
+import type { Settings } from './config/config.ts';
+import { ConfigError } from './config/problem.ts';
+import { readSettings, SettingError } from './config/settings.ts';
+import { systemClock } from './core/clock.ts';
+import { StoreError, StoreLockedError } from './ledger/errors.ts';
+import { recoverAll } from './ledger/housekeeping.ts';
+import { createLedger } from './ledger/ledger.ts';
+import { openSqliteEngine } from './ledger/sqlite/engine.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+/** How long a gateway may hold the store without answering on its socket: it starts, recovers, or ends. */
+const REACH_MS = 5_000;
+const REACH_PAUSE_MS = 100;
+
+/**
+ * Never exits by itself: the process ends when everything is written and closed, so that what it prints is never cut
+ * off.
+ */
+export async function main(line: readonly string[]): Promise<void> {
+  // Whoever reads the output may stop early (`| head`); that is no failure.
+  process.stdout.on('error', (error: Error & { code?: string }) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  // Whatever this process creates (the store, its log, secrets, the socket) is for its own user only.
+  process.umask(0o077);
+  try {
+    await run(line);
+  } catch (error) {
+    for (const text of errorLines(error)) process.stderr.write(`gateway: ${text}\n`);
+    process.exitCode = isUsage(error) ? EXIT_USAGE : EXIT_FAILED;
+  }
+}
+
+async function run(line: readonly string[]): Promise<void> {
+  const [first] = line;
+  if (first === undefined || first === 'help' || line.includes('--help') || line.includes('-h')) {
+    process.stdout.write(helpText());
+    if (first === undefined) process.exitCode = EXIT_USAGE;
+    return;
+  }
+  if (first === '--version' || first === '-v') {
+    process.stdout.write(`${version()}\n`);
+    return;
+  }
+  if (first === 'start') {
+    if (line.length > 1)
+      throw new UsageError('start takes no flags: settings come from the environment, see gateway help');
+    const { start } = await import('./main.ts');
+    await start(readSettings(process.env), process.env);
+    return;
+  }
+  const command = findCommand(COMMANDS, line);
+  const given = readArguments(command, line);
+  const reached = await reach(readSettings(process.env), command.createsData ?? false);
+  try {
+    const output = await command.run(reached.api, given);
+    process.stdout.write(output.text);
+    process.exitCode = output.exitCode;
+  } finally {
+    await reached.close();
+  }
+}
+
+interface Reached {
+  readonly api: AdminApi;
+  close(): Promise<void>;
+}
+
+/** The running gateway where one answers, otherwise the store itself; never both, and never without its lock. */
+async function reach(settings: Settings, createsData: boolean): Promise<Reached> {
+  const { dataDir } = settings;
+  if (createsData) await ensureDataDir(dataDir);
+  else if (!existsSync(dataDir)) {
+    throw new AdminError(
+      'unavailable',
+      `there is no data folder ${dataDir}: set GATEWAY_DATA, or make one with "gateway start" or "gateway keys create"`,
+    );
+  }
+  const path = socketPath(dataDir);
+  requirePrivateFolder(path, dataDir);
+  const client = new AdminClient(path);
+  const untilMs = performance.now() + REACH_MS;
+  for (;;) {
+    try {
+      await client.health(REACH_MS);
+      return { api: client, close: async () => {} };
+    } catch (error) {
+      if (!(error instanceof NotRunningError)) throw error;
+    }
+    try {
+      return await openLocal(settings);
+    } catch (error) {
+      if (!(error instanceof StoreLockedError)) throw error;
+      if (performance.now() < untilMs) {
+        await delay(REACH_PAUSE_MS);
+        continue;
+      }
+      throw new AdminError(
+        'unavailable',
+        `${storeFile(dataDir)} is in use by a process that does not answer on ${path}: a gateway that starts or ends; try again`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+async function openLocal(settings: Settings): Promise<Reached> {
+  const { dataDir, databaseUrl } = settings;
+  if (databaseUrl !== null) {
+    throw new AdminError(
+      'unavailable',
+      'no gateway answers on the socket in GATEWAY_DATA: with DATABASE_URL, commands go through a running gateway',
+    );
+  }
+  const secret = await installationSecret(dataDir, settings.installationSecret);
+  const ledger = createLedger(openSqliteEngine({ file: storeFile(dataDir) }));
+  const service = new AdminService({
+    // The lock says that nobody else is alive: what dead processes left is brought to its end before it is judged.
+    ledger: {
+      ...ledger,
+      audit: async () => {
+        await recoverAll(ledger);
+        return ledger.audit();
+      },
+    },
+    installationSecret: secret,
+    clock: systemClock(),
+    gatewayOrigin: publicOrigin(settings.host, settings.port),
+    known: null,
+  });
+  return { api: service, close: () => ledger.close() };
+}
+
+function errorLines(error: unknown): readonly string[] {
+  if (error instanceof ConfigError) return error.problems;
+  if (error instanceof AdminError) {
+    const flag = error.field === null ? undefined : FLAG_OF_FIELD[error.field];
+    const prefix = `${error.field} `;
+    return [
+      flag !== undefined && error.message.startsWith(prefix)
+        ? `${flag} ${error.message.slice(prefix.length)}`
+        : error.message,
+    ];
+  }
+  if (error instanceof UsageError || error instanceof SettingError || error instanceof StoreError)
+    return [error.message];
+  if (errorCode(error) === 'EADDRINUSE') {
+    const { address, port } = error as Error & { readonly address?: string; readonly port?: number };
+    return [
+      `${address}:${port} is in use: set GATEWAY_PORT or GATEWAY_ADMIN_PORT to a free port, or stop the other process`,
+    ];
+  }
+  // Something that nobody foresaw: the stack is what helps to find it.
+  return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+}
+
+function isUsage(error: unknown): boolean {
+  return (
+    error instanceof UsageError ||
+    error instanceof SettingError ||
+    (error instanceof AdminError && error.code === 'invalid_input')
+  );
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,110 @@
+/** Makes providers and models out of what was said about them, with defaults for the rest. Checks nothing. */
+import type { Capabilities, Model, Target } from '../core/model.ts';
+import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
+import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
+import { usualOutputLimit } from './output-limits.ts';
+import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
+import type { FileProvider } from './schema.ts';
+
+/** Undefined where neither the file nor a well-known name says it. */
+export function kindOf(name: string, provider: FileProvider): ProviderKind | undefined {
+  return provider.kind ?? knownHostNamed(name)?.kind;
+}
+
+/** Without a trailing slash; undefined where it must be said; empty for packages that have their own. */
+export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvider): string | undefined {
+  const host = knownHostNamed(name);
+  const usual = (host?.kind === kind ? host.baseUrl : null) ?? KINDS[kind].baseUrl;
+  const address = provider.base_url ?? usual ?? (kind === 'ai-sdk' ? '' : undefined);
+  return address?.replace(/\/+$/, '');
+}
+
+export function assembleProvider(name: string, provider: FileProvider): Provider {
+  const kind = kindOf(name, provider);
+  const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
+  if (kind === undefined || baseUrl === undefined) throw new Error(`provider ${name} is not complete`);
+  const row = KINDS[kind];
+  const known = knownHostOf(baseUrl);
+  const host = known?.kind === kind ? known : undefined;
+  return {
+    name,
+    kind,
+    baseUrl,
+    apiKeys: provider.api_keys ?? (provider.api_key === undefined ? [] : [provider.api_key]),
+    formats: provider.formats ?? host?.formats ?? row.assumedFormats,
+    timeouts: timeoutsOf(provider.timeouts),
+    headers: Object.fromEntries(
+      Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
+    ),
+    chatLimitField: provider.chat_limit_field ?? host?.chatLimitField ?? row.chatLimitField,
+    countsTokens: provider.count_tokens ?? row.countsTokens,
+    options: {
+      ...(provider.api_version === undefined ? {} : { api_version: provider.api_version }),
+      ...(provider.package === undefined ? {} : { package: provider.package }),
+      ...provider.options,
+    },
+    hostedTools: provider.hosted_tools ?? [],
+    serviceTiers: provider.service_tiers ?? [],
+  };
+}
+
+function timeoutsOf(seconds: FileProvider['timeouts'] = {}): Timeouts {
+  return {
+    connectMs: milliseconds(seconds.connect, DEFAULT_TIMEOUTS.connectMs),
+    firstByteMs: milliseconds(seconds.first_byte, DEFAULT_TIMEOUTS.firstByteMs),
+    idleMs: milliseconds(seconds.idle, DEFAULT_TIMEOUTS.idleMs),
+    totalMs: milliseconds(seconds.total, DEFAULT_TIMEOUTS.totalMs),
+  };
+}
+
+export function milliseconds(seconds: number | undefined, fallbackMs: number): number {
+  return seconds === undefined ? fallbackMs : Math.round(seconds * 1000);
+}
+
+export interface ModelParts {
+  readonly id: string;
+  readonly provider: string;
+  readonly targets: readonly Target[];
+  readonly usd: UsdPricing;
+  readonly usdPerCredit: number;
+  readonly contextWindow: number | null;
+  readonly markup?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly displayName?: string | undefined;
+  readonly tagline?: string | undefined;
+  readonly ownedBy?: string | undefined;
+  readonly createdS?: number | undefined;
+  readonly capabilities?: { readonly [Name in keyof Capabilities]?: boolean | undefined } | undefined;
+  readonly public?: boolean | undefined;
+}
+
+export function assembleModel(parts: ModelParts): Model {
+  const [first, ...rest] = parts.targets;
+  if (first === undefined) throw new Error(`model ${parts.id} has no target`);
+  const limits = parts.targets.map((target) => usualOutputLimit(target.upstreamModel, parts.contextWindow));
+  const providerPricing = pricingFromUsd(parts.usd, parts.usdPerCredit);
+  return {
+    id: parts.id,
+    createdS: parts.createdS ?? 0,
+    ownedBy: parts.ownedBy ?? parts.provider,
+    displayName: parts.displayName,
+    tagline: parts.tagline,
+    provider: parts.provider,
+    contextWindow: parts.contextWindow,
+    // Every target must accept it, or a failover would be refused.
+    maxOutputTokens: parts.maxOutputTokens ?? Math.min(...limits),
+    // Nobody publishes these for every model: what is not denied is left to the provider to refuse.
+    capabilities: {
+      tools: parts.capabilities?.tools ?? true,
+      images: parts.capabilities?.images ?? true,
+      reasoning: parts.capabilities?.reasoning ?? true,
+      structured_output: parts.capabilities?.structured_output ?? true,
+      streaming: parts.capabilities?.streaming ?? true,
+    },
+    pricing: parts.markup === undefined ? providerPricing : pricingFromUsd(parts.usd, parts.usdPerCredit, parts.markup),
+    providerPricing,
+    publishedPricing: publishedUsd(parts.usd, parts.markup),
+    targets: [first, ...rest],
+    public: parts.public ?? false,
+  };
+}

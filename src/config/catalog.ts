@@ -1,0 +1,235 @@
+/** The providers and models of a config file that is well-formed, checked against each other. */
+import type { Model, Target } from '../core/model.ts';
+import type { Provider } from '../core/provider.ts';
+import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
+import { KINDS } from './kinds.ts';
+import { didYouMean } from './nearest-name.ts';
+import { type KnownModel, knownModel, priceBookFor } from './price-book.ts';
+import { joinPath, type Problem } from './problem.ts';
+import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.ts';
+
+/** Scopes say `all` for every provider, so none may be called that. */
+const RESERVED_NAME = 'all';
+/** Set by the connection itself. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'accept-encoding',
+]);
+
+export interface FileCatalog {
+  readonly providers: readonly Provider[];
+  readonly models: readonly Model[];
+  readonly problems: readonly Problem[];
+}
+
+export interface CatalogOptions {
+  readonly usdPerCredit: number;
+  readonly weighted: boolean;
+  readonly now: Date;
+}
+
+export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
+  const problems: Problem[] = [];
+  const providers = new Map<string, Provider>();
+  for (const [name, provider] of Object.entries(file.providers ?? {})) {
+    const found = providerProblems(name, provider);
+    problems.push(...found);
+    if (found.length === 0) providers.set(name, assembleProvider(name, provider));
+  }
+  const declared = new Set(Object.keys(file.providers ?? {}));
+  const models: Model[] = [];
+  for (const [index, model] of (file.models ?? []).entries()) {
+    const path = joinPath('models', index);
+    const found = modelProblems(path, model, declared, providers);
+    if (found.length > 0) problems.push(...found);
+    // A model of a provider that is itself refused is judged once that provider is right.
+    else if (targetsOf(model).every((target) => providers.has(target.provider))) {
+      const built = buildModel(path, model, file, providers, options);
+      if ('message' in built) problems.push(built);
+      else models.push(built);
+    }
+  }
+  return { providers: [...providers.values()], models, problems };
+}
+
+function providerProblems(name: string, provider: FileProvider): Problem[] {
+  const path = joinPath('providers', name);
+  const problems: Problem[] = [];
+  const refuse = (key: string, message: string) =>
+    problems.push({ path: key === '' ? path : joinPath(path, key), message });
+  if (name === RESERVED_NAME)
+    refuse('', `\`${RESERVED_NAME}\` is not a name for a provider: scopes use it for every one`);
+  const kind = kindOf(name, provider);
+  if (kind === undefined) {
+    refuse('', `the key \`kind\` is missing: one of ${Object.keys(KINDS).join(', ')}`);
+    return problems;
+  }
+  const row = KINDS[kind];
+  const baseUrl = baseUrlOf(name, kind, provider);
+  if (baseUrl === undefined) refuse('', `the key \`base_url\` is missing: kind ${kind} has no usual address`);
+  else if (baseUrl !== '') problems.push(...addressProblems(joinPath(path, 'base_url'), baseUrl, row.addedPaths));
+  if (provider.api_key !== undefined && provider.api_keys !== undefined) {
+    refuse('api_keys', 'must not stand beside api_key: give one of the two');
+  }
+  for (const format of provider.formats ?? []) {
+    if (!row.formats.includes(format)) {
+      refuse('formats', `kind ${kind} cannot speak ${format}: must be of ${row.formats.join(', ')}`);
+    }
+  }
+  for (const header of Object.keys(provider.headers ?? {})) {
+    if (OWN_HEADERS.has(header.toLowerCase())) refuse('headers', `\`${header}\` is set by the gateway itself`);
+  }
+  if (provider.count_tokens === true && !(provider.formats ?? row.assumedFormats).includes('messages')) {
+    refuse('count_tokens', 'must be false: only a provider that speaks messages counts tokens');
+  }
+  if (provider.api_version !== undefined && kind !== 'azure') refuse('api_version', 'belongs to kind azure only');
+  if (provider.package !== undefined && kind !== 'ai-sdk') refuse('package', 'belongs to kind ai-sdk only');
+  if (provider.options !== undefined && kind !== 'ai-sdk') refuse('options', 'belongs to kind ai-sdk only');
+  if (kind === 'ai-sdk' && provider.package === undefined) {
+    refuse('', 'the key `package` is missing: the provider package to use, e.g. @ai-sdk/google');
+  }
+  return problems;
+}
+
+function addressProblems(path: string, baseUrl: string, addedPaths: readonly string[]): Problem[] {
+  if (!URL.canParse(baseUrl) || !/^https?:/.test(baseUrl)) {
+    return [{ path, message: 'must be an address that begins with http:// or https://' }];
+  }
+  const url = new URL(baseUrl);
+  if (url.username !== '' || url.password !== '') {
+    return [{ path, message: 'must not hold a user or password: use api_key or headers' }];
+  }
+  const added = addedPaths.filter((added) => url.pathname.endsWith(added)).at(-1);
+  return added === undefined ? [] : [{ path, message: `must end before ${added}, which the gateway adds` }];
+}
+
+function modelProblems(
+  path: string,
+  model: FileModel,
+  declared: ReadonlySet<string>,
+  providers: ReadonlyMap<string, Provider>,
+): Problem[] {
+  if (model.targets === undefined && model.provider === undefined) {
+    return [{ path, message: 'the key `provider` is missing (or `targets`, which name theirs)' }];
+  }
+  const problems: Problem[] = [];
+  const targets = targetsOf(model);
+  for (const [index, target] of targets.entries()) {
+    const at = model.targets === undefined ? path : joinPath(joinPath(path, 'targets'), index);
+    const provider = providers.get(target.provider);
+    if (!declared.has(target.provider)) {
+      problems.push({
+        path: joinPath(at, 'provider'),
+        message: `no provider is called \`${target.provider}\`${didYouMean(target.provider, declared)}`,
+      });
+    } else if (provider !== undefined && target.format !== undefined && !provider.formats.includes(target.format)) {
+      problems.push({
+        path: joinPath(at, 'format'),
+        message: `must be of ${provider.formats.join(', ')}, the formats of ${provider.name} (its \`formats\` can say more)`,
+      });
+    }
+  }
+  if (model.provider !== undefined && !targets.some((target) => target.provider === model.provider)) {
+    const allowed = [...new Set(targets.map((target) => target.provider))].join(', ');
+    problems.push({ path: joinPath(path, 'provider'), message: `must be the provider of a target: ${allowed}` });
+  }
+  const starts = (model.pricing?.tiers ?? []).map((tier) => tier.from_input_tokens);
+  if (new Set(starts).size < starts.length) {
+    problems.push({ path: joinPath(joinPath(path, 'pricing'), 'tiers'), message: 'must not repeat from_input_tokens' });
+  }
+  return problems;
+}
+
+/** A model that names only its provider has one target there. */
+function targetsOf(model: FileModel): readonly FileTarget[] {
+  return model.targets ?? (model.provider === undefined ? [] : [{ provider: model.provider }]);
+}
+
+function buildModel(
+  path: string,
+  model: FileModel,
+  file: FileConfig,
+  providers: ReadonlyMap<string, Provider>,
+  options: CatalogOptions,
+): Model | Problem {
+  const listed = targetsOf(model);
+  const provider = model.provider ?? listed[0]?.provider ?? '';
+  const known = knownTargets(model, listed, provider, providers, options.now);
+  const usd = model.pricing ?? known.find((candidate) => candidate.pricing !== null)?.pricing;
+  if (usd === undefined || usd === null) {
+    return {
+      path: joinPath(path, 'pricing'),
+      message:
+        'is missing and no published price is known: give input and output in USD per million tokens (0 and 0 for free)',
+    };
+  }
+  return assembleModel({
+    id: model.id,
+    provider,
+    targets: expandTargets(model, listed, providers, options.weighted),
+    usd,
+    usdPerCredit: options.usdPerCredit,
+    markup: model.markup ?? file.providers?.[provider]?.markup,
+    contextWindow:
+      model.context_window ?? known.find(({ contextWindow }) => contextWindow !== null)?.contextWindow ?? null,
+    maxOutputTokens: model.max_output_tokens,
+    displayName: model.display_name,
+    tagline: model.tagline,
+    ownedBy: model.owned_by,
+    createdS: model.created,
+    capabilities: model.capabilities,
+    public: model.public,
+  });
+}
+
+/** What is published about the targets: those of the model's own provider first. */
+function knownTargets(
+  model: FileModel,
+  listed: readonly FileTarget[],
+  own: string,
+  providers: ReadonlyMap<string, Provider>,
+  now: Date,
+): KnownModel[] {
+  const ordered = [
+    ...listed.filter((target) => target.provider === own),
+    ...listed.filter((target) => target.provider !== own),
+  ];
+  return ordered.flatMap((target) => {
+    const provider = providers.get(target.provider);
+    if (provider === undefined) return [];
+    const book = priceBookFor(provider.baseUrl, provider.name) ?? KINDS[provider.kind].priceBook;
+    const known = book === null ? null : knownModel(book, target.model ?? model.id, now);
+    return known === null ? [] : [known];
+  });
+}
+
+/**
+ * One target per format where none is named. Among weighted models, one that states no weight keeps its order: all
+ * weight is with its first provider, and the others come after it.
+ */
+function expandTargets(
+  model: FileModel,
+  listed: readonly FileTarget[],
+  providers: ReadonlyMap<string, Provider>,
+  weighted: boolean,
+): Target[] {
+  const stated = listed.some((target) => target.weight !== undefined);
+  return listed.flatMap((target, index) => {
+    const weight = target.weight ?? (weighted && !stated && index > 0 ? 0 : 1);
+    const formats = target.format === undefined ? (providers.get(target.provider)?.formats ?? []) : [target.format];
+    return formats.map((format) => ({
+      provider: target.provider,
+      upstreamModel: target.model ?? model.id,
+      format,
+      weight,
+    }));
+  });
+}

@@ -1,0 +1,206 @@
+/** What the gateway knows of providers before anyone configures one: a row per kind, and a row per well-known host. */
+import type { Format } from '../core/endpoints.ts';
+import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
+
+export interface Kind {
+  /** What a provider of this kind can be told to speak. */
+  readonly formats: readonly Format[];
+  /** What it is taken to speak where neither the file nor the host table says. */
+  readonly assumedFormats: readonly Format[];
+  /** The address of the kind's namesake; null: every account has its own. */
+  readonly baseUrl: string | null;
+  readonly chatLimitField: Provider['chatLimitField'];
+  readonly countsTokens: boolean;
+  /** The `@pydantic/genai-prices` provider whose prices count where host and name say nothing. */
+  readonly priceBook: string | null;
+  /** What a base URL must not end with, because the gateway adds it. */
+  readonly addedPaths: readonly string[];
+}
+
+export const KINDS: Readonly<Record<ProviderKind, Kind>> = {
+  openai: {
+    formats: ['chat', 'responses', 'messages'],
+    // Every compatible server speaks chat; the other formats are translated to it unless the file says more.
+    assumedFormats: ['chat'],
+    baseUrl: 'https://api.openai.com/v1',
+    chatLimitField: 'max_tokens',
+    countsTokens: false,
+    priceBook: 'openai',
+    addedPaths: ['/chat/completions', '/responses'],
+  },
+  azure: {
+    formats: ['chat', 'responses'],
+    assumedFormats: ['chat', 'responses'],
+    baseUrl: null,
+    chatLimitField: 'max_completion_tokens',
+    countsTokens: false,
+    priceBook: 'azure',
+    addedPaths: ['/openai', '/openai/v1'],
+  },
+  anthropic: {
+    formats: ['messages'],
+    assumedFormats: ['messages'],
+    baseUrl: 'https://api.anthropic.com',
+    chatLimitField: 'max_tokens',
+    countsTokens: true,
+    priceBook: 'anthropic',
+    addedPaths: ['/v1', '/v1/messages'],
+  },
+  'ai-sdk': {
+    formats: ['chat'],
+    assumedFormats: ['chat'],
+    baseUrl: null,
+    chatLimitField: 'max_tokens',
+    countsTokens: false,
+    priceBook: null,
+    addedPaths: [],
+  },
+};
+
+export interface KnownHost {
+  /** The name of the provider when it is found in the environment. */
+  readonly name: string;
+  /** The environment variable that usually holds its key. */
+  readonly variable: string;
+  readonly kind: 'openai' | 'anthropic';
+  readonly baseUrl: string;
+  readonly formats: readonly Format[];
+  readonly chatLimitField: Provider['chatLimitField'];
+  /** Its id in `@pydantic/genai-prices`. */
+  readonly priceBook: string;
+  /** Which of the upstream ids listed there this address serves. */
+  readonly serves: RegExp;
+  /** Those of them that it serves in the responses format alone. */
+  readonly responsesOnly?: RegExp;
+}
+
+const ANY_MODEL = /^/;
+
+export const KNOWN_HOSTS: readonly KnownHost[] = [
+  {
+    name: 'openai',
+    variable: 'OPENAI_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.openai.com/v1',
+    formats: ['chat', 'responses'],
+    chatLimitField: 'max_completion_tokens',
+    priceBook: 'openai',
+    serves:
+      /^(?!ft:|gpt-oss|computer-use|codex-mini|ada$|babbage|curie|davinci|text-davinci|gpt-3\.5-0301)(?!.*(instruct|search-preview|deep-research|:|-$))/,
+    responsesOnly: /-pro$|codex/,
+  },
+  {
+    name: 'anthropic',
+    variable: 'ANTHROPIC_API_KEY',
+    kind: 'anthropic',
+    baseUrl: 'https://api.anthropic.com',
+    formats: ['messages'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'anthropic',
+    serves: /^claude-(?!v1|2)/,
+  },
+  {
+    name: 'gemini',
+    variable: 'GEMINI_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'google',
+    serves: /^gem(ini-\d|ma)/,
+  },
+  {
+    name: 'openrouter',
+    variable: 'OPENROUTER_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://openrouter.ai/api/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'openrouter',
+    serves: /^[^/]+\/(?!.*:batch$)/,
+  },
+  {
+    name: 'groq',
+    variable: 'GROQ_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.groq.com/openai/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_completion_tokens',
+    priceBook: 'groq',
+    serves: ANY_MODEL,
+  },
+  {
+    name: 'mistral',
+    variable: 'MISTRAL_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.mistral.ai/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'mistral',
+    serves: ANY_MODEL,
+  },
+  {
+    name: 'deepseek',
+    variable: 'DEEPSEEK_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.deepseek.com/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'deepseek',
+    serves: ANY_MODEL,
+  },
+  {
+    name: 'xai',
+    variable: 'XAI_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.x.ai/v1',
+    formats: ['chat', 'responses'],
+    chatLimitField: 'max_completion_tokens',
+    priceBook: 'x-ai',
+    serves: ANY_MODEL,
+  },
+  {
+    name: 'together',
+    variable: 'TOGETHER_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.together.xyz/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'together',
+    serves: ANY_MODEL,
+  },
+  {
+    name: 'fireworks',
+    variable: 'FIREWORKS_API_KEY',
+    kind: 'openai',
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    formats: ['chat'],
+    chatLimitField: 'max_tokens',
+    priceBook: 'fireworks',
+    serves: ANY_MODEL,
+  },
+];
+
+/** Model servers that are looked for on this machine; what they serve is free. */
+export const LOCAL_SERVERS: readonly { readonly name: string; readonly baseUrl: string }[] = [
+  { name: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1' },
+  { name: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1' },
+];
+
+/** Unstreamed answers of reasoning models arrive in one piece after minutes, hence the long first byte. */
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  connectMs: 5_000,
+  firstByteMs: 300_000,
+  idleMs: 120_000,
+  totalMs: 600_000,
+};
+
+export function knownHostOf(baseUrl: string): KnownHost | undefined {
+  return URL.canParse(baseUrl) ? HOSTS_BY_NAME.get(new URL(baseUrl).host) : undefined;
+}
+
+export function knownHostNamed(name: string): KnownHost | undefined {
+  return KNOWN_HOSTS.find((host) => host.name === name);
+}
+
+const HOSTS_BY_NAME = new Map(KNOWN_HOSTS.map((host) => [new URL(host.baseUrl).host, host]));

@@ -1,0 +1,146 @@
+/** Settings, environment and config file made into the one frozen Config. */
+import { readFile, stat } from 'node:fs/promises';
+import type { Model } from '../core/model.ts';
+import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
+import type { Provider } from '../core/provider.ts';
+import { milliseconds } from './assemble.ts';
+import { buildCatalog } from './catalog.ts';
+import type { Config, Settings } from './config.ts';
+import { discover, type Probe, probeModels } from './discover.ts';
+import { FILE_BYTES_MAX, parseConfigFile } from './file.ts';
+import { configError, joinPath, type Problem } from './problem.ts';
+import { sandboxModels, sandboxProviders } from './sandbox.ts';
+import type { FileConfig } from './schema.ts';
+import type { Environment } from './settings.ts';
+
+const MIB = 1024 * 1024;
+
+export interface LoadOptions {
+  readonly settings: Settings;
+  /** For variables in the file, and for finding providers without one. */
+  readonly env: Environment;
+  /** Where the built-in sandbox listens; null where none runs, and then its models are left out. */
+  readonly sandboxUrl: string | null;
+  readonly probe?: Probe;
+  /** The day whose published prices count. */
+  readonly now?: Date;
+}
+
+/** Throws a ConfigError that lists every problem found. */
+export async function loadConfig(options: LoadOptions): Promise<Config> {
+  const { settings, env, sandboxUrl, probe = probeModels, now = new Date() } = options;
+  const name = settings.configFile.replace(/^\.\//, '');
+  const text = await readConfigText(settings, name);
+  const file = text === null ? {} : parseConfigFile(text, name, env);
+  const usdPerCredit = file.credits?.usd_per_credit ?? 1;
+  const routing = routingOf(file);
+  const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
+
+  const problems: Problem[] = [];
+  const providers = new Map<string, Provider>();
+  const models = new Map<string, Model>();
+  if (sandbox) {
+    for (const provider of sandboxProviders(sandboxUrl)) providers.set(provider.name, provider);
+    for (const model of sandboxModels(usdPerCredit)) models.set(model.id, model);
+  }
+  if (file.providers === undefined && file.models === undefined) {
+    const found = await discover({
+      env,
+      probe: settings.discoverLocal ? probe : null,
+      ownPort: settings.port,
+      usdPerCredit,
+      now,
+    });
+    for (const provider of found.providers) providers.set(provider.name, provider);
+    for (const model of found.models) models.set(model.id, model);
+  } else {
+    const built = buildCatalog(file, { usdPerCredit, weighted: routing.order === 'weighted', now });
+    problems.push(...duplicates(file, providers, models), ...built.problems);
+    for (const provider of built.providers) providers.set(provider.name, provider);
+    for (const model of built.models) models.set(model.id, model);
+  }
+  if (problems.length > 0) throw configError(name, problems);
+  return freeze<Config>({
+    catalog: { providers, models },
+    sandbox,
+    limits: limitsOf(file),
+    usdPerCredit,
+    streams: streamsOf(file),
+    holds: file.holds ?? 'full',
+    routing,
+  });
+}
+
+/** Null: there is no file, and none was asked for. */
+async function readConfigText(settings: Settings, name: string): Promise<string | null> {
+  const refuse = (message: string) => configError(name, [{ path: '', message }]);
+  try {
+    const { size } = await stat(settings.configFile);
+    if (size > FILE_BYTES_MAX) throw refuse(`is larger than ${FILE_BYTES_MAX} bytes`);
+    return await readFile(settings.configFile, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === undefined) throw error;
+    if (code !== 'ENOENT') throw refuse(`cannot be read (${String(code)})`);
+    if (settings.configFileNamed) throw refuse('does not exist, but GATEWAY_CONFIG names it');
+    return null;
+  }
+}
+
+/** Names that are taken, by the sandbox or earlier in the file. */
+function duplicates(
+  file: FileConfig,
+  sandboxProvidersByName: ReadonlyMap<string, Provider>,
+  sandboxModelsById: ReadonlyMap<string, Model>,
+): Problem[] {
+  const problems: Problem[] = [];
+  const ofSandbox = 'belongs to the built-in sandbox (`sandbox: false` frees it)';
+  for (const name of Object.keys(file.providers ?? {})) {
+    if (sandboxProvidersByName.has(name)) {
+      problems.push({ path: joinPath('providers', name), message: `the name \`${name}\` ${ofSandbox}` });
+    }
+  }
+  const firstAt = new Map<string, number>();
+  for (const [index, { id }] of (file.models ?? []).entries()) {
+    const path = joinPath(joinPath('models', index), 'id');
+    const first = firstAt.get(id);
+    if (sandboxModelsById.has(id)) problems.push({ path, message: `\`${id}\` ${ofSandbox}` });
+    else if (first !== undefined) problems.push({ path, message: `\`${id}\` is already the id of models[${first}]` });
+    else firstAt.set(id, index);
+  }
+  return problems;
+}
+
+function limitsOf({ limits = {} }: FileConfig): Limits {
+  return {
+    bodyBytes: limits.body_bytes ?? 32 * MIB,
+    replyBytes: limits.reply_bytes ?? MIB,
+    replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
+    settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    drainMs: milliseconds(limits.drain, 30_000),
+  };
+}
+
+function streamsOf({ streams = {} }: FileConfig): StreamSettings {
+  return {
+    totalMs: milliseconds(streams.total, 300_000),
+    keepAliveMs: milliseconds(streams.keep_alive, 10_000),
+    headersWaitMs: milliseconds(streams.headers_wait, 15_000),
+  };
+}
+
+function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
+  const weighted = models.some(({ targets = [] }) => targets.some(({ weight }) => weight !== undefined));
+  return {
+    order: routing.order ?? (weighted ? 'weighted' : 'listed'),
+    maxAttempts: routing.max_attempts ?? 3,
+    attemptBudgetMs: milliseconds(routing.attempt_budget, 30_000),
+  };
+}
+
+/** All the way down; the maps themselves are read-only by their type. */
+function freeze<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const part of value instanceof Map ? value.values() : Object.values(value)) freeze(part);
+  return value instanceof Map ? value : Object.freeze(value);
+}

@@ -1,0 +1,132 @@
+/** Prices and context windows that others keep: the data bundled with `@pydantic/genai-prices`, never fetched. */
+import { calcPrice, findProvider, type MatchLogic, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices';
+import type { UsdPricing, UsdTier } from './pricing.ts';
+
+export interface KnownModel {
+  readonly name: string | undefined;
+  readonly contextWindow: number | null;
+  /** Null: no price, or one that counts something other than text tokens. */
+  readonly pricing: UsdPricing | null;
+}
+
+const CLASS_KEYS = {
+  input_mtok: 'input',
+  output_mtok: 'output',
+  cache_read_mtok: 'cache_read',
+  cache_write_mtok: 'cache_write',
+  cache_write_1h_mtok: 'cache_write_1h',
+} as const;
+
+/**
+ * Hosted tools, which are refused unless the operator allows them, and audio input, which costs what text costs here.
+ * A price by any other unit cannot be charged by tokens of these classes, so the model counts as unpriced.
+ */
+const BESIDE_KEYS: ReadonlySet<string> = new Set([
+  'web_searches_kcount',
+  'social_searches_kcount',
+  'storage_searches_kcount',
+  'code_executions_kcount',
+  'input_audio_mtok',
+  'cache_audio_read_mtok',
+]);
+
+/** Models by this name generate something else than text, or not at all. */
+const NOT_TEXT =
+  /embed|whisper|transcri|(^|[-/])tts|realtime|moderation|image|audio|video|[-/]ocr|voice|voxtral|[-/]live|guard|safety|rerank|lyria|omni-flash/i;
+
+export function isTextModelName(name: string): boolean {
+  return !NOT_TEXT.test(name);
+}
+
+/** The book's provider for an address, or for a name; undefined when it knows neither. */
+export function priceBookFor(baseUrl: string, name: string): string | undefined {
+  const byAddress = baseUrl === '' ? undefined : findProvider({ providerApiUrl: baseUrl });
+  return (byAddress ?? findProvider({ providerId: name }))?.id;
+}
+
+/** What the book knows of this upstream model on this day. */
+export function knownModel(priceBook: string, upstreamModel: string, at: Date): KnownModel | null {
+  const model = calcPrice({}, upstreamModel, { providerId: priceBook, timestamp: at })?.model;
+  return model === undefined ? null : describe(model, at);
+}
+
+/** Every text model of a provider that has a price, by its upstream name. */
+export function knownTextModels(
+  priceBook: string,
+  at: Date,
+): { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] {
+  const list: { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] = [];
+  for (const info of findProvider({ providerId: priceBook })?.models ?? []) {
+    if (info.deprecated === true || !isTextModelName(info.id)) continue;
+    const upstreamModel = upstreamName(priceBook, info);
+    if (upstreamModel === undefined) continue;
+    const { pricing, ...model } = describe(info, at);
+    if (pricing !== null) list.push({ upstreamModel, model: { ...model, pricing } });
+  }
+  return list;
+}
+
+function describe(info: ModelInfo, at: Date): KnownModel {
+  const pricing = usdPricing(pricesOn(info, at));
+  // A zero is often a price that nobody wrote down: what is free, the operator says.
+  const free = pricing !== null && pricing.input === 0 && pricing.output === 0;
+  return { name: info.name, contextWindow: info.context_window ?? null, pricing: free ? null : pricing };
+}
+
+/** The id where it names itself, else the first exact name that it goes by. */
+function upstreamName(priceBook: string, info: ModelInfo): string | undefined {
+  return [info.id, ...exactNames(info.match)].find(
+    (name) => calcPrice({}, name, { providerId: priceBook })?.model.id === info.id,
+  );
+}
+
+function exactNames(match: MatchLogic): string[] {
+  if ('equals' in match) return [match.equals];
+  return 'or' in match ? match.or.flatMap(exactNames) : [];
+}
+
+/** Where the price depends on the time of day, the dearest: a caller is charged the same at every hour. */
+function pricesOn(info: ModelInfo, at: Date): ModelPrice {
+  if (!Array.isArray(info.prices)) return info.prices;
+  const candidates: ModelPrice[] = [];
+  for (const { constraint, prices } of info.prices.toReversed()) {
+    if (constraint?.type === 'start_date' && at < new Date(constraint.start_date)) continue;
+    candidates.push(prices);
+    if (constraint?.type !== 'time_of_date') break;
+  }
+  return candidates.reduce((dearest, prices) => (baseSum(prices) > baseSum(dearest) ? prices : dearest), {});
+}
+
+function baseSum(prices: ModelPrice): number {
+  return basePrice(prices.input_mtok) + basePrice(prices.output_mtok);
+}
+
+function basePrice(price: ModelPrice[string]): number {
+  return typeof price === 'object' ? price.base : (price ?? 0);
+}
+
+function usdPricing(prices: ModelPrice): UsdPricing | null {
+  const base: Record<string, number> = {};
+  const tiers = new Map<number, Record<string, number>>();
+  for (const [key, price] of Object.entries(prices)) {
+    if (price === undefined || BESIDE_KEYS.has(key)) continue;
+    if (!isClassKey(key)) return null;
+    const name = CLASS_KEYS[key];
+    base[name] = basePrice(price);
+    for (const tier of typeof price === 'object' ? price.tiers : []) {
+      // The book's tiers begin above their start, ours at their beginning.
+      const from = tier.start + 1;
+      const rates = tiers.get(from) ?? {};
+      rates[name] = tier.price;
+      tiers.set(from, rates);
+    }
+  }
+  const { input, output, ...cache } = base;
+  if (input === undefined || output === undefined) return null;
+  const usdTiers: UsdTier[] = [...tiers].map(([from, rates]) => ({ from_input_tokens: from, ...rates }));
+  return { input, output, ...cache, ...(usdTiers.length === 0 ? {} : { tiers: usdTiers }) };
+}
+
+function isClassKey(key: string): key is keyof typeof CLASS_KEYS {
+  return Object.hasOwn(CLASS_KEYS, key);
+}

@@ -1,0 +1,33 @@
+/** What is wrong with a configuration: one line each, with the path and what is allowed. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+export interface Problem {
+  /** Empty for the file as a whole. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** `gateway.yaml: models[0].pricing.input: must be …` */
+function problemLine(file: string, { path, message }: Problem): string {
+  const oneLine = message.replaceAll(/\s+/g, ' ').trim();
+  return path === '' ? `${file}: ${oneLine}` : `${file}: ${path}: ${oneLine}`;
+}
+
+export function configError(file: string, problems: readonly Problem[]): ConfigError {
+  return new ConfigError(problems.map((problem) => problemLine(file, problem)));
+}
+
+/** `models[0].id`; a key that is not a plain word is quoted. */
+export function joinPath(parent: string, key: string | number): string {
+  if (typeof key === 'number') return `${parent}[${key}]`;
+  if (!/^[A-Za-z_][\w-]*$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
+  return parent === '' ? key : `${parent}.${key}`;
+}

@@ -1,0 +1,81 @@
+/** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
+import type { Format } from '../core/endpoints.ts';
+import type { Model, Target } from '../core/model.ts';
+import type { Provider } from '../core/provider.ts';
+import { DEFAULT_TIMEOUTS } from './kinds.ts';
+import { pricingFromUsd, publishedUsd } from './pricing.ts';
+
+/** 2026-01-01, so that the listing does not change from start to start. */
+const CREATED_S = 1_767_225_600;
+const USD = { input: 1, output: 4 };
+
+export function sandboxProviders(sandboxUrl: string): Provider[] {
+  const common = {
+    apiKeys: [],
+    timeouts: DEFAULT_TIMEOUTS,
+    headers: {},
+    chatLimitField: 'max_tokens',
+    options: {},
+    hostedTools: [],
+    serviceTiers: [],
+  } as const;
+  return [
+    {
+      ...common,
+      name: 'sandbox-a',
+      kind: 'openai',
+      baseUrl: `${sandboxUrl}/v1`,
+      formats: ['chat', 'responses'],
+      countsTokens: false,
+    },
+    {
+      ...common,
+      name: 'sandbox-b',
+      kind: 'anthropic',
+      baseUrl: sandboxUrl,
+      formats: ['messages'],
+      countsTokens: true,
+    },
+  ];
+}
+
+export function sandboxModels(usdPerCredit: number): Model[] {
+  const large = { contextWindow: 128_000, maxOutputTokens: 16_384 };
+  const model = (
+    name: string,
+    provider: string,
+    formats: readonly [Format, ...Format[]],
+    size: { contextWindow: number; maxOutputTokens: number },
+    capable: boolean,
+  ): Model => {
+    const pricing = pricingFromUsd(USD, usdPerCredit);
+    const target = (format: Format): Target => ({ provider, upstreamModel: `${name}-sim`, format, weight: 1 });
+    const [first, ...rest] = formats;
+    return {
+      id: `sandbox/${name}`,
+      createdS: CREATED_S,
+      ownedBy: 'model-gateway',
+      displayName: `Sandbox ${name} (simulated)`,
+      tagline: 'A simulated model that answers from this machine.',
+      provider,
+      ...size,
+      capabilities: {
+        tools: true,
+        images: capable,
+        reasoning: capable,
+        structured_output: true,
+        streaming: true,
+      },
+      pricing,
+      providerPricing: pricing,
+      publishedPricing: publishedUsd(USD),
+      targets: [target(first), ...rest.map(target)],
+      public: true,
+    };
+  };
+  return [
+    model('alpha', 'sandbox-a', ['chat', 'responses'], large, true),
+    model('beta', 'sandbox-b', ['messages'], large, true),
+    model('tiny', 'sandbox-a', ['chat', 'responses'], { contextWindow: 2048, maxOutputTokens: 256 }, false),
+  ];
+}

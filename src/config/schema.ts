@@ -1,0 +1,293 @@
+/** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
+import { type Static, Type } from 'typebox';
+
+/** `patternErrorMessage` is what editors show; the loader says it too. */
+function text(pattern: string, allowed: string, description: string) {
+  return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });
+}
+
+function seconds(description: string, maximum = 3600, minimum = 0.001) {
+  return Type.Optional(Type.Number({ minimum, maximum, description: `${description} In seconds.` }));
+}
+
+function bytes(description: string, maximum: number) {
+  return Type.Optional(Type.Integer({ minimum: 1024, maximum, description: `${description} In bytes.` }));
+}
+
+const closed = { additionalProperties: false };
+const GIB = 1024 ** 3;
+
+const ProviderName = text(
+  '^[a-z0-9][a-z0-9._-]{0,63}$',
+  'lower-case letters, digits, dots, dashes and underscores, at most 64, beginning with a letter or digit',
+  'The name of a provider of this file.',
+);
+const ModelId = text(
+  '^[!-~]{1,200}$',
+  '1 to 200 printable ASCII characters without spaces',
+  'The id that clients ask for.',
+);
+const UpstreamModel = text(
+  '^[^\\s]{1,300}$',
+  '1 to 300 characters without spaces',
+  'The name of the model at the provider; for azure the deployment. Default: the id of the model.',
+);
+const Secret = text(
+  '^[!-~]{1,4096}$',
+  'printable ASCII characters without spaces',
+  'A credential of the provider, best taken from the environment.',
+);
+const Label = Type.String({ minLength: 1, maxLength: 200 });
+const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
+  description: 'The wire format spoken to the provider.',
+});
+const Markup = Type.Number({
+  exclusiveMinimum: 0,
+  maximum: 1000,
+  description:
+    'What the caller pays per unit of the provider price: 1.2 adds a fifth. A model’s own counts instead of its provider’s.',
+});
+const Names = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { uniqueItems: true, maxItems: 100 });
+
+const Usd = Type.Number({ minimum: 0, maximum: 1_000_000, description: 'USD per million tokens.' });
+const CacheRates = {
+  cache_read: Type.Optional(Usd),
+  cache_write: Type.Optional(Usd),
+  cache_write_1h: Type.Optional(Usd),
+};
+
+const PriceTierSchema = Type.Object(
+  {
+    from_input_tokens: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description: 'The tier counts when the whole input has at least this many tokens.',
+    }),
+    input: Type.Optional(Usd),
+    output: Type.Optional(Usd),
+    ...CacheRates,
+  },
+  { ...closed, minProperties: 2, description: 'What changes for long inputs; classes not given stay as they are.' },
+);
+
+const PricingSchema = Type.Object(
+  { input: Usd, output: Usd, ...CacheRates, tiers: Type.Optional(Type.Array(PriceTierSchema, { maxItems: 20 })) },
+  {
+    ...closed,
+    description:
+      'USD per million tokens. Cache classes not given cost what input costs. Omitted: the published price of the upstream model.',
+  },
+);
+
+const TimeoutsSchema = Type.Object(
+  {
+    connect: seconds('To open a connection. Default 5.', 300),
+    first_byte: seconds('From sending the request to the first byte of the answer. Default 300.'),
+    idle: seconds('Between two bytes of an answer. Default 120.'),
+    total: seconds('A whole unstreamed exchange. Default 600.'),
+  },
+  closed,
+);
+
+const ProviderSchema = Type.Object(
+  {
+    kind: Type.Optional(
+      Type.Enum(['openai', 'azure', 'anthropic', 'ai-sdk'], {
+        description: 'The API that it offers. May be left out for well-known names such as openai, anthropic or groq.',
+      }),
+    ),
+    base_url: Type.Optional(
+      text(
+        '^(https?://[^\\s?#]+|\\$\\{.+)$',
+        'an address that begins with http:// or https://, without ? and #',
+        'openai: up to and including /v1. anthropic and azure: without a path.',
+      ),
+    ),
+    api_key: Type.Optional(Secret),
+    api_keys: Type.Optional(
+      Type.Array(Secret, {
+        minItems: 1,
+        maxItems: 100,
+        uniqueItems: true,
+        description: 'A pool of credentials, used in turn.',
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Record(
+        text('^[A-Za-z0-9_.-]{1,100}$', 'letters, digits, dots, dashes and underscores', 'Header name.'),
+        text('^[\\t -~]*$', 'printable ASCII characters', 'Header value.'),
+        {
+          ...closed,
+          description: 'Sent with every request.',
+        },
+      ),
+    ),
+    formats: Type.Optional(
+      Type.Array(FormatName, {
+        minItems: 1,
+        uniqueItems: true,
+        description: 'What it speaks natively. Default: what its kind and address are known for.',
+      }),
+    ),
+    timeouts: Type.Optional(TimeoutsSchema),
+    markup: Type.Optional(Markup),
+    chat_limit_field: Type.Optional(
+      Type.Enum(['max_tokens', 'max_completion_tokens'], {
+        description: 'The chat field for the output limit where the client named none.',
+      }),
+    ),
+    count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
+    hosted_tools: Type.Optional(Names),
+    service_tiers: Type.Optional(Names),
+    api_version: Type.Optional(
+      text(
+        '^[A-Za-z0-9.-]{1,40}$',
+        'letters, digits, dots and dashes',
+        'azure only: the api-version. Default 2024-10-21.',
+      ),
+    ),
+    package: Type.Optional(
+      text(
+        '^(@[a-z0-9._-]+/)?[a-z0-9._-]+$',
+        'the name of an npm package',
+        'ai-sdk only: the provider package, installed by you.',
+      ),
+    ),
+    options: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: given to the package.' }),
+    ),
+  },
+  { ...closed, description: 'An upstream account.' },
+);
+
+const TargetSchema = Type.Object(
+  {
+    provider: ProviderName,
+    model: Type.Optional(UpstreamModel),
+    format: Type.Optional(FormatName),
+    weight: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1_000_000,
+        description: 'Its share where targets are weighted; 0: only after the others.',
+      }),
+    ),
+  },
+  { ...closed, description: 'Without a format: one target for each format of the provider.' },
+);
+
+const CapabilitiesSchema = Type.Object(
+  {
+    tools: Type.Optional(Type.Boolean()),
+    images: Type.Optional(Type.Boolean()),
+    reasoning: Type.Optional(Type.Boolean()),
+    structured_output: Type.Optional(Type.Boolean()),
+    streaming: Type.Optional(Type.Boolean()),
+  },
+  { ...closed, description: 'Default: true. What is false is refused here; the rest is left to the provider.' },
+);
+
+const ModelSchema = Type.Object(
+  {
+    id: ModelId,
+    provider: Type.Optional(ProviderName),
+    targets: Type.Optional(Type.Array(TargetSchema, { minItems: 1, maxItems: 50 })),
+    display_name: Type.Optional(Label),
+    tagline: Type.Optional(Label),
+    owned_by: Type.Optional(Label),
+    created: Type.Optional(Type.Integer({ minimum: 0, maximum: 9_999_999_999, description: 'Seconds since 1970.' })),
+    context_window: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'The published output limit. Default: what the family of the upstream model accepts, else 4096.',
+      }),
+    ),
+    capabilities: Type.Optional(CapabilitiesSchema),
+    pricing: Type.Optional(PricingSchema),
+    markup: Type.Optional(Markup),
+    public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
+  },
+  { ...closed, description: 'A model that clients can ask for.' },
+);
+
+export const FileSchema = Type.Object(
+  {
+    $schema: Type.Optional(Type.String()),
+    providers: Type.Optional(
+      Type.Record(ProviderName, ProviderSchema, {
+        ...closed,
+        description: 'By name. Without providers and models: found in the environment.',
+      }),
+    ),
+    models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
+    sandbox: Type.Optional(Type.Boolean({ description: 'The built-in simulated provider. Default: true.' })),
+    credits: Type.Optional(
+      Type.Object(
+        {
+          usd_per_credit: Type.Optional(
+            Type.Number({ minimum: 0.000001, maximum: 1_000_000, description: 'Default 1.' }),
+          ),
+        },
+        closed,
+      ),
+    ),
+    holds: Type.Optional(
+      Type.Enum(['full', 'elastic'], {
+        description:
+          'full: the worst case is held at once. elastic: a part, extended as the answer grows. Default: full.',
+      }),
+    ),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          body_bytes: bytes('The largest request body. Default 32 MiB.', GIB),
+          reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
+          reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
+          settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
+          drain: seconds('How long running requests may go on when the process is told to stop. Default 30.', 3600, 0),
+        },
+        closed,
+      ),
+    ),
+    streams: Type.Optional(
+      Type.Object(
+        {
+          total: seconds('From acceptance to the end of a stream. Default and most: 300.', 300),
+          keep_alive: seconds('Silence after which a keep-alive is sent; 0: never. Default 10.', 300, 0),
+          headers_wait: seconds(
+            'How long the 200 waits for the first event once the provider has accepted. Default 15.',
+            300,
+          ),
+        },
+        closed,
+      ),
+    ),
+    routing: Type.Optional(
+      Type.Object(
+        {
+          order: Type.Optional(
+            Type.Enum(['listed', 'weighted', 'least-latency'], {
+              description: 'Default: weighted when a target has a weight, else listed.',
+            }),
+          ),
+          max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, description: 'Default 3.' })),
+          attempt_budget: seconds('The time for all attempts before the first byte to the client. Default 30.', 600),
+        },
+        closed,
+      ),
+    ),
+  },
+  { ...closed, title: 'Model Gateway configuration' },
+);
+
+export type FileConfig = Static<typeof FileSchema>;
+export type FileProvider = Static<typeof ProviderSchema>;
+export type FileModel = Static<typeof ModelSchema>;
+export type FileTarget = Static<typeof TargetSchema>;
+
+/** The text of the published schema file. */
+export function publishedSchema(): string {
+  return `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', ...FileSchema }, null, 2)}\n`;
+}

@@ -1,0 +1,118 @@
+/** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
+import { isIP } from 'node:net';
+import type { Settings } from './config.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One line: which setting, what is wrong with it and what is allowed. */
+export class SettingError extends Error {
+  readonly setting: string;
+
+  constructor(setting: string, message: string) {
+    super(`${setting}${message}`);
+    this.name = 'SettingError';
+    this.setting = setting;
+  }
+}
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+const WORKERS_MAX = 128;
+const SECRET_LENGTH_MIN = 32;
+
+export function readSettings(env: Environment): Settings {
+  const port = readPort(env, 'GATEWAY_PORT', 8080);
+  const adminPort = readPort(env, 'GATEWAY_ADMIN_PORT', 8081);
+  if (port === adminPort && port !== 0) {
+    throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
+  }
+  return Object.freeze<Settings>({
+    host: readHost(env),
+    port,
+    adminPort,
+    dataDir: readPath(env, 'GATEWAY_DATA', './data'),
+    configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
+    configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
+    databaseUrl: readDatabaseUrl(env),
+    installationSecret: readInstallationSecret(env),
+    workers: readWhole(env, 'GATEWAY_WORKERS', 1, { least: 1, most: WORKERS_MAX }),
+    logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
+    discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
+  });
+}
+
+function given(env: Environment, name: string): string | undefined {
+  const value = env[name];
+  return value === undefined || value === '' ? undefined : value;
+}
+
+function shown(value: string): string {
+  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+}
+
+function readPort(env: Environment, name: string, fallback: number): number {
+  return readWhole(env, name, fallback, { least: 0, most: 65_535, note: '; 0 picks a free port' });
+}
+
+function readWhole(
+  env: Environment,
+  name: string,
+  fallback: number,
+  { least, most, note = '' }: { least: number; most: number; note?: string },
+): number {
+  const text = given(env, name);
+  if (text === undefined) return fallback;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new SettingError(name, ` is ${shown(text)}: must be a whole number from ${least} to ${most}${note}`);
+}
+
+function readChoice<const Choice extends string>(
+  env: Environment,
+  name: string,
+  choices: readonly Choice[],
+  fallback: Choice,
+): Choice {
+  const text = given(env, name);
+  if (text === undefined) return fallback;
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice !== undefined) return choice;
+  throw new SettingError(name, ` is ${shown(text)}: must be one of ${choices.join(', ')}`);
+}
+
+function readHost(env: Environment): string {
+  const text = given(env, 'GATEWAY_HOST');
+  if (text === undefined) return '127.0.0.1';
+  const name = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
+  const numbersOnly = /^[\d.]+$/.test(text);
+  if (isIP(text) !== 0 || (!numbersOnly && name.test(text))) return text;
+  throw new SettingError(
+    'GATEWAY_HOST',
+    ` is ${shown(text)}: must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)`,
+  );
+}
+
+function readPath(env: Environment, name: string, fallback: string): string {
+  const text = given(env, name);
+  if (text === undefined) return fallback;
+  if (!text.includes('\0') && text.trim() !== '') return text;
+  throw new SettingError(name, ` is ${shown(text)}: must be a path`);
+}
+
+/** The value is never shown: it may hold a password. */
+function readDatabaseUrl(env: Environment): string | null {
+  const text = given(env, 'DATABASE_URL');
+  if (text === undefined) return null;
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
+  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'names no PostgreSQL database';
+  throw new SettingError(
+    'DATABASE_URL',
+    ` ${wrong}: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)`,
+  );
+}
+
+/** The value is never shown. */
+function readInstallationSecret(env: Environment): string | null {
+  const text = given(env, 'GATEWAY_SECRET');
+  if (text === undefined || text.length >= SECRET_LENGTH_MIN) return text ?? null;
+  throw new SettingError('GATEWAY_SECRET', ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
+}

@@ -1,0 +1,226 @@
+/**
+ * The one error table. A condition is a named failure; everything that a client can be told about it
+ * (status, codes, types, retry advice, sentence) stands in its row and nowhere else.
+ */
+
+interface ConditionRow {
+  readonly status: number;
+  /** Format A `error.code`; Format B carries it too, as an extra field. */
+  readonly code: string;
+  /** Format A `error.type`. */
+  readonly type: string;
+  /** Format B `error.type`. */
+  readonly typeB: string;
+  /** `never` sends `x-should-retry: false`: the official SDKs retry 409 and 429 blindly otherwise. */
+  readonly retry: 'never' | 'allowed';
+  /** Seconds sent as `Retry-After` when the failure itself knows no better figure. */
+  readonly retryAfterS?: number;
+  /** The sentence used when the failure brings none of its own. */
+  readonly sentence: string;
+}
+
+export const CONDITIONS = {
+  invalid_credentials: {
+    status: 401,
+    code: 'invalid_credentials',
+    type: 'authentication_error',
+    typeB: 'authentication_error',
+    retry: 'never',
+    sentence: 'The API key is missing, malformed, unknown or revoked.',
+  },
+  key_expired: {
+    status: 403,
+    code: 'key_expired',
+    type: 'permission_error',
+    typeB: 'permission_error',
+    retry: 'never',
+    sentence: 'This API key has expired.',
+  },
+  key_disabled: {
+    status: 403,
+    code: 'key_disabled',
+    type: 'permission_error',
+    typeB: 'permission_error',
+    retry: 'never',
+    sentence: 'This API key is disabled, or not entitled to the requested model.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    code: 'rate_limit_exceeded',
+    type: 'rate_limit_error',
+    typeB: 'rate_limit_error',
+    retry: 'allowed',
+    retryAfterS: 1,
+    sentence: 'The requests-per-minute limit of this key is exceeded.',
+  },
+  balance_temporarily_reserved: {
+    status: 429,
+    code: 'balance_temporarily_reserved',
+    type: 'rate_limit_error',
+    typeB: 'rate_limit_error',
+    retry: 'allowed',
+    retryAfterS: 1,
+    sentence: 'Other requests in flight hold the available balance of this key. Wait for them, then retry once.',
+  },
+  limit_reached: {
+    status: 429,
+    code: 'limit_reached',
+    type: 'quota_error',
+    typeB: 'billing_error',
+    retry: 'never',
+    retryAfterS: 86_400,
+    sentence: 'The token budget of this period is used up.',
+  },
+  insufficient_credit: {
+    status: 402,
+    code: 'insufficient_credit',
+    type: 'quota_error',
+    typeB: 'billing_error',
+    retry: 'never',
+    sentence: 'Not enough credit or tokens to start this request.',
+  },
+  invalid_request: {
+    status: 400,
+    code: 'invalid_request',
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence: 'The request is not valid.',
+  },
+  model_not_found: {
+    status: 404,
+    code: 'model_not_found',
+    type: 'invalid_request_error',
+    typeB: 'not_found_error',
+    retry: 'allowed',
+    sentence: 'The model is not in the catalog. List the models with GET /v1/models.',
+  },
+  context_length_exceeded: {
+    status: 400,
+    code: 'context_length_exceeded',
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence: "The input exceeds the model's context window.",
+  },
+  idempotency_in_flight: {
+    status: 409,
+    code: 'idempotency_in_flight',
+    type: 'invalid_request_error',
+    typeB: 'conflict_error',
+    retry: 'allowed',
+    retryAfterS: 1,
+    sentence: 'A request with this Idempotency-Key is still running.',
+  },
+  idempotency_conflict: {
+    status: 409,
+    code: 'idempotency_conflict',
+    type: 'invalid_request_error',
+    typeB: 'conflict_error',
+    retry: 'never',
+    sentence: 'This Idempotency-Key was used for another request.',
+  },
+  provider_unavailable: {
+    status: 502,
+    code: 'provider_unavailable',
+    type: 'api_error',
+    typeB: 'api_error',
+    retry: 'allowed',
+    sentence: 'The provider is temporarily unavailable for this request.',
+  },
+  upstream_error: {
+    status: 502,
+    code: 'upstream_error',
+    type: 'api_error',
+    typeB: 'api_error',
+    retry: 'allowed',
+    sentence: 'The provider returned an error or an invalid response.',
+  },
+  upstream_timeout: {
+    status: 504,
+    code: 'upstream_timeout',
+    type: 'api_error',
+    typeB: 'timeout_error',
+    retry: 'allowed',
+    sentence: 'The provider took too long.',
+  },
+  service_unavailable: {
+    status: 503,
+    code: 'service_unavailable',
+    type: 'api_error',
+    typeB: 'overloaded_error',
+    retry: 'allowed',
+    retryAfterS: 2,
+    sentence: 'The gateway cannot serve this request right now. Retry shortly.',
+  },
+  internal_error: {
+    status: 500,
+    code: 'internal_error',
+    type: 'api_error',
+    typeB: 'api_error',
+    retry: 'allowed',
+    sentence: 'Unexpected gateway error.',
+  },
+  request_too_large: {
+    status: 413,
+    code: 'request_too_large',
+    type: 'invalid_request_error',
+    typeB: 'request_too_large',
+    retry: 'allowed',
+    sentence: 'The request body is too large.',
+  },
+  not_found: {
+    status: 404,
+    code: 'not_found',
+    type: 'invalid_request_error',
+    typeB: 'not_found_error',
+    retry: 'allowed',
+    sentence: 'There is no such route.',
+  },
+  method_not_allowed: {
+    status: 405,
+    code: 'method_not_allowed',
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence: 'This route does not take that method.',
+  },
+  upgrade_required: {
+    status: 426,
+    code: 'upgrade_required',
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence: 'WebSocket is not served here. Use POST with "stream": true.',
+  },
+} as const satisfies Record<string, ConditionRow>;
+
+export type Condition = keyof typeof CONDITIONS;
+
+export function conditionRow(condition: Condition): ConditionRow {
+  return CONDITIONS[condition];
+}
+
+export interface GatewayErrorDetails {
+  readonly message?: string | undefined;
+  /** JSON path of the first offending field, or a header's name. */
+  readonly param?: string | undefined;
+  readonly retryAfterS?: number | undefined;
+  /** What the operator's log should hold; never shown to the client. */
+  readonly cause?: unknown;
+}
+
+/** The only error that the HTTP side turns into a reply other than `internal_error`. */
+export class GatewayError extends Error {
+  readonly condition: Condition;
+  readonly param: string | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(condition: Condition, details: GatewayErrorDetails = {}) {
+    super(details.message ?? CONDITIONS[condition].sentence, { cause: details.cause });
+    this.name = 'GatewayError';
+    this.condition = condition;
+    this.param = details.param;
+    this.retryAfterS = details.retryAfterS;
+  }
+}

@@ -1,0 +1,103 @@
+/** The route table: one row per operation of the public interface. Both origins serve every row. */
+import type { Condition } from './conditions.ts';
+
+export type Format = 'chat' | 'responses' | 'messages';
+/** The envelope family: chat, responses, models and usage answer in A; messages and count_tokens in B. */
+export type Envelope = 'A' | 'B';
+export type CredentialScheme = 'bearer' | 'x-api-key';
+
+export interface Endpoint {
+  readonly name: 'models' | 'chat' | 'responses' | 'messages' | 'count_tokens' | 'usage';
+  readonly method: 'GET' | 'POST';
+  /** Relative to the origin. */
+  readonly path: string;
+  readonly envelope: Envelope;
+  readonly credentials: readonly CredentialScheme[];
+  readonly credentialOptional: boolean;
+  /** The wire format of the body, for the routes that have one. */
+  readonly format: Format | null;
+  /** Error statuses that the interface lists for this operation. */
+  readonly statuses: readonly number[];
+  /** Where this operation lists fewer statuses: the condition told instead. */
+  readonly projection: Readonly<Partial<Record<Condition, Condition>>>;
+}
+
+/** Statuses that belong to every endpoint. */
+export const COMMON_STATUSES: readonly number[] = [405, 413, 426, 500];
+
+/** Routes without a 403 tell every refusal of the key itself as a 401; the message still says why. */
+const NO_403 = { key_expired: 'invalid_credentials', key_disabled: 'invalid_credentials' } as const;
+const NO_504 = { upstream_timeout: 'upstream_error' } as const;
+
+const GENERATION_STATUSES = [400, 401, 402, 403, 404, 409, 429, 502, 503] as const;
+
+export const ENDPOINTS = {
+  models: {
+    name: 'models',
+    method: 'GET',
+    path: '/v1/models',
+    envelope: 'A',
+    credentials: ['bearer', 'x-api-key'],
+    credentialOptional: true,
+    format: null,
+    statuses: [401, 429, 503],
+    projection: NO_403,
+  },
+  chat: {
+    name: 'chat',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    envelope: 'A',
+    credentials: ['bearer'],
+    credentialOptional: false,
+    format: 'chat',
+    statuses: GENERATION_STATUSES,
+    projection: NO_504,
+  },
+  responses: {
+    name: 'responses',
+    method: 'POST',
+    path: '/v1/responses',
+    envelope: 'A',
+    credentials: ['bearer'],
+    credentialOptional: false,
+    format: 'responses',
+    statuses: GENERATION_STATUSES,
+    projection: NO_504,
+  },
+  messages: {
+    name: 'messages',
+    method: 'POST',
+    path: '/v1/messages',
+    envelope: 'B',
+    credentials: ['bearer', 'x-api-key'],
+    credentialOptional: false,
+    format: 'messages',
+    statuses: [...GENERATION_STATUSES, 504],
+    projection: {},
+  },
+  count_tokens: {
+    name: 'count_tokens',
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    envelope: 'B',
+    credentials: ['bearer', 'x-api-key'],
+    credentialOptional: false,
+    format: 'messages',
+    statuses: [400, 401, 403, 404, 429, 503],
+    projection: {},
+  },
+  usage: {
+    name: 'usage',
+    method: 'GET',
+    path: '/v1/usage',
+    envelope: 'A',
+    credentials: ['bearer'],
+    credentialOptional: false,
+    format: null,
+    statuses: [401, 429, 503],
+    projection: NO_403,
+  },
+} as const satisfies Record<string, Endpoint>;
+
+export type EndpointName = keyof typeof ENDPOINTS;

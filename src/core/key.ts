@@ -1,0 +1,89 @@
+/** The caller's key: its text, its state, and what it may do. */
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Period } from './period.ts';
+
+export type Mode = 'credit' | 'token_budget';
+/** What is stored. `expired` is derived from `expiresAtMs`, never stored. */
+export type StoredStatus = 'active' | 'suspended' | 'disabled' | 'revoked';
+export type KeyStatus = StoredStatus | 'expired';
+
+/** Everything about a key but its balance and its secrets. */
+export interface KeyRecord {
+  readonly id: string;
+  /** Moves on with every change of the key, so that a decision made by an old copy is noticed at admission. */
+  readonly version: number;
+  readonly mode: Mode;
+  readonly label: string | null;
+  readonly status: StoredStatus;
+  readonly expiresAtMs: number | null;
+  /** A provider's name, or `all`. */
+  readonly providerScope: string;
+  /** The model ids that the key may use; null means all of its scope. */
+  readonly models: readonly string[] | null;
+  readonly rpmLimit: number | null;
+  /** Token budget per period; null means unlimited. Always null for credit keys. */
+  readonly budget: bigint | null;
+  readonly period: Period;
+  readonly createdAtMs: number;
+  /** The first twelve characters of the newest secret. */
+  readonly prefix: string;
+}
+
+export function keyStatus(key: Pick<KeyRecord, 'status' | 'expiresAtMs'>, nowMs: number): KeyStatus {
+  if (key.status === 'active' && key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return 'expired';
+  return key.status;
+}
+
+const STATUS_MOVES: Readonly<Record<StoredStatus, readonly StoredStatus[]>> = {
+  active: ['suspended', 'disabled', 'revoked'],
+  suspended: ['active', 'disabled', 'revoked'],
+  disabled: ['active', 'suspended', 'revoked'],
+  revoked: [],
+};
+
+export function mayMoveStatus(from: StoredStatus, to: StoredStatus): boolean {
+  return from === to || STATUS_MOVES[from].includes(to);
+}
+
+export const KEY_PREFIX_LENGTH = 12;
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 34 characters of 62 carry 202 random bits. */
+const RANDOM_CHARACTERS = 34;
+const CHECKSUM_CHARACTERS = 6;
+const KEY_TEXT = /^mg_[ct]_[0-9A-Za-z]{40}$/;
+const MODE_MARK: Readonly<Record<Mode, string>> = { credit: 'mg_c_', token_budget: 'mg_t_' };
+
+export function newKeyText(mode: Mode): string {
+  let body = MODE_MARK[mode];
+  while (body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) {
+    // Bytes from 248 up would favour the alphabet's first characters.
+    for (const byte of randomBytes(48)) {
+      if (byte < 248 && body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) body += ALPHABET[byte % 62];
+    }
+  }
+  return body + checksum(body);
+}
+
+/** Whether the text can be a key at all: shape and checksum. Refuses a mistyped key without a look-up. */
+export function isKeyText(text: string): boolean {
+  return KEY_TEXT.test(text) && checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS);
+}
+
+/**
+ * The stored form of a key: a digest keyed with the installation's secret. The digest never leaves the store and its
+ * input has one fixed length, so the prefix construction is as good as an HMAC here and half as dear.
+ */
+export function keyDigest(installationSecret: string, keyText: string): string {
+  return hash('sha256', `${installationSecret}:${keyText}`, 'base64');
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let out = '';
+  for (let i = 0; i < CHECKSUM_CHARACTERS; i++) {
+    out = ALPHABET[rest % 62] + out;
+    rest = Math.floor(rest / 62);
+  }
+  return out;
+}

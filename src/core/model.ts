@@ -1,0 +1,40 @@
+/** What the gateway publishes and where it sends it. Built once from the configuration, then frozen. */
+import type { Format } from './endpoints.ts';
+import type { Pricing } from './money.ts';
+
+export interface Capabilities {
+  readonly tools: boolean;
+  readonly images: boolean;
+  readonly reasoning: boolean;
+  readonly structured_output: boolean;
+  readonly streaming: boolean;
+}
+
+/** One place where a model is served: a provider, the model's name there, and the format spoken to it. */
+export interface Target {
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly format: Format;
+  readonly weight: number;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly createdS: number;
+  readonly ownedBy: string;
+  readonly displayName: string | undefined;
+  readonly tagline: string | undefined;
+  /** The provider that key scopes refer to. */
+  readonly provider: string;
+  readonly contextWindow: number | null;
+  readonly maxOutputTokens: number | null;
+  readonly capabilities: Capabilities;
+  /** What the caller is charged. */
+  readonly pricing: Pricing;
+  /** What the provider asks of the operator; equal to `pricing` without a mark-up. */
+  readonly providerPricing: Pricing;
+  /** Shown in the catalog: USD per million tokens by class, as charged. */
+  readonly publishedPricing: Readonly<Record<string, number>>;
+  readonly targets: readonly [Target, ...Target[]];
+  readonly public: boolean;
+}

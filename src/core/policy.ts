@@ -1,0 +1,34 @@
+/** What the operator decided about limits, streams and routing; one value per process, replaced as a whole on reload. */
+
+export interface Limits {
+  readonly bodyBytes: number;
+  readonly replyBytes: number;
+  /** The process's budget for buffers of replies that are kept for idempotent replay. */
+  readonly replyBufferBytes: number;
+  readonly settleWaitMs: number;
+  readonly drainMs: number;
+}
+
+export interface StreamSettings {
+  /** Total time of a stream, from acceptance. */
+  readonly totalMs: number;
+  /** Keep-alives after this much silence; 0 switches them off. */
+  readonly keepAliveMs: number;
+  /** After the provider's 2xx headers without an event: then the 200 is sent and keep-alives begin. */
+  readonly headersWaitMs: number;
+}
+
+export interface Routing {
+  /** How long all attempts before the first byte to the client may take together. */
+  readonly attemptBudgetMs: number;
+  readonly maxAttempts: number;
+  readonly order: 'listed' | 'weighted' | 'least-latency';
+}
+
+export interface Policy {
+  readonly limits: Limits;
+  readonly usdPerCredit: number;
+  readonly streams: StreamSettings;
+  readonly holds: 'full' | 'elastic';
+  readonly routing: Routing;
+}

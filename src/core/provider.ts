@@ -1,0 +1,43 @@
+/** An upstream account, and the catalog: everything the configuration says about where requests can go. */
+import type { Format } from './endpoints.ts';
+import type { Model } from './model.ts';
+
+export type ProviderKind = 'openai' | 'azure' | 'anthropic' | 'ai-sdk';
+
+export interface Timeouts {
+  readonly connectMs: number;
+  /** From the request's dispatch to the first byte of the provider's answer. */
+  readonly firstByteMs: number;
+  /** Between two bytes of the provider's answer. */
+  readonly idleMs: number;
+  /** From acceptance to the end of an unstreamed exchange; streams end after five minutes at the latest. */
+  readonly totalMs: number;
+}
+
+export interface Provider {
+  readonly name: string;
+  readonly kind: ProviderKind;
+  /** Without a trailing slash. `openai`: ends before `/chat/completions`; `anthropic`: ends before `/v1/messages`. */
+  readonly baseUrl: string;
+  /** A pool; empty for servers that need no credential. */
+  readonly apiKeys: readonly string[];
+  /** The formats that this provider speaks natively. */
+  readonly formats: readonly Format[];
+  readonly timeouts: Timeouts;
+  /** Sent with every request, beside what the adapter sets. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The chat field that carries the output limit where the client named none. */
+  readonly chatLimitField: 'max_tokens' | 'max_completion_tokens';
+  /** Whether its API counts tokens (`/v1/messages/count_tokens`). */
+  readonly countsTokens: boolean;
+  /** `azure`: the api-version. `ai-sdk`: the package and its options. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Hosted tool types and service tiers that the operator has priced into the models; others are refused. */
+  readonly hostedTools: readonly string[];
+  readonly serviceTiers: readonly string[];
+}
+
+export interface Catalog {
+  readonly models: ReadonlyMap<string, Model>;
+  readonly providers: ReadonlyMap<string, Provider>;
+}

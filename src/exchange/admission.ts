@@ -1,0 +1,92 @@
+/**
+ * The admission: the one object that owns a hold and its claim, from ADMIT to their single end. `settle` and `void`
+ * go on being tried until the store has taken them; a second end is a programming error and throws.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { GatewayError } from '../core/conditions.ts';
+import type { Log } from '../core/log.ts';
+import type { Ledger, SettleOutcome, SettleRequest } from '../ledger/port.ts';
+
+const RETRY_FIRST_MS = 50;
+const RETRY_MAX_MS = 5_000;
+
+export type Settlement = Omit<SettleRequest, 'holdId' | 'keyId'>;
+
+export class Admission {
+  readonly holdId: string;
+  readonly keyId: string;
+  /** In the key's unit. */
+  readonly held: bigint;
+  readonly #ledger: Ledger;
+  readonly #log: Log;
+  #ended = false;
+
+  constructor(ledger: Ledger, log: Log, holdId: string, keyId: string, held: bigint) {
+    this.#ledger = ledger;
+    this.#log = log;
+    this.holdId = holdId;
+    this.keyId = keyId;
+    this.held = held;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /**
+   * Resolves when the charge is durable. Rejects with `service_unavailable` after `waitMs` without a commit; the
+   * settlement goes on being tried all the same.
+   */
+  settle(settlement: Settlement, waitMs: number): Promise<SettleOutcome> {
+    this.#end();
+    return this.#within(
+      waitMs,
+      this.#persist('settle', () => this.#ledger.settle({ holdId: this.holdId, keyId: this.keyId, ...settlement })),
+    );
+  }
+
+  async void(waitMs: number): Promise<void> {
+    this.#end();
+    await this.#within(
+      waitMs,
+      this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId)),
+    );
+  }
+
+  #end(): void {
+    if (this.#ended) throw new Error(`hold ${this.holdId} has ended already`);
+    this.#ended = true;
+  }
+
+  async #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
+    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
+      try {
+        return await send();
+      } catch (error) {
+        this.#log.warn(
+          { err: error, hold: this.holdId, operation, retryInMs: waitMs },
+          'the store failed; trying again',
+        );
+        await delay(waitMs);
+      }
+    }
+  }
+
+  async #within<T>(waitMs: number, work: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(
+          new GatewayError('service_unavailable', {
+            message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
+          }),
+        );
+      }, waitMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+/** ADMIT: key state, rate, claim and hold in one transaction of the ledger; each refusal as its condition. */
+import { hash } from 'node:crypto';
+import { GatewayError } from '../core/conditions.ts';
+import { creditsFromNanos } from '../core/money.ts';
+import type { AdmitOutcome, ConflictReason, HoldRequest, RateState, StoredReply } from '../ledger/port.ts';
+import { Admission } from './admission.ts';
+import { type Caller, keyRefused } from './authenticate.ts';
+import type { Gateway } from './gateway.ts';
+import { needOf } from './price.ts';
+import type { Plan } from './resolve.ts';
+import { storeFailed } from './store-failed.ts';
+
+/** A hold outlives the longest stream, so that only a dead or lost process leaves one to expire. */
+const HOLD_TTL_MS = 15 * 60_000;
+/** A key that keeps changing under the same request is given up on. */
+const DECISIONS_MAX = 5;
+
+export interface AdmitOrder {
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly idempotencyKey: string | null;
+  /** Digest of method, path and exact body bytes; only read when there is an idempotency key. */
+  fingerprint(): string;
+  readonly choices: number;
+  /** Decides by the key as it now is; throws `GatewayError` where the request is refused. */
+  decide(caller: Caller): Plan;
+  /** Told as soon as it is known, so that refusals carry it too. */
+  onRate(rate: RateState | null): void;
+}
+
+export type Admitted =
+  | { readonly kind: 'admitted'; readonly admission: Admission; readonly plan: Plan; readonly caller: Caller }
+  | { readonly kind: 'replay'; readonly reply: StoredReply };
+
+export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitted> {
+  let caller = order.caller;
+  for (let decision = 0; decision < DECISIONS_MAX; decision++) {
+    const decided = attemptDecision(order, caller);
+    const hold = 'plan' in decided ? holdRequest(order, caller, decided.plan) : null;
+    const outcome = await gateway.ledger
+      .admit({
+        keyId: caller.key.id,
+        keyVersion: caller.key.version,
+        claim:
+          hold && order.idempotencyKey !== null
+            ? { name: order.idempotencyKey, fingerprint: order.fingerprint() }
+            : null,
+        hold,
+      })
+      .catch(storeFailed);
+    if (outcome.kind === 'key_changed') {
+      caller = await lookUpAgain(gateway, caller);
+      continue;
+    }
+    if ('rate' in outcome) order.onRate(outcome.rate);
+    if (outcome.kind === 'admitted' && 'plan' in decided) {
+      const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, outcome.held);
+      return { kind: 'admitted', admission, plan: decided.plan, caller };
+    }
+    if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
+    throw outcome.kind === 'admitted' && 'refusal' in decided ? decided.refusal : refusalOf(outcome, caller);
+  }
+  throw keyUnsteady();
+}
+
+/** Takes the request's place in the rate limit and nothing else: for routes that hold no money. */
+export async function takePlace(
+  gateway: Gateway,
+  caller: Caller,
+  onRate: (rate: RateState | null) => void,
+): Promise<Caller> {
+  for (let decision = 0; decision < DECISIONS_MAX; decision++) {
+    const outcome = await gateway.ledger
+      .admit({ keyId: caller.key.id, keyVersion: caller.key.version, claim: null, hold: null })
+      .catch(storeFailed);
+    if ('rate' in outcome) onRate(outcome.rate);
+    if (outcome.kind === 'admitted') return caller;
+    if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller);
+    caller = await lookUpAgain(gateway, caller);
+  }
+  throw keyUnsteady();
+}
+
+/** The key has changed, and perhaps this secret of it is gone. */
+async function lookUpAgain(gateway: Gateway, caller: Caller): Promise<Caller> {
+  const key = await gateway.keys.fetch(caller.digest).catch(storeFailed);
+  if (!key) throw keyRefused('revoked');
+  return { key, digest: caller.digest };
+}
+
+function keyUnsteady(): GatewayError {
+  return new GatewayError('service_unavailable', { message: 'The key is being changed too quickly. Retry shortly.' });
+}
+
+export function fingerprintOf(method: string, path: string, body: Uint8Array): string {
+  return hash('sha256', Buffer.concat([Buffer.from(`${method} ${path}\n`), body]), 'base64');
+}
+
+/** A refusal is kept, not thrown: the request takes its place in the rate limit first. */
+function attemptDecision(order: AdmitOrder, caller: Caller): { plan: Plan } | { refusal: unknown } {
+  try {
+    return { plan: order.decide(caller) };
+  } catch (refusal) {
+    return { refusal };
+  }
+}
+
+function holdRequest(order: AdmitOrder, caller: Caller, plan: Plan): HoldRequest {
+  return { id: order.requestId, ...needOf(caller.key.mode, plan, order.choices), ttlMs: HOLD_TTL_MS };
+}
+
+function refusalOf(outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>, caller: Caller): GatewayError {
+  const { key } = caller;
+  switch (outcome.kind) {
+    case 'key_refused':
+      return keyRefused(outcome.status);
+    case 'rate_limited':
+      return new GatewayError('rate_limit_exceeded', {
+        message: `This key may make ${outcome.rate.limit} requests per minute. Retry in ${seconds(outcome.retryAfterMs)} s.`,
+        retryAfterS: seconds(outcome.retryAfterMs),
+      });
+    case 'in_flight':
+      return new GatewayError('idempotency_in_flight');
+    case 'conflict':
+      return new GatewayError('idempotency_conflict', { message: CONFLICTS[outcome.reason] });
+    case 'insufficient':
+      return new GatewayError('insufficient_credit', {
+        message:
+          key.mode === 'credit'
+            ? `The balance of ${creditsFromNanos(outcome.available)} credits does not carry this request. Add credit, or ask for less output.`
+            : `The ${outcome.available} tokens left of the budget do not carry this request. Ask for less output, or send less input.`,
+      });
+    case 'temporarily_held':
+      return new GatewayError('balance_temporarily_reserved', {
+        retryAfterS: Math.max(1, seconds(outcome.retryAfterMs)),
+      });
+    case 'limit_reached':
+      return new GatewayError('limit_reached', { retryAfterS: seconds(outcome.retryAfterMs) });
+    case 'admitted':
+    case 'replay':
+      throw new Error(`the ledger answered ${outcome.kind} where nothing was asked to be held`);
+  }
+}
+
+const CONFLICTS: Readonly<Record<ConflictReason, string>> = {
+  other_request: 'This Idempotency-Key was used for another request. Use a new key for a new request.',
+  charged_incomplete:
+    'The request with this Idempotency-Key was charged but did not complete, so it cannot be replayed. Use a new key to run it again.',
+  reply_not_stored:
+    'The request with this Idempotency-Key was charged, but its answer was too large to be kept for replay. Use a new key to run it again.',
+};
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1_000);
+}

@@ -1,0 +1,256 @@
+/**
+ * One upstream try. Content flows to the client as it arrives, with the client's back-pressure passed on to the
+ * provider; the attempt itself ends with a value that says how, and never throws.
+ */
+import type { Condition } from '../core/conditions.ts';
+import { GatewayError } from '../core/conditions.ts';
+import type { StreamSettings } from '../core/policy.ts';
+import { failureOfStatus, failureOfTransport } from '../provider/failure.ts';
+import type {
+  TransportFailure,
+  UpstreamCall,
+  UpstreamClient,
+  UpstreamHandle,
+  UpstreamHeaders,
+  UpstreamListener,
+} from '../provider/upstream.ts';
+import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../wire/lane.ts';
+import type { Client } from './client.ts';
+import type { ReplyRecorder } from './recorder.ts';
+
+const ERROR_BODY_BYTES_MAX = 64 * 1_024;
+const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
+
+export interface AttemptOrder {
+  readonly call: UpstreamCall;
+  readonly lane: Lane;
+  readonly stream: boolean;
+  readonly client: Client;
+  readonly recorder: ReplyRecorder | null;
+  readonly keepAlive: Buffer;
+  readonly streams: StreamSettings;
+  /** The gateway's own credentials at this provider, never to be repeated to a client. */
+  readonly secrets: readonly string[];
+}
+
+/** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
+export type AttemptEnd =
+  | { readonly kind: 'complete'; readonly contentType: string; readonly meter: Meter; terminal(): Buffer }
+  | AttemptFailure
+  | {
+      readonly kind: 'stopped';
+      readonly reason: StopReason;
+      readonly accepted: boolean;
+      readonly meter: Meter | null;
+      readonly place: StreamPlace | null;
+    };
+
+export interface AttemptFailure {
+  readonly kind: 'failed';
+  readonly condition: Condition;
+  readonly message: string;
+  readonly retry: 'next' | 'never';
+  readonly retryAfterS: number | null;
+  readonly operatorFault: boolean;
+  /** Null while no content has been sent to the client: then nothing is owed. */
+  readonly meter: Meter | null;
+  readonly place: StreamPlace | null;
+}
+
+/** Why an attempt was stopped from this side. */
+export type StopReason = 'client_gone' | 'deadline' | 'drain';
+
+export class Attempt implements UpstreamListener {
+  readonly ended: Promise<AttemptEnd>;
+  readonly #order: AttemptOrder;
+  readonly #stream: LaneStream | null;
+  #resolve: (end: AttemptEnd) => void = () => {};
+  #handle: UpstreamHandle | null = null;
+  #phase: 'waiting' | 'refused' | 'accepted' | 'ended' = 'waiting';
+  #status = 0;
+  #headers: UpstreamHeaders = { contentType: '', retryAfter: null };
+  #collected: Buffer[] = [];
+  #collectedBytes = 0;
+  #contentSent = false;
+  #silence: NodeJS.Timeout | null = null;
+
+  constructor(order: AttemptOrder) {
+    this.#order = order;
+    this.#stream = order.stream ? order.lane.stream() : null;
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  start(upstream: UpstreamClient): void {
+    if (this.#phase === 'ended') return;
+    this.#handle = upstream.send(this.#order.call, this);
+  }
+
+  /** What the meter has seen so far; null before the provider accepted the call. */
+  progress(): Meter | null {
+    if (this.#phase !== 'accepted') return null;
+    return this.#stream ? this.#stream.meter() : NOTHING_SEEN;
+  }
+
+  stop(reason: StopReason): void {
+    if (this.#phase === 'ended') return;
+    const accepted = this.#phase === 'accepted';
+    const meter = this.progress();
+    this.#handle?.abort();
+    this.#end({ kind: 'stopped', reason, accepted, meter, place: this.#place() });
+  }
+
+  onHeaders(status: number, headers: UpstreamHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+    if (status < 200 || status > 299) {
+      this.#phase = 'refused';
+      return;
+    }
+    this.#phase = 'accepted';
+    if (!this.#stream) return;
+    if (!/^text\/event-stream\b/i.test(headers.contentType)) {
+      this.#break('upstream_error', 'The provider answered with something that is not an event stream.');
+      return;
+    }
+    this.#armSilence(this.#order.streams.headersWaitMs);
+  }
+
+  onData(chunk: Buffer): void {
+    // After its terminal frame the provider may go on; the connection is kept, the bytes are of no use to anyone.
+    if (this.#phase === 'ended') return;
+    if (this.#stream && this.#phase === 'accepted') this.#take(this.#stream.push(chunk));
+    else this.#collect(chunk);
+  }
+
+  onEnd(): void {
+    if (this.#phase === 'ended') return;
+    if (this.#phase === 'refused') this.#endRefused();
+    else if (this.#stream) this.#take(this.#stream.end());
+    else this.#endWhole();
+  }
+
+  onFailure(transport: TransportFailure): void {
+    if (this.#phase === 'refused') {
+      this.#endRefused();
+      return;
+    }
+    this.#fail(failureOfTransport(transport));
+  }
+
+  #take(step: LaneStep): void {
+    if (step.forward) this.#forward(step.forward);
+    if (step.state === 'complete') {
+      const stream = this.#stream;
+      if (!stream) return;
+      const { contentType } = this.#headers;
+      this.#end({ kind: 'complete', contentType, meter: stream.meter(), terminal: () => stream.terminal() });
+    } else if (step.state === 'failed') {
+      this.#break(
+        step.failure?.condition ?? 'upstream_error',
+        step.failure?.message ?? 'The provider broke its stream.',
+      );
+    }
+  }
+
+  #forward(bytes: Buffer): void {
+    const { client, recorder, streams } = this.#order;
+    if (!client.begun) client.begin(this.#headers.contentType);
+    this.#contentSent = true;
+    recorder?.add(bytes);
+    if (!client.write(bytes)) {
+      const handle = this.#handle;
+      handle?.pause();
+      client.whenDrained(() => handle?.resume());
+    }
+    this.#armSilence(streams.keepAliveMs);
+  }
+
+  /** After this much silence the client gets a sign of life; the first one may have to send the 200. */
+  #armSilence(ms: number): void {
+    if (ms === 0) return;
+    if (this.#silence && this.#contentSent) {
+      this.#silence.refresh();
+      return;
+    }
+    if (this.#silence) clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#onSilence(), ms);
+  }
+
+  #onSilence(): void {
+    const { client, streams, keepAlive } = this.#order;
+    if (!client.begun) client.begin(this.#headers.contentType);
+    if (streams.keepAliveMs === 0) return;
+    client.write(keepAlive);
+    this.#silence = setTimeout(() => this.#onSilence(), streams.keepAliveMs);
+  }
+
+  #collect(chunk: Buffer): void {
+    const max = this.#phase === 'refused' ? ERROR_BODY_BYTES_MAX : WHOLE_BODY_BYTES_MAX;
+    if (this.#collectedBytes + chunk.length > max) {
+      if (this.#phase === 'refused') return;
+      this.#handle?.abort();
+      this.#break('upstream_error', 'The answer of the provider is too large.');
+      return;
+    }
+    this.#collected.push(chunk);
+    this.#collectedBytes += chunk.length;
+  }
+
+  #body(): Buffer {
+    const [only] = this.#collected;
+    return only && this.#collected.length === 1 ? only : Buffer.concat(this.#collected, this.#collectedBytes);
+  }
+
+  #endRefused(): void {
+    const body = this.#body().toString('utf8');
+    this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#order.secrets));
+  }
+
+  #endWhole(): void {
+    try {
+      const { body, meter } = this.#order.lane.whole(this.#body());
+      this.#end({
+        kind: 'complete',
+        contentType: this.#headers.contentType || 'application/json',
+        meter,
+        terminal: () => body,
+      });
+    } catch (error) {
+      const message =
+        error instanceof GatewayError ? error.message : 'The provider returned an answer that cannot be read.';
+      this.#break('upstream_error', message);
+    }
+  }
+
+  #break(condition: Condition, message: string): void {
+    this.#handle?.abort();
+    this.#fail({
+      condition,
+      message,
+      retry: condition === 'invalid_request' || condition === 'context_length_exceeded' ? 'never' : 'next',
+      retryAfterS: null,
+      operatorFault: false,
+    });
+  }
+
+  #fail(failure: Omit<AttemptFailure, 'kind' | 'meter' | 'place'>): void {
+    const meter = this.#contentSent && this.#stream ? this.#stream.meter() : null;
+    this.#end({ kind: 'failed', ...failure, meter, place: this.#place() });
+  }
+
+  #place(): StreamPlace | null {
+    return this.#stream?.place?.() ?? null;
+  }
+
+  #end(end: AttemptEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    if (this.#silence) clearTimeout(this.#silence);
+    this.#silence = null;
+    this.#resolve(end);
+  }
+}
+
+const NOTHING_SEEN: Meter = { reported: null, reportedFinal: false, outputBytes: 0 };

@@ -1,0 +1,85 @@
+/** Credential → key. Everything about the key itself that can refuse a request is refused here, before its body is read. */
+import { GatewayError } from '../core/conditions.ts';
+import type { CredentialScheme, Endpoint } from '../core/endpoints.ts';
+import { isKeyText, type KeyRecord, type KeyStatus, keyDigest, keyStatus, type Mode } from '../core/key.ts';
+import type { Gateway } from './gateway.ts';
+import type { RequestHeaders } from './headers.ts';
+import { storeFailed } from './store-failed.ts';
+
+export interface Caller {
+  readonly key: KeyRecord;
+  readonly digest: string;
+}
+
+const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
+
+/** Null only where the endpoint takes no credential and none was sent. */
+export async function authenticate(
+  gateway: Gateway,
+  installationSecret: string,
+  endpoint: Endpoint,
+  originMode: Mode,
+  headers: RequestHeaders,
+): Promise<Caller | null> {
+  const keyText = credential(endpoint, headers);
+  if (keyText === null) return null;
+  if (!isKeyText(keyText)) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
+  const digest = keyDigest(installationSecret, keyText);
+
+  let key = gateway.keys.cached(digest) ?? null;
+  // A cached key may have been resumed since: only a fresh copy can refuse.
+  if (!key || keyStatus(key, gateway.clock.nowMs()) !== 'active') {
+    key = await gateway.keys.fetch(digest).catch(storeFailed);
+  }
+  if (!key) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
+  const status = keyStatus(key, gateway.clock.nowMs());
+  if (status !== 'active') throw keyRefused(status);
+  if (key.mode !== originMode) {
+    throw new GatewayError('key_disabled', {
+      message: `This is a ${key.mode} key. Use it with the base URL ${gateway.originOf(key.mode)}/v1 (Format A clients) or ${gateway.originOf(key.mode)} (Format B clients).`,
+    });
+  }
+  return { key, digest };
+}
+
+export function keyRefused(status: Exclude<KeyStatus, 'active'>): GatewayError {
+  switch (status) {
+    case 'expired':
+      return new GatewayError('key_expired', { message: 'This API key has expired.' });
+    case 'disabled':
+      return new GatewayError('key_disabled', { message: 'This API key is disabled.' });
+    case 'suspended':
+      return new GatewayError('invalid_credentials', { message: 'This API key is suspended.' });
+    case 'revoked':
+      return new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
+  }
+}
+
+/** The one credential of the request; null where none was sent and none is needed. */
+function credential(endpoint: Endpoint, headers: RequestHeaders): string | null {
+  const authorization = headers.get('authorization');
+  const apiKey = headers.get('x-api-key');
+  const refuse = (message: string): never => {
+    throw new GatewayError('invalid_credentials', { message });
+  };
+  if (headers.repeated('authorization') || headers.repeated('x-api-key'))
+    refuse('A credential header is repeated. Send exactly one.');
+  if (authorization !== null && apiKey !== null)
+    refuse('Two credentials were sent. Send either Authorization or x-api-key, not both.');
+  if (authorization === null && apiKey === null) {
+    if (endpoint.credentialOptional) return null;
+    return refuse(`No API key was sent. ${howToSend(endpoint)}`);
+  }
+  if (apiKey !== null) {
+    const accepted: readonly CredentialScheme[] = endpoint.credentials;
+    if (!accepted.includes('x-api-key')) return refuse(`This route does not take x-api-key. ${howToSend(endpoint)}`);
+    return apiKey.trim() === '' ? refuse('The x-api-key header is empty.') : apiKey.trim();
+  }
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization ?? '');
+  return bearer?.[1] ?? refuse(`The Authorization header is not of the Bearer scheme. ${howToSend(endpoint)}`);
+}
+
+function howToSend(endpoint: Endpoint): string {
+  const accepted: readonly CredentialScheme[] = endpoint.credentials;
+  return `Send the key as "Authorization: Bearer <API_KEY>"${accepted.includes('x-api-key') ? ' or "x-api-key: <API_KEY>"' : ''}.`;
+}

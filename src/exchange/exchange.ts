@@ -1,0 +1,158 @@
+/** One admitted request: everything that its attempts share, and the single end of its hold. */
+import type { Mode } from '../core/key.ts';
+import type { Policy } from '../core/policy.ts';
+import type { Catalog } from '../core/provider.ts';
+import type { Mark, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type { RequestFacts } from '../wire/format.ts';
+import type { Meter } from '../wire/lane.ts';
+import type { Admission } from './admission.ts';
+import type { Admitted } from './admit.ts';
+import type { Attempt } from './attempt.ts';
+import type { Client } from './client.ts';
+import type { Gateway } from './gateway.ts';
+import type { LiveExchange } from './live.ts';
+import { type Charge, chargeFor } from './meter.ts';
+import { outputLimitWithin } from './price.ts';
+import type { ValidRequest } from './read.ts';
+import { ReplyRecorder } from './recorder.ts';
+import type { Plan } from './resolve.ts';
+import type { Arrival } from './run.ts';
+
+/** `cancelled` by the client: charged without a usage record. */
+export type Outcome = UsageRecord['outcome'] | 'cancelled';
+
+export class Exchange implements LiveExchange {
+  readonly arrival: Arrival;
+  readonly request: ValidRequest;
+  readonly plan: Plan;
+  readonly client: Client;
+  readonly recorder: ReplyRecorder | null;
+  /** As they were when the request was admitted: a reload changes nothing for it. */
+  readonly catalog: Catalog;
+  readonly policy: Policy;
+  /** The effective output limit of one choice. */
+  readonly outputLimit: number;
+  readonly #gateway: Gateway;
+  readonly #admission: Admission;
+  readonly #mode: Mode;
+  readonly #deadline: NodeJS.Timeout;
+  #attempt: Attempt | null = null;
+  #provider = '';
+  #markedBytes = -1;
+
+  constructor(
+    gateway: Gateway,
+    catalog: Catalog,
+    arrival: Arrival,
+    request: ValidRequest,
+    admitted: Admitted & { kind: 'admitted' },
+    client: Client,
+  ) {
+    this.#gateway = gateway;
+    this.#admission = admitted.admission;
+    this.#mode = admitted.caller.key.mode;
+    this.arrival = arrival;
+    this.request = request;
+    this.client = client;
+    this.catalog = catalog;
+    this.plan = admitted.plan;
+    this.policy = gateway.policy();
+    this.recorder =
+      arrival.headers.get('idempotency-key') === null
+        ? null
+        : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
+    this.outputLimit = outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+    const elapsedMs = gateway.clock.nowMs() - arrival.receivedAtMs;
+    this.#deadline = setTimeout(() => this.#attempt?.stop('deadline'), Math.max(0, this.#totalMs() - elapsedMs));
+    client.whenGone(() => this.#attempt?.stop('client_gone'));
+  }
+
+  get facts(): RequestFacts {
+    return this.request.facts;
+  }
+
+  /** The attempt that runs now. A client that has gone meanwhile stops it before anything is sent. */
+  begin(attempt: Attempt, provider: string): void {
+    this.#attempt = attempt;
+    this.#provider = provider;
+    this.client.notes.attempts += 1;
+    if (this.client.gone) attempt.stop('client_gone');
+  }
+
+  stop(): void {
+    this.#attempt?.stop('drain');
+  }
+
+  progress(): Mark | null {
+    const meter = this.#attempt?.progress() ?? null;
+    if (!meter || meter.outputBytes === this.#markedBytes) return null;
+    this.#markedBytes = meter.outputBytes;
+    const charge = this.#charge(meter, false);
+    return {
+      holdId: this.#admission.holdId,
+      keyId: this.#admission.keyId,
+      charge: charge.amount,
+      tokens: charge.usage.tokens,
+    };
+  }
+
+  /** `contentType` is that of a complete answer; null where there is none to be replayed. */
+  async settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<void> {
+    const charge = this.#charge(meter, outcome === 'complete');
+    const reply = contentType === null ? null : this.#storedReply(contentType);
+    await this.#admission.settle(
+      {
+        charge: charge.amount,
+        usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        reply,
+        noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
+        flag: charge.flag,
+      },
+      this.policy.limits.settleWaitMs,
+    );
+  }
+
+  void(): Promise<void> {
+    return this.#admission.void(this.policy.limits.settleWaitMs);
+  }
+
+  /** After the last byte, or after whatever went wrong: nothing of the exchange stays behind. */
+  async release(): Promise<void> {
+    clearTimeout(this.#deadline);
+    this.recorder?.release();
+    // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
+    if (!this.#admission.ended) await this.void();
+  }
+
+  #charge(meter: Meter | null, complete: boolean): Charge {
+    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, complete);
+  }
+
+  #storedReply(contentType: string): StoredReply | null {
+    const body = this.recorder?.body() ?? null;
+    return body && { status: 200, contentType, body };
+  }
+
+  #usageRecord(charge: Charge, outcome: UsageRecord['outcome']): UsageRecord {
+    return {
+      requestId: this.arrival.requestId,
+      model: this.plan.model.id,
+      provider: this.#provider,
+      format: this.arrival.endpoint.format,
+      streamed: this.facts.stream,
+      outcome,
+      source: charge.usage.source,
+      tokens: charge.usage.tokens,
+      costNanos: charge.costNanos,
+      providerCostNanos: charge.providerCostNanos,
+      attempts: this.client.notes.attempts,
+      durationMs: this.#gateway.clock.nowMs() - this.arrival.receivedAtMs,
+    };
+  }
+
+  #totalMs(): number {
+    if (this.facts.stream) return this.policy.streams.totalMs;
+    const totals = this.plan.targets.map(({ provider }) => this.catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
+    return Math.max(...totals);
+  }
+}

@@ -1,0 +1,26 @@
+/** What every exchange of a process shares. */
+import type { Clock } from '../core/clock.ts';
+import type { Mode } from '../core/key.ts';
+import type { Log } from '../core/log.ts';
+import type { Policy } from '../core/policy.ts';
+import type { Catalog } from '../core/provider.ts';
+import type { Ledger } from '../ledger/port.ts';
+import type { UpstreamClient } from '../provider/upstream.ts';
+import type { KeyCache } from './key-cache.ts';
+import type { LiveExchanges } from './live.ts';
+import type { ReplyBudget } from './recorder.ts';
+
+export interface Gateway {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly upstream: UpstreamClient;
+  readonly keys: KeyCache;
+  readonly live: LiveExchanges;
+  readonly replyBudget: ReplyBudget;
+  readonly log: Log;
+  /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */
+  catalog(): Catalog;
+  policy(): Policy;
+  /** The base URL that a key of this mode must use, for messages to people. */
+  originOf(mode: Mode): string;
+}

@@ -1,0 +1,46 @@
+/** What the lane saw → usage and charge, clamped to the hold. */
+
+import type { Mode } from '../core/key.ts';
+import { costNanos } from '../core/money.ts';
+import { NO_TOKENS, type TokenCounts, type Usage } from '../core/usage.ts';
+import type { Meter } from '../wire/lane.ts';
+import { countOutput } from './counter.ts';
+import { chargeOf } from './price.ts';
+import type { Plan } from './resolve.ts';
+
+export interface Charge {
+  readonly usage: Usage;
+  /** In the key's unit, never more than the hold. */
+  readonly amount: bigint;
+  readonly costNanos: bigint;
+  readonly providerCostNanos: bigint;
+  /** What the operator should look at. */
+  readonly flag: string | null;
+}
+
+/** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
+export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | null, complete: boolean): Charge {
+  const usage = usageOf(plan, meter);
+  const amount = chargeOf(mode, plan, usage.tokens);
+  return {
+    usage,
+    amount: amount > held ? held : amount,
+    costNanos: costNanos(plan.model.pricing, usage.tokens),
+    providerCostNanos: costNanos(plan.model.providerPricing, usage.tokens),
+    flag: flagOf(usage, amount, held, complete),
+  };
+}
+
+/** As reported where the report is final; otherwise the reported input, or its likely count, and the output as counted. */
+export function usageOf(plan: Plan, meter: Meter | null): Usage {
+  if (meter?.reported && meter.reportedFinal) return { tokens: meter.reported, source: 'reported' };
+  const counted = meter ? countOutput(meter.outputBytes) : 0;
+  const input: TokenCounts = meter?.reported ?? { ...NO_TOKENS, input: plan.input.likely };
+  return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
+}
+
+function flagOf(usage: Usage, amount: bigint, held: bigint, complete: boolean): string | null {
+  if (amount > held) return `the provider reported ${amount}, more than the ${held} held; the hold was charged`;
+  if (usage.source === 'counted' && complete) return 'the provider reported no usable usage; counted here';
+  return null;
+}

@@ -1,0 +1,36 @@
+/** Plan → amount to hold; amount held → output limit; usage → charge. In the key's own unit. */
+import type { Mode } from '../core/key.ts';
+import { affordableOutputTokens, costNanos, worstCostNanos } from '../core/money.ts';
+import { type TokenCounts, totalTokens } from '../core/usage.ts';
+import type { Plan } from './resolve.ts';
+
+export interface Need {
+  readonly amount: bigint;
+  readonly amountMin: bigint;
+}
+
+export function needOf(mode: Mode, plan: Plan, choices: number): Need {
+  return {
+    amount: worst(mode, plan, plan.outputLimit * choices),
+    amountMin: worst(mode, plan, plan.outputLimitMin * choices),
+  };
+}
+
+/** The effective output limit of one choice that this hold carries. */
+export function outputLimitWithin(mode: Mode, plan: Plan, choices: number, held: bigint): number {
+  const tokens =
+    mode === 'credit'
+      ? affordableOutputTokens(plan.model.pricing, plan.input.high, held)
+      : Number(held - BigInt(plan.input.high));
+  return Math.min(plan.outputLimit, Math.floor(tokens / choices));
+}
+
+export function chargeOf(mode: Mode, plan: Plan, tokens: TokenCounts): bigint {
+  return mode === 'credit' ? costNanos(plan.model.pricing, tokens) : BigInt(totalTokens(tokens));
+}
+
+function worst(mode: Mode, plan: Plan, outputTokens: number): bigint {
+  return mode === 'credit'
+    ? worstCostNanos(plan.model.pricing, plan.input.high, outputTokens)
+    : BigInt(plan.input.high) + BigInt(outputTokens);
+}

@@ -1,0 +1,138 @@
+/**
+ * The whole way of a generation request, from a read body to its last byte:
+ *
+ *   read & validate → resolve model → price → ADMIT → attempt(s) → meter → SETTLE → last byte
+ *
+ * Everything that can fail without the provider fails before ADMIT. From ADMIT on, the admission owns the hold and
+ * ends exactly once: here, in `conclude`.
+ */
+import { GatewayError } from '../core/conditions.ts';
+import type { Endpoint } from '../core/endpoints.ts';
+import { failureOf } from '../core/failure.ts';
+import { FORMATS } from '../wire/formats.ts';
+import type { StreamPlace } from '../wire/lane.ts';
+import { admit } from './admit.ts';
+import type { AttemptEnd, AttemptFailure } from './attempt.ts';
+import { attempts } from './attempts.ts';
+import type { Caller } from './authenticate.ts';
+import type { Client } from './client.ts';
+import { Exchange } from './exchange.ts';
+import type { Gateway } from './gateway.ts';
+import type { RequestHeaders } from './headers.ts';
+import { read } from './read.ts';
+
+export interface Arrival {
+  readonly requestId: string;
+  readonly endpoint: Endpoint & { readonly format: NonNullable<Endpoint['format']> };
+  /** As the client wrote it, without the query: part of the idempotency fingerprint. */
+  readonly path: string;
+  readonly caller: Caller;
+  readonly headers: RequestHeaders;
+  /** The exact bytes; null when they could not be had, and `bodyProblem` says why. */
+  readonly body: Buffer | null;
+  readonly bodyProblem: GatewayError | null;
+  readonly receivedAtMs: number;
+}
+
+export async function run(gateway: Gateway, arrival: Arrival, client: Client): Promise<void> {
+  const request = read(arrival);
+  const catalog = gateway.catalog();
+  const admitted = await admit(gateway, request.order(catalog, client.notes));
+  if (admitted.kind === 'replay') {
+    client.replay(admitted.reply);
+    return;
+  }
+  const exchange = new Exchange(gateway, catalog, arrival, request.valid(), admitted, client);
+  gateway.live.add(exchange);
+  try {
+    let last: AttemptFailure | null = null;
+    for (const attempt of attempts(exchange)) {
+      attempt.start(gateway.upstream);
+      const end = await attempt.ended;
+      if (end.kind !== 'failed' || end.retry === 'never' || client.begun) {
+        await conclude(exchange, end);
+        return;
+      }
+      last = end;
+    }
+    await conclude(exchange, last ?? NO_TARGET);
+  } finally {
+    gateway.live.remove(exchange);
+    await exchange.release();
+  }
+}
+
+/** SETTLE or void, then the last byte. */
+async function conclude(exchange: Exchange, end: AttemptEnd): Promise<void> {
+  switch (end.kind) {
+    case 'complete':
+      return complete(exchange, end);
+    case 'stopped': {
+      // Charged from the moment the provider accepted; a cancelled call leaves no usage record, a timed-out one does.
+      if (end.accepted) await exchange.settle(end.meter, end.reason === 'client_gone' ? 'cancelled' : 'broken', null);
+      else await exchange.void();
+      if (end.reason === 'client_gone') return;
+      return fail(exchange, STOPPED[end.reason], end.place);
+    }
+    case 'failed': {
+      if (end.meter) await exchange.settle(end.meter, 'broken', null);
+      else await exchange.void();
+      return fail(
+        exchange,
+        new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
+        end.place,
+      );
+    }
+  }
+}
+
+async function complete(exchange: Exchange, end: AttemptEnd & { kind: 'complete' }): Promise<void> {
+  const { client } = exchange;
+  const terminal = end.terminal();
+  exchange.recorder?.add(terminal);
+  try {
+    await exchange.settle(end.meter, 'complete', end.contentType);
+  } catch (error) {
+    return fail(exchange, error, null);
+  }
+  if (!exchange.facts.stream) client.whole(200, end.contentType, terminal);
+  else {
+    if (!client.begun) client.begin(end.contentType);
+    client.end(terminal);
+  }
+}
+
+/** A real status while none has been sent, in-band after that. */
+function fail(exchange: Exchange, error: unknown, place: StreamPlace | null): void {
+  const { client, arrival } = exchange;
+  if (!client.begun) throw error;
+  const failure = failureOf(arrival.endpoint, error);
+  client.end(
+    FORMATS[arrival.endpoint.format].failureFrames({
+      ...failure,
+      requestId: arrival.requestId,
+      publicModel: exchange.plan.model.id,
+      place: place ?? undefined,
+    }),
+  );
+}
+
+const STOPPED = {
+  deadline: new GatewayError('upstream_timeout', {
+    message: 'The request reached its time limit. What was produced is billed.',
+  }),
+  drain: new GatewayError('service_unavailable', {
+    message: 'The gateway is shutting down. What was produced is billed.',
+  }),
+} as const;
+
+const NO_TARGET: AttemptFailure = {
+  kind: 'failed',
+  condition: 'provider_unavailable',
+  message: 'No provider of this model can be used right now.',
+  retry: 'never',
+  retryAfterS: null,
+  operatorFault: false,
+  meter: null,
+  place: null,
+};

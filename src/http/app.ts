@@ -1,0 +1,209 @@
+/** The public listener: routes only. What a route does stands in `exchange/`, what it answers in `reply.ts`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { GatewayError } from '../core/conditions.ts';
+import { ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
+import type { Mode } from '../core/key.ts';
+import { takePlace } from '../exchange/admit.ts';
+import { authenticate, type Caller } from '../exchange/authenticate.ts';
+import { countTokens } from '../exchange/count-tokens.ts';
+import type { Gateway } from '../exchange/gateway.ts';
+import { RequestHeaders } from '../exchange/headers.ts';
+import { listModels } from '../exchange/list-models.ts';
+import { type Arrival, run } from '../exchange/run.ts';
+import { storeFailed } from '../exchange/store-failed.ts';
+import { usageSummary } from '../exchange/usage-summary.ts';
+import { readBody } from './body.ts';
+import { installParserErrors } from './hardening.ts';
+import { openApiDocument } from './openapi.ts';
+import { Reply } from './reply.ts';
+import { newRequestId } from './request-id.ts';
+
+export interface AppOptions {
+  readonly gateway: Gateway;
+  /** Keys the digests of API keys. */
+  readonly installationSecret: string;
+  /** False while the gateway drains or its store is out of reach. */
+  ready(): boolean;
+}
+
+const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
+  { prefix: '', mode: 'credit' },
+  { prefix: '/token', mode: 'token_budget' },
+];
+
+interface Visit {
+  readonly endpoint: Endpoint;
+  readonly caller: Caller | null;
+  readonly headers: RequestHeaders;
+  readonly request: IncomingMessage;
+  readonly reply: Reply;
+  readonly receivedAtMs: number;
+}
+
+export function buildApp(options: AppOptions): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: true,
+    keepAliveTimeout: 75_000,
+    requestTimeout: 120_000,
+    http: { headersTimeout: 20_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 32 * 1_024, noDelay: true },
+    frameworkErrors: (error, request, reply) => {
+      reply.hijack();
+      plainReply(request.raw, reply.raw).error(
+        new GatewayError('invalid_request', { message: 'The request line cannot be read.', cause: error }),
+      );
+    },
+  });
+  installParserErrors(app.server);
+  // Bodies are read by the exchange itself, after the caller is known.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+  for (const { prefix, mode } of ORIGINS) {
+    for (const endpoint of Object.values(ENDPOINTS)) {
+      app.route({
+        method: endpoint.method,
+        url: prefix + endpoint.path,
+        handler: (request, reply) => {
+          reply.hijack();
+          return serve(options, endpoint, mode, request.raw, reply.raw);
+        },
+      });
+    }
+    const bare = (request: { raw: IncomingMessage }, reply: { raw: ServerResponse; hijack(): unknown }): void => {
+      reply.hijack();
+      plainReply(request.raw, reply.raw).json({
+        object: 'service',
+        name: 'model-gateway',
+        openapi: `${prefix}/openapi.json`,
+      });
+    };
+    app.route({ method: ['GET', 'HEAD'], url: prefix === '' ? '/' : prefix, handler: bare });
+    app.get(`${prefix}/openapi.json`, (request, reply) => {
+      reply.hijack();
+      plainReply(request.raw, reply.raw).json(openApiDocument());
+    });
+  }
+  app.get('/healthz', (request, reply) => {
+    reply.hijack();
+    const plain = plainReply(request.raw, reply.raw);
+    if (options.ready()) plain.json({ status: 'ok' });
+    else plain.error(new GatewayError('service_unavailable'));
+  });
+  app.setNotFoundHandler((request, reply) => {
+    reply.hijack();
+    refuseRoute(request.raw, reply.raw);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    reply.hijack();
+    plainReply(request.raw, reply.raw).error(
+      new GatewayError('invalid_request', { message: 'The request cannot be read.', cause: error }),
+    );
+  });
+  return app;
+}
+
+async function serve(
+  options: AppOptions,
+  endpoint: Endpoint,
+  mode: Mode,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { gateway } = options;
+  const receivedAtMs = gateway.clock.nowMs();
+  const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
+  try {
+    const headers = new RequestHeaders(request.rawHeaders);
+    const caller = await authenticate(gateway, options.installationSecret, endpoint, mode, headers);
+    await ROUTES[endpoint.name](gateway, { endpoint, caller, headers, request, reply, receivedAtMs });
+  } catch (error) {
+    if (!(error instanceof GatewayError))
+      gateway.log.error({ err: error, requestId: reply.requestId }, 'unexpected failure');
+    else if (error.cause !== undefined)
+      gateway.log.warn({ err: error.cause, requestId: reply.requestId, condition: error.condition }, error.message);
+    reply.error(error);
+    // An unread body is drained, so that the client gets to read the answer.
+    request.resume();
+  }
+}
+
+const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => Promise<void>>> = {
+  chat: generate,
+  responses: generate,
+  messages: generate,
+  count_tokens: async (gateway, visit) => {
+    visit.reply.json({ input_tokens: await countTokens(gateway, await arrive(gateway, visit), visit.reply.notes) });
+  },
+  models: async (gateway, { caller, reply }) => {
+    const known = caller && (await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate })));
+    reply.json(listModels(gateway, known));
+  },
+  usage: async (gateway, { caller, reply }) => {
+    if (!caller) throw new GatewayError('invalid_credentials');
+    await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate }));
+    const summary = await gateway.ledger.summary(caller.key.id).catch(storeFailed);
+    if (!summary) throw new GatewayError('invalid_credentials');
+    const usage = usageSummary(summary, gateway.policy().usdPerCredit, gateway.clock.nowMs());
+    reply.json(usage.body, {
+      ...(usage.creditRemaining === null ? {} : { 'x-service-credit-remaining': usage.creditRemaining }),
+      ...(usage.tokensRemaining === null ? {} : { 'x-ratelimit-remaining-tokens': usage.tokensRemaining }),
+    });
+  },
+};
+
+async function generate(gateway: Gateway, visit: Visit): Promise<void> {
+  await run(gateway, await arrive(gateway, visit), visit.reply);
+}
+
+async function arrive(gateway: Gateway, visit: Visit): Promise<Arrival> {
+  const { endpoint, caller, headers, request, reply, receivedAtMs } = visit;
+  if (!caller || endpoint.format === null) throw new GatewayError('invalid_credentials');
+  const body = await readBody(request, gateway.policy().limits.bodyBytes);
+  return {
+    requestId: reply.requestId,
+    endpoint: { ...endpoint, format: endpoint.format },
+    path: pathOf(request),
+    caller,
+    headers,
+    body: body instanceof GatewayError ? null : body,
+    bodyProblem: body instanceof GatewayError ? body : null,
+    receivedAtMs,
+  };
+}
+
+function refuseRoute(request: IncomingMessage, response: ServerResponse): void {
+  const path = pathOf(request);
+  const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
+  const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
+  const reply = plainReply(request, response);
+  if (endpoint?.name === 'responses' && request.headers.upgrade !== undefined) {
+    reply.error(new GatewayError('upgrade_required'), { upgrade: 'HTTP/1.1', connection: 'Upgrade' });
+  } else if (endpoint) {
+    reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${endpoint.method} only.` }), {
+      allow: endpoint.method,
+    });
+  } else if (OPEN_PATHS.has(relative) || OPEN_PATHS.has(path)) {
+    reply.error(new GatewayError('method_not_allowed'), { allow: 'GET, HEAD' });
+  } else {
+    reply.error(
+      new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
+    );
+  }
+  request.resume();
+}
+
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/token', '/openapi.json', '/healthz']);
+
+function plainReply(request: IncomingMessage, response: ServerResponse): Reply {
+  return new Reply(response, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
+}
+
+function pathOf(request: IncomingMessage): string {
+  const url = request.url ?? '/';
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}

@@ -1,0 +1,119 @@
+/** The machine-readable interface, made from the very schemas that validate. */
+import type { TSchema } from 'typebox';
+import { CONDITIONS } from '../core/conditions.ts';
+import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
+import { CatalogModelList } from '../wire/catalog-schema.ts';
+import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
+import { ErrorA, ErrorB } from '../wire/error-schema.ts';
+import { CountRequest, CountResponse, MessageRequest, MessageResponse } from '../wire/messages/schema.ts';
+import { ResponsesRequest, ResponsesResponse } from '../wire/responses/schema.ts';
+import { UsageSummary } from '../wire/usage-schema.ts';
+
+interface Operation {
+  readonly summary: string;
+  readonly request: TSchema | null;
+  readonly response: TSchema;
+  readonly streams: boolean;
+}
+
+const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
+  models: { summary: 'List models', request: null, response: CatalogModelList, streams: false },
+  chat: { summary: 'Create a chat completion', request: ChatRequest, response: ChatResponse, streams: true },
+  responses: {
+    summary: 'Create a responses result',
+    request: ResponsesRequest,
+    response: ResponsesResponse,
+    streams: true,
+  },
+  messages: { summary: 'Create a message', request: MessageRequest, response: MessageResponse, streams: true },
+  count_tokens: { summary: 'Count input tokens', request: CountRequest, response: CountResponse, streams: false },
+  usage: { summary: 'Usage and balance of the calling key', request: null, response: UsageSummary, streams: false },
+};
+
+const REQUEST_ID = { description: 'The id of this request.', schema: { type: 'string' } };
+const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } };
+
+let document: object | null = null;
+
+export function openApiDocument(): object {
+  document ??= {
+    openapi: '3.1.0',
+    info: { title: 'Model Gateway', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [
+      { url: '/', description: 'Credit keys' },
+      { url: '/token', description: 'Token-budget keys' },
+    ],
+    paths: Object.fromEntries(
+      Object.values(ENDPOINTS).map((endpoint) => [
+        endpoint.path,
+        { [endpoint.method.toLowerCase()]: operation(endpoint) },
+      ]),
+    ),
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        'x-api-key': { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+      schemas: { ErrorA, ErrorB },
+    },
+  };
+  return document;
+}
+
+function operation(endpoint: Endpoint): object {
+  const { summary, request, response, streams } = OPERATIONS[endpoint.name as EndpointName];
+  return {
+    operationId: endpoint.name,
+    summary,
+    security: [
+      ...(endpoint.credentialOptional ? [{}] : []),
+      ...endpoint.credentials.map((scheme) => ({ [scheme]: [] })),
+    ],
+    ...(headerParameters(endpoint, streams).length === 0 ? {} : { parameters: headerParameters(endpoint, streams) }),
+    ...(request ? { requestBody: { required: true, content: { 'application/json': { schema: request } } } } : {}),
+    responses: {
+      200: {
+        description: 'Success',
+        headers: { 'x-request-id': REQUEST_ID, ...usageHeaders(endpoint) },
+        content: {
+          'application/json': { schema: response },
+          ...(streams ? { 'text/event-stream': { schema: { type: 'string' } } } : {}),
+        },
+      },
+      ...Object.fromEntries(
+        [...endpoint.statuses, ...COMMON_STATUSES].sort().map((status) => [status, errorResponse(endpoint, status)]),
+      ),
+    },
+  };
+}
+
+function headerParameters(endpoint: Endpoint, generates: boolean): object[] {
+  const parameter = (name: string, schema: object): object => ({ name, in: 'header', required: false, schema });
+  return [
+    ...(generates ? [parameter('Idempotency-Key', { type: 'string', minLength: 1, maxLength: 255 })] : []),
+    ...(endpoint.envelope === 'B' ? [parameter('compat-version', { type: 'string' })] : []),
+  ];
+}
+
+function usageHeaders(endpoint: Endpoint): object {
+  if (endpoint.name !== 'usage') return {};
+  return {
+    'x-service-credit-remaining': { description: 'Remaining API credit, for credit keys.', schema: { type: 'number' } },
+    'x-ratelimit-remaining-tokens': {
+      description: 'Remaining token budget, for token-budget keys.',
+      schema: { type: 'integer', minimum: 0 },
+    },
+  };
+}
+
+function errorResponse(endpoint: Endpoint, status: number): object {
+  const rows = Object.values(CONDITIONS).filter((row) => row.status === status);
+  return {
+    description: [...new Set(rows.map((row) => `\`${row.code}\``))].join(', '),
+    headers: {
+      'x-request-id': REQUEST_ID,
+      ...(status === 429 || status === 503 ? { 'Retry-After': RETRY_AFTER } : {}),
+    },
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/Error${endpoint.envelope}` } } },
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Group commit: the operations of one turn of the event loop travel as one batch, one batch at a time, and what arrives
+ * meanwhile goes together as the next one.
+ */
+import { asStoreError, StoreError } from './errors.ts';
+import { isOperationFailed, type Operation, type OperationName, type OperationOf, type Outcome } from './operations.ts';
+import type { Mark } from './port.ts';
+import type { Store } from './store.ts';
+
+export interface BatcherOptions {
+  /** Operations that may wait; beyond them the store counts as failed. */
+  readonly queueMax?: number;
+  readonly batchMax?: number;
+  /** The longest that a mark waits for a batch that happens anyway. */
+  readonly markDelayMs?: number;
+}
+
+interface Waiting {
+  readonly operation: Operation;
+  resolve(outcome: Outcome): void;
+  reject(error: StoreError): void;
+}
+
+export class Batcher {
+  readonly #store: Store;
+  readonly #queueMax: number;
+  readonly #batchMax: number;
+  readonly #markDelayMs: number;
+  /** The newest mark of each hold. */
+  readonly #marks = new Map<string, Mark>();
+  #queue: Waiting[] = [];
+  #markTimer: NodeJS.Timeout | null = null;
+  #scheduled = false;
+  #flight: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(store: Store, options: BatcherOptions = {}) {
+    this.#store = store;
+    this.#queueMax = options.queueMax ?? 100_000;
+    this.#batchMax = options.batchMax ?? 1_000;
+    this.#markDelayMs = options.markDelayMs ?? 1_000;
+  }
+
+  run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
+    if (this.#closing !== null) return Promise.reject(new StoreError('the store is closed'));
+    if (this.#queue.length >= this.#queueMax) {
+      return Promise.reject(new StoreError(`${this.#queueMax} operations are waiting for the store already`));
+    }
+    return new Promise<Outcome<N>>((resolve, reject) => {
+      // A store answers operation by operation, so this outcome is the one of this operation's name.
+      this.#queue.push({ operation, resolve: (outcome) => resolve(outcome as Outcome<N>), reject });
+      this.#schedule();
+    });
+  }
+
+  mark(mark: Mark): void {
+    if (this.#closing !== null) return;
+    this.#marks.set(mark.holdId, mark);
+    this.#startMarkTimer();
+  }
+
+  /** The hold is about to end: whatever it had marked no longer matters. */
+  dropMark(holdId: string): void {
+    this.#marks.delete(holdId);
+  }
+
+  /** Sends what waits, then closes the store. */
+  close(): Promise<void> {
+    this.#closing ??= this.#finish();
+    return this.#closing;
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#markTimer !== null) clearTimeout(this.#markTimer);
+    while (this.#flight !== null || this.#queue.length > 0) {
+      if (this.#flight === null) this.#send();
+      await this.#flight;
+    }
+    await this.#store.close();
+  }
+
+  #startMarkTimer(): void {
+    if (this.#markTimer !== null || this.#closing !== null) return;
+    this.#markTimer = setTimeout(() => {
+      this.#markTimer = null;
+      if (this.#marks.size > 0) this.#schedule();
+    }, this.#markDelayMs);
+    this.#markTimer.unref();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#flight !== null) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#flight === null) this.#send();
+    });
+  }
+
+  #send(): void {
+    if (this.#queue.length === 0 && this.#marks.size === 0) return;
+    const sent = this.#queue.length <= this.#batchMax ? this.#queue : this.#queue.slice(0, this.#batchMax);
+    this.#queue = this.#queue.slice(sent.length);
+    const marks = [...this.#marks.values()];
+    this.#marks.clear();
+    const batch = sent.map((waiting) => waiting.operation);
+    if (marks.length > 0) batch.push({ op: 'mark', marks });
+    this.#flight = this.#apply(batch, sent, marks);
+  }
+
+  async #apply(batch: readonly Operation[], sent: readonly Waiting[], marks: readonly Mark[]): Promise<void> {
+    try {
+      const results = await this.#store.apply(batch);
+      for (const [index, waiting] of sent.entries()) {
+        const result = results[index];
+        if (result === undefined) waiting.reject(new StoreError('the store gave no result'));
+        else if (isOperationFailed(result)) waiting.reject(new StoreError(result.message));
+        else waiting.resolve(result);
+      }
+    } catch (error) {
+      const failure = asStoreError(error);
+      for (const waiting of sent) waiting.reject(failure);
+      this.#keepMarks(marks);
+    }
+    this.#flight = null;
+    if (this.#queue.length > 0 && this.#closing === null) this.#schedule();
+  }
+
+  /** Marks of a failed batch go with a later one, unless a newer one is there. */
+  #keepMarks(marks: readonly Mark[]): void {
+    for (const mark of marks) if (!this.#marks.has(mark.holdId)) this.#marks.set(mark.holdId, mark);
+    this.#startMarkTimer();
+  }
+}

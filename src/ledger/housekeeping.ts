@@ -1,0 +1,77 @@
+/** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
+import type { OwnedLedger } from './ledger.ts';
+
+export interface HousekeepingOptions {
+  readonly recoverIntervalMs?: number;
+  readonly pruneIntervalMs?: number;
+  /** How long usage records are kept; null keeps them for ever. Sums never shrink. */
+  readonly usageKeepMs?: number | null;
+  /** Told about failures of the store; the step is tried again at its next turn. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface Housekeeping {
+  /** Whether the store took the last background step. */
+  readonly healthy: boolean;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+/** Registers the process and recovers everything that dead owners left behind, then goes on in the background. */
+export async function startHousekeeping(ledger: OwnedLedger, options: HousekeepingOptions = {}): Promise<Housekeeping> {
+  await ledger.register();
+  await recoverAll(ledger);
+
+  let stopped = false;
+  let healthy = true;
+  const running = new Set<Promise<void>>();
+  const timers = [
+    every(ledger.leaseMs / 3, () => ledger.heartbeat()),
+    // The heartbeat goes in the same batch, ahead: a process that woke up late does not declare itself dead.
+    every(options.recoverIntervalMs ?? 5_000, async () => {
+      await Promise.all([ledger.heartbeat(), recoverAll(ledger)]);
+    }),
+    every(options.pruneIntervalMs ?? 60_000, async () => {
+      while (!stopped && (await ledger.prune(options.usageKeepMs ?? null)).more);
+    }),
+  ];
+
+  function every(intervalMs: number, step: () => Promise<void>): NodeJS.Timeout {
+    let busy = false;
+    const timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      const run = step()
+        .then(() => {
+          healthy = true;
+        })
+        .catch((error: unknown) => {
+          healthy = false;
+          options.onError?.(error);
+        })
+        .finally(() => {
+          busy = false;
+          running.delete(run);
+        });
+      running.add(run);
+    }, intervalMs);
+    timer.unref();
+    return timer;
+  }
+
+  return {
+    get healthy() {
+      return healthy;
+    },
+    stop: async () => {
+      stopped = true;
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Recovers until nothing is left to recover. */
+export async function recoverAll(ledger: Pick<OwnedLedger, 'recover'>): Promise<void> {
+  while ((await ledger.recover()).more);
+}

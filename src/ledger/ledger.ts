@@ -1,0 +1,97 @@
+/** The ledger's port on top of any store. */
+import { randomUUID } from 'node:crypto';
+import { Batcher, type BatcherOptions } from './batcher.ts';
+import { StoreError } from './errors.ts';
+import type { Pruned, Recovered } from './operations.ts';
+import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
+import type { Store } from './store.ts';
+
+export interface LedgerOptions extends BatcherOptions {
+  /** How long this owner counts as living after its last heartbeat. */
+  readonly leaseMs?: number;
+}
+
+/** What the process that holds a ledger does besides serving: it stays alive, and cleans up after those that did not. */
+export interface OwnedLedger extends Ledger, LedgerAdmin {
+  readonly leaseMs: number;
+  /** Registers this process as an owner of holds. The first admission does it too. */
+  register(): Promise<void>;
+  /** Moves the lease on; registers anew where it was lost. */
+  heartbeat(): Promise<void>;
+  /** Ends holds of dead owners and holds past their expiry, a bounded number at a time. */
+  recover(): Promise<Recovered>;
+  prune(usageKeepMs: number | null): Promise<Pruned>;
+}
+
+const LEASE_MS = 15_000;
+const RECOVER_STEP = 200;
+const PRUNE_STEP = 500;
+
+export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
+  const batcher = new Batcher(store, options);
+  const leaseMs = options.leaseMs ?? LEASE_MS;
+  let owner = randomUUID();
+  let registration: Promise<void> | null = null;
+
+  /** A new epoch each time: holds of an epoch that was declared dead are never taken up again. */
+  function register(): Promise<void> {
+    registration ??= (async () => {
+      try {
+        const epoch = randomUUID();
+        await batcher.run<'registerOwner'>({ op: 'registerOwner', owner: epoch, leaseMs });
+        owner = epoch;
+      } finally {
+        registration = null;
+      }
+    })();
+    return registration;
+  }
+
+  async function admit(request: AdmitRequest): Promise<AdmitOutcome> {
+    const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
+    if (outcome.kind !== 'owner_lost') return outcome;
+    await register();
+    const second = await batcher.run<'admit'>({ op: 'admit', owner, request });
+    if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
+    return second;
+  }
+
+  return {
+    leaseMs,
+    register,
+    admit,
+    heartbeat: async () => {
+      const { kind } = await batcher.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
+      if (kind === 'owner_lost') await register();
+    },
+    recover: () => batcher.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
+    prune: (usageKeepMs) => batcher.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
+
+    findKey: (digest) => batcher.run<'findKey'>({ op: 'findKey', digest }),
+    extend: (holdId, keyId, amount) => batcher.run<'extend'>({ op: 'extend', holdId, keyId, amount }),
+    mark: (mark) => batcher.mark(mark),
+    settle: (request) => {
+      batcher.dropMark(request.holdId);
+      return batcher.run<'settle'>({ op: 'settle', request });
+    },
+    void: (holdId, keyId) => {
+      batcher.dropMark(holdId);
+      return batcher.run<'void'>({ op: 'void', holdId, keyId });
+    },
+    summary: (keyId) => batcher.run<'summary'>({ op: 'summary', keyId }),
+    ping: async () => {
+      await batcher.run<'ping'>({ op: 'ping' });
+    },
+    close: () => batcher.close(),
+
+    createKey: (request) => batcher.run<'createKey'>({ op: 'createKey', request }),
+    listKeys: () => batcher.run<'listKeys'>({ op: 'listKeys' }),
+    getKey: (keyId) => batcher.run<'getKey'>({ op: 'getKey', keyId }),
+    changeKey: (keyId, change) => batcher.run<'changeKey'>({ op: 'changeKey', keyId, change }),
+    addSecret: (keyId, digest, prefix) => batcher.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
+    revokeSecret: (keyId, prefix) => batcher.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
+    addCredit: (keyId, entryId, amountNanos, note) =>
+      batcher.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    audit: () => batcher.run<'audit'>({ op: 'audit' }),
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * What a store is asked to do, as plain data that can cross threads and connections. Every operation can be sent again:
+ * the second time it finds what the first one did.
+ */
+import type { KeyRecord } from '../core/key.ts';
+import type {
+  AdmitOutcome,
+  AdmitRequest,
+  AuditReport,
+  CreditOutcome,
+  ExtendOutcome,
+  KeyChange,
+  KeyChangeOutcome,
+  KeySummary,
+  Mark,
+  NewKey,
+  SettleOutcome,
+  SettleRequest,
+  Summary,
+  VoidOutcome,
+} from './port.ts';
+
+/** Operation name → what it takes, what it gives. */
+interface OperationTypes {
+  findKey: [{ readonly digest: string }, KeyRecord | null];
+  admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
+  extend: [{ readonly holdId: string; readonly keyId: string; readonly amount: bigint }, ExtendOutcome];
+  mark: [{ readonly marks: readonly Mark[] }, null];
+  settle: [{ readonly request: SettleRequest }, SettleOutcome];
+  void: [{ readonly holdId: string; readonly keyId: string }, VoidOutcome];
+  summary: [{ readonly keyId: string }, Summary | null];
+  ping: [unknown, null];
+
+  createKey: [{ readonly request: NewKey }, KeyRecord];
+  listKeys: [unknown, readonly KeySummary[]];
+  getKey: [{ readonly keyId: string }, KeySummary | null];
+  changeKey: [{ readonly keyId: string; readonly change: KeyChange }, KeyChangeOutcome];
+  addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
+  revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
+  addCredit: [
+    { readonly keyId: string; readonly entryId: string; readonly amountNanos: bigint; readonly note: string | null },
+    CreditOutcome,
+  ];
+  audit: [unknown, AuditReport];
+
+  /** Makes the owner live, whether it is new, living or lost. */
+  registerOwner: [{ readonly owner: string; readonly leaseMs: number }, null];
+  /** Moves the lease of a living owner on. An owner that was declared dead stays dead. */
+  heartbeat: [{ readonly owner: string; readonly leaseMs: number }, { readonly kind: 'alive' } | OwnerLost];
+  /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
+  recover: [{ readonly limit: number }, Recovered];
+  /** Removes up to `limit` rows of each kind that nothing asks for any more. */
+  prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
+}
+
+/** The owner was declared dead (its lease was over); it has to register anew before it may hold anything. */
+export interface OwnerLost {
+  readonly kind: 'owner_lost';
+}
+
+export interface Recovered {
+  readonly charged: number;
+  readonly voided: number;
+  /** Whether there may be more to recover. */
+  readonly more: boolean;
+}
+
+export interface Pruned {
+  readonly removed: number;
+  readonly more: boolean;
+}
+
+export type OperationName = keyof OperationTypes;
+export type OperationOf<N extends OperationName> = { readonly op: N } & OperationTypes[N][0];
+export type Operation = { [N in OperationName]: OperationOf<N> }[OperationName];
+export type Outcome<N extends OperationName = OperationName> = OperationTypes[N][1];
+
+/** One operation of a batch could not be done and has changed nothing; the others of its batch were. */
+export interface OperationFailed {
+  readonly kind: 'operation_failed';
+  readonly message: string;
+}
+
+export type Result = Outcome | OperationFailed;
+
+export function isOperationFailed(result: Result): result is OperationFailed {
+  return result !== null && 'kind' in result && result.kind === 'operation_failed';
+}
+
+/** How long a rate limit looks back. */
+export const RATE_WINDOW_MS = 60_000;
+/** How long a claim is kept after its end. */
+export const CLAIM_KEEP_MS = 86_400_000;
+/** How long it is remembered that a hold was voided. */
+export const VOIDED_KEEP_MS = 7 * 86_400_000;
+/** Below this many tokens, what is left of a budget counts as used up. */
+export const BUDGET_REST_TOKENS = 256n;
+/** `Retry-After` of a budget that never renews itself. */
+export const NO_PERIOD_RETRY_MS = 86_400_000;
+/** How long after its expiry a hold may wait for its recovery before the audit calls it an orphan. */
+export const ORPHAN_GRACE_MS = 60_000;

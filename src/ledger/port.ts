@@ -1,0 +1,222 @@
+/**
+ * The ledger's port: operations with outcomes. An outcome is a value; an exception means that the store failed and
+ * nothing is known about the operation (every operation can be sent again, see each one).
+ *
+ * Amounts are in the key's own unit: nanos of a credit, or tokens of a budget.
+ */
+import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
+import type { Period } from '../core/period.ts';
+import type { TokenCounts } from '../core/usage.ts';
+
+export interface Ledger {
+  /** The key that owns this secret, whatever its state; null when there is none. */
+  findKey(digest: string): Promise<KeyRecord | null>;
+  admit(request: AdmitRequest): Promise<AdmitOutcome>;
+  /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
+  extend(holdId: string, keyId: string, amount: bigint): Promise<ExtendOutcome>;
+  /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
+  mark(mark: Mark): void;
+  settle(request: SettleRequest): Promise<SettleOutcome>;
+  void(holdId: string, keyId: string): Promise<VoidOutcome>;
+  summary(keyId: string): Promise<Summary | null>;
+  /** Resolves when the store can commit; rejects when it cannot. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface AdmitRequest {
+  readonly keyId: string;
+  /** The version of the key that the caller decided by. */
+  readonly keyVersion: number;
+  /** Taken together with the hold, ended together with it; without a hold there is no claim. */
+  readonly claim: { readonly name: string; readonly fingerprint: string } | null;
+  /** Null when the request only takes its place in the rate limit (a refused body, models, usage, count_tokens). */
+  readonly hold: HoldRequest | null;
+}
+
+export interface HoldRequest {
+  /** Chosen by the caller and unique for ever; sending the same admission again finds its first outcome. */
+  readonly id: string;
+  readonly amount: bigint;
+  /** Where the balance carries less than `amount`, a hold of the whole balance will do down to this. */
+  readonly amountMin: bigint;
+  /** After this long the ledger may end the hold by itself, as if its owner had died. */
+  readonly ttlMs: number;
+}
+
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until the window is empty again. */
+  readonly resetMs: number;
+}
+
+export type AdmitOutcome =
+  | { readonly kind: 'admitted'; readonly rate: RateState | null; readonly held: bigint }
+  | { readonly kind: 'key_refused'; readonly status: Exclude<KeyStatus, 'active'> }
+  /**
+   * The key has changed since the caller read it; decide again by this copy. Nothing was counted or held. Its secrets may
+   * have changed too, so a caller that remembers which secret belongs to which key has to look its digest up again.
+   */
+  | { readonly kind: 'key_changed'; readonly key: KeyRecord }
+  | { readonly kind: 'rate_limited'; readonly rate: RateState; readonly retryAfterMs: number }
+  | { readonly kind: 'replay'; readonly rate: RateState | null; readonly reply: StoredReply }
+  | { readonly kind: 'in_flight'; readonly rate: RateState | null }
+  | { readonly kind: 'conflict'; readonly rate: RateState | null; readonly reason: ConflictReason }
+  | { readonly kind: 'insufficient'; readonly rate: RateState | null; readonly available: bigint }
+  | { readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number }
+  | { readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number };
+
+export type ConflictReason = 'other_request' | 'charged_incomplete' | 'reply_not_stored';
+
+export type ExtendOutcome =
+  | { readonly kind: 'extended'; readonly held: bigint }
+  | { readonly kind: 'insufficient' }
+  | { readonly kind: 'temporarily_held' }
+  | { readonly kind: 'ended' };
+
+export interface Mark {
+  readonly holdId: string;
+  readonly keyId: string;
+  /** What recovery would charge if the process died now; never more than the hold. */
+  readonly charge: bigint;
+  readonly tokens: TokenCounts;
+  /** What the usage record of a recovered charge says about the call; without it, only tokens and cost are recorded. */
+  readonly call?: MarkedCall;
+}
+
+export type MarkedCall = Omit<UsageRecord, 'outcome' | 'source' | 'tokens' | 'durationMs'>;
+
+export interface StoredReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+export interface SettleRequest {
+  readonly holdId: string;
+  readonly keyId: string;
+  /** In the key's unit; at most what is held (the ledger clamps and flags a larger one). */
+  readonly charge: bigint;
+  /** Null for a cancelled call: it is charged, but no usage record is written. */
+  readonly usage: UsageRecord | null;
+  /** What a repeat with the same claim gets. `null` with a claim: charged, not replayable. */
+  readonly reply: StoredReply | null;
+  /** Why a repeat cannot be replayed, where `reply` is null and the hold has a claim. */
+  readonly noReplyReason: Exclude<ConflictReason, 'other_request'>;
+  /** For the operator: what was odd about this charge (clamped usage, recovered hold). */
+  readonly flag: string | null;
+}
+
+export interface UsageRecord {
+  readonly requestId: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly format: string;
+  readonly streamed: boolean;
+  readonly outcome: 'complete' | 'broken';
+  readonly source: 'reported' | 'counted';
+  readonly tokens: TokenCounts;
+  /** What the exchange cost the caller, in nanos, in both modes (a token budget is charged in tokens). */
+  readonly costNanos: bigint;
+  /** What the provider asks of the operator for it. */
+  readonly providerCostNanos: bigint;
+  readonly attempts: number;
+  readonly durationMs: number;
+}
+
+export type SettleOutcome =
+  | { readonly kind: 'settled'; readonly charged: bigint }
+  | { readonly kind: 'already_settled'; readonly charged: bigint }
+  | { readonly kind: 'already_voided' };
+
+export type VoidOutcome =
+  | { readonly kind: 'voided' }
+  | { readonly kind: 'already_settled'; readonly charged: bigint }
+  | { readonly kind: 'already_voided' };
+
+export interface Summary {
+  readonly key: KeyRecord;
+  /** Credit keys, in nanos; all 0 for token-budget keys. */
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly lastCost: bigint;
+  readonly todaySpend: bigint;
+  /** In the key's unit. */
+  readonly reserved: bigint;
+  readonly liveHolds: number;
+  /** Token-budget keys: tokens charged in the current period. */
+  readonly periodUsed: bigint;
+  readonly periodEndsAtMs: number | null;
+  /** Lifetime sums over usage records, both modes. */
+  readonly inputTokens: bigint;
+  readonly outputTokens: bigint;
+  readonly requests: number;
+}
+
+/** The operator's side of the store; used by `admin/` only. */
+export interface LedgerAdmin {
+  createKey(request: NewKey): Promise<KeyRecord>;
+  /** Newest first. */
+  listKeys(): Promise<readonly KeySummary[]>;
+  getKey(keyId: string): Promise<KeySummary | null>;
+  changeKey(keyId: string, change: KeyChange): Promise<KeyChangeOutcome>;
+  addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
+  revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
+  /** `entryId` makes it safe to send again. */
+  addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
+  audit(): Promise<AuditReport>;
+}
+
+export interface NewKey {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly label: string | null;
+  readonly providerScope: string;
+  readonly models: readonly string[] | null;
+  readonly rpmLimit: number | null;
+  readonly expiresAtMs: number | null;
+  readonly budget: bigint | null;
+  readonly period: Period;
+  /** First purchase of a credit key, in nanos; written as an entry like any other. */
+  readonly credit: bigint;
+  readonly secret: { readonly digest: string; readonly prefix: string };
+}
+
+export interface KeySummary extends Summary {
+  readonly status: KeyStatus;
+  readonly secretPrefixes: readonly string[];
+}
+
+export interface KeyChange {
+  readonly status?: StoredStatus;
+  readonly label?: string | null;
+  readonly providerScope?: string;
+  readonly models?: readonly string[] | null;
+  readonly rpmLimit?: number | null;
+  readonly expiresAtMs?: number | null;
+  readonly budget?: bigint | null;
+  readonly period?: Period;
+}
+
+export type KeyChangeOutcome =
+  | { readonly kind: 'changed'; readonly key: KeyRecord }
+  | { readonly kind: 'unknown_key' }
+  /** A revoked key stays revoked; a credit key has no budget. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export type CreditOutcome =
+  | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }
+  | { readonly kind: 'unknown_key' }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export interface AuditReport {
+  readonly ok: boolean;
+  readonly keys: number;
+  readonly entries: number;
+  readonly liveHolds: number;
+  /** One line each: what does not add up. Empty when `ok`. */
+  readonly findings: readonly string[];
+  /** Charges that the operator should look at (clamped usage, recovered holds). Not a fault of the books. */
+  readonly flagged: number;
+}

@@ -1,0 +1,105 @@
+/** Admission: key state, key version, rate, claim and balance, decided together, first failure wins. */
+import { keyStatus } from '../../core/key.ts';
+import { AMOUNT_MAX } from '../../core/money.ts';
+import type { OwnerLost } from '../operations.ts';
+import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
+import { rollOver } from './account.ts';
+import { decideHold } from './balance.ts';
+import type { Account, Books } from './books.ts';
+import { findObstacle } from './claim.ts';
+import { amount } from './columns.ts';
+
+export function admit(books: Books, owner: string, request: AdmitRequest): AdmitOutcome | OwnerLost {
+  const { keyId, hold, claim } = request;
+  const account = books.account(keyId);
+  // Who was never known and who is known no more are refused alike.
+  if (account === undefined) return { kind: 'key_refused', status: 'revoked' };
+  if (hold !== null) {
+    checkAmounts(hold);
+    const held = heldEarlier(books, account, hold.id);
+    if (held !== null) return { kind: 'admitted', rate: rateNow(books, account), held };
+  }
+
+  const status = keyStatus(account.key, books.nowMs);
+  if (status !== 'active') return { kind: 'key_refused', status };
+  if (account.key.version !== request.keyVersion) return { kind: 'key_changed', key: account.key };
+  if (hold !== null && !books.owners.has(owner)) return { kind: 'owner_lost' };
+
+  const refused = takeRatePlace(books, account);
+  if (refused !== null) return refused;
+  const rate = rateNow(books, account);
+  if (hold === null) return { kind: 'admitted', rate, held: 0n };
+
+  if (claim !== null) {
+    const obstacle = findObstacle(books, keyId, claim, rate);
+    if (obstacle !== null) return obstacle;
+  }
+  rollOver(account, books.nowMs);
+  const decision = decideHold(account, hold.amount, hold.amountMin, books.nowMs);
+  if (decision.kind !== 'carries') return { ...decision, rate };
+  if (claim !== null) books.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
+  placeHold(books, account, owner, hold, decision.amount, claim?.name ?? null);
+  return { kind: 'admitted', rate, held: decision.amount };
+}
+
+function checkAmounts({ amount, amountMin }: HoldRequest): void {
+  if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
+    throw new RangeError(`a hold of ${amount}, at least ${amountMin}, is out of range`);
+  }
+}
+
+/** What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. */
+function heldEarlier(books: Books, account: Account, holdId: string): bigint | null {
+  const live = account.holds.get(holdId);
+  if (live !== undefined) return live.amount;
+  const ended = books.sql.endedHold.get(account.key.id, holdId);
+  return ended === undefined ? null : amount(ended, 'held');
+}
+
+function takeRatePlace(books: Books, account: Account): AdmitOutcome | null {
+  const limit = account.key.rpmLimit;
+  if (limit === null) return null;
+  const { nowMs } = books;
+  const { window } = account;
+  window.advance(nowMs);
+  const retryAfterMs = window.waitMs(limit, nowMs);
+  if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
+  books.touch(account);
+  books.sql.addRate.run(account.key.id, window.take(nowMs), nowMs);
+  return null;
+}
+
+function rateNow(books: Books, account: Account): RateState | null {
+  const limit = account.key.rpmLimit;
+  if (limit === null) return null;
+  account.window.advance(books.nowMs);
+  return account.window.state(limit, books.nowMs);
+}
+
+function placeHold(
+  books: Books,
+  account: Account,
+  owner: string,
+  { id, ttlMs }: HoldRequest,
+  held: bigint,
+  claimName: string | null,
+): void {
+  const keyId = account.key.id;
+  const heldAtMs = books.nowMs;
+  const expiresAtMs = heldAtMs + ttlMs;
+  books.touch(account);
+  books.sql.addHold.run(keyId, id, owner, held, heldAtMs, expiresAtMs, claimName);
+  account.holds.set(id, {
+    keyId,
+    id,
+    owner,
+    amount: held,
+    heldAtMs,
+    expiresAtMs,
+    claimName,
+    markCharge: null,
+    markDetail: null,
+  });
+  account.reserved += held;
+  account.liveHolds = account.holds.size;
+}

@@ -1,0 +1,117 @@
+/** Recomputes every sum from the entries and the live holds, and compares. */
+import { ORPHAN_GRACE_MS } from '../operations.ts';
+import type { AuditReport } from '../port.ts';
+import type { Books } from './books.ts';
+import { amount, integer, type Row, text } from './columns.ts';
+
+/** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
+const SUMS = `
+  SELECT a.key_id, a.mode, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
+    coalesce(e.purchased, 0) AS entries_purchased, coalesce(e.charged, 0) AS entries_charged,
+    coalesce(e.in_period, 0) AS entries_in_period, coalesce(e.in_day, 0) AS entries_in_day,
+    coalesce(h.reserved, 0) AS holds_reserved, coalesce(h.live_holds, 0) AS holds_live
+  FROM accounts a
+  LEFT JOIN (
+    SELECT e.key_id,
+      sum(CASE WHEN kind = 'purchase' THEN amount ELSE 0 END) AS purchased,
+      sum(CASE WHEN kind = 'charge' THEN amount ELSE 0 END) AS charged,
+      sum(CASE WHEN kind = 'charge' AND at_ms >= b.period_start_ms THEN amount ELSE 0 END) AS in_period,
+      sum(CASE WHEN kind = 'charge' AND at_ms >= b.day_start_ms THEN amount ELSE 0 END) AS in_day
+    FROM entries e JOIN accounts b ON b.key_id = e.key_id GROUP BY e.key_id
+  ) e ON e.key_id = a.key_id
+  LEFT JOIN (
+    SELECT key_id, sum(amount) AS reserved, count(*) AS live_holds FROM holds GROUP BY key_id
+  ) h ON h.key_id = a.key_id`;
+
+/** Rows that must not exist: each query gives `key_id` and `id`. */
+const FAULTS: readonly (readonly [string, string])[] = [
+  ['key without an account', 'SELECT id AS key_id, id FROM keys WHERE id NOT IN (SELECT key_id FROM accounts)'],
+  ['hold without a key', 'SELECT key_id, id FROM holds WHERE key_id NOT IN (SELECT key_id FROM accounts)'],
+  ['entry without a key', 'SELECT key_id, id FROM entries WHERE key_id NOT IN (SELECT key_id FROM accounts)'],
+  [
+    'hold is live and settled',
+    `SELECT h.key_id, h.id FROM holds h JOIN entries e ON e.key_id = h.key_id AND e.kind = 'charge' AND e.id = h.id`,
+  ],
+  [
+    'hold is live and voided',
+    'SELECT h.key_id, h.id FROM holds h JOIN voided v ON v.key_id = h.key_id AND v.hold_id = h.id',
+  ],
+  [
+    'hold is voided and settled',
+    `SELECT v.key_id, v.hold_id AS id FROM voided v
+      JOIN entries e ON e.key_id = v.key_id AND e.kind = 'charge' AND e.id = v.hold_id`,
+  ],
+  [
+    'claim runs without its hold',
+    `SELECT c.key_id, c.name AS id FROM claims c LEFT JOIN holds h ON h.key_id = c.key_id AND h.id = c.hold_id
+      WHERE c.state = 'running' AND (h.id IS NULL OR h.claim_name IS NOT c.name)`,
+  ],
+  [
+    'hold without its claim',
+    `SELECT h.key_id, h.id FROM holds h
+      LEFT JOIN claims c ON c.key_id = h.key_id AND c.name = h.claim_name AND c.hold_id = h.id AND c.state = 'running'
+      WHERE h.claim_name IS NOT NULL AND c.name IS NULL`,
+  ],
+  [
+    'claim ended without a charge',
+    `SELECT c.key_id, c.name AS id FROM claims c
+      LEFT JOIN entries e ON e.key_id = c.key_id AND e.kind = 'charge' AND e.id = c.hold_id
+      WHERE c.state <> 'running' AND e.id IS NULL`,
+  ],
+  [
+    'usage without a charge',
+    `SELECT u.key_id, u.hold_id AS id FROM usage u
+      LEFT JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id WHERE e.id IS NULL`,
+  ],
+];
+
+/** At most this many lines per kind of fault. */
+const FINDINGS_MAX = 20;
+
+export function audit(books: Books): AuditReport {
+  books.flush();
+  const { sql, nowMs } = books;
+  const rows = sql.cold(SUMS).all();
+  const findings = rows.flatMap(compareSums);
+  for (const [what, query] of FAULTS) {
+    for (const row of sql.cold(`${query} LIMIT ${FINDINGS_MAX}`).all()) findings.push(faultLine(what, row));
+  }
+  const orphans = sql.cold(`SELECT key_id, id FROM holds WHERE expires_at_ms <= ? LIMIT ${FINDINGS_MAX}`);
+  for (const row of orphans.all(nowMs - ORPHAN_GRACE_MS)) findings.push(faultLine('hold is past its expiry', row));
+  return {
+    ok: findings.length === 0,
+    keys: rows.length,
+    entries: count(books, 'SELECT count(*) AS n FROM entries'),
+    liveHolds: count(books, 'SELECT count(*) AS n FROM holds'),
+    findings,
+    flagged: count(books, 'SELECT count(*) AS n FROM entries WHERE flag IS NOT NULL'),
+  };
+}
+
+function compareSums(row: Row): readonly string[] {
+  const keyId = text(row, 'key_id');
+  const credit = text(row, 'mode') === 'credit';
+  const pairs: readonly (readonly [string, bigint, bigint])[] = [
+    ['purchased', amount(row, 'purchased'), amount(row, 'entries_purchased')],
+    ['used', amount(row, 'used'), credit ? amount(row, 'entries_charged') : 0n],
+    ['spend of the day', amount(row, 'day_spend'), credit ? amount(row, 'entries_in_day') : 0n],
+    ['used in the period', amount(row, 'period_used'), credit ? 0n : amount(row, 'entries_in_period')],
+    ['reserved', amount(row, 'reserved'), amount(row, 'holds_reserved')],
+    ['live holds', amount(row, 'live_holds'), amount(row, 'holds_live')],
+  ];
+  const findings = pairs
+    .filter(([, kept, counted]) => kept !== counted)
+    .map(([what, kept, counted]) => `key ${keyId}: ${what} is kept as ${kept}, its rows make ${counted}`);
+  const available = amount(row, 'purchased') - amount(row, 'used') - amount(row, 'reserved');
+  if (credit && available < 0n) findings.push(`key ${keyId}: ${-available} more is used and held than purchased`);
+  return findings;
+}
+
+function faultLine(what: string, row: Row): string {
+  return `key ${text(row, 'key_id')}: ${what}: ${text(row, 'id')}`;
+}
+
+function count(books: Books, query: string): number {
+  const row = books.sql.cold(query).get();
+  return row === undefined ? 0 : integer(row, 'n');
+}

@@ -1,0 +1,44 @@
+/** Idempotency claims: taken with a hold, ended or freed with it. */
+import { CLAIM_KEEP_MS } from '../operations.ts';
+import type { AdmitOutcome, ConflictReason, RateState, StoredReply } from '../port.ts';
+import type { Books } from './books.ts';
+import { bytes, integer, integerOrNull, text } from './columns.ts';
+
+/** What stands in the way of this claim; null when it is free. */
+export function findObstacle(
+  books: Books,
+  keyId: string,
+  claim: { readonly name: string; readonly fingerprint: string },
+  rate: RateState | null,
+): AdmitOutcome | null {
+  const row = books.sql.claim.get(keyId, claim.name);
+  if (row === undefined) return null;
+  const endedAtMs = integerOrNull(row, 'ended_at_ms');
+  if (endedAtMs !== null && endedAtMs + CLAIM_KEEP_MS <= books.nowMs) {
+    books.sql.deleteClaim.run(keyId, claim.name);
+    return null;
+  }
+  if (text(row, 'fingerprint') !== claim.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
+  const state = text(row, 'state');
+  if (state === 'running') return { kind: 'in_flight', rate };
+  if (state !== 'done') return { kind: 'conflict', rate, reason: state as Exclude<ConflictReason, 'other_request'> };
+  const reply: StoredReply = {
+    status: integer(row, 'reply_status'),
+    contentType: text(row, 'reply_type'),
+    body: bytes(row, 'reply_body'),
+  };
+  return { kind: 'replay', rate, reply };
+}
+
+/** The call was charged: a repeat gets its reply, or why there is none. */
+export function endClaim(
+  books: Books,
+  keyId: string,
+  name: string,
+  reply: StoredReply | null,
+  noReplyReason: Exclude<ConflictReason, 'other_request'>,
+): void {
+  const { sql, nowMs } = books;
+  if (reply === null) sql.endClaim.run(noReplyReason, nowMs, null, null, null, keyId, name);
+  else sql.endClaim.run('done', nowMs, reply.status, reply.contentType, reply.body, keyId, name);
+}

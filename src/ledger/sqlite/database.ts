@@ -1,0 +1,80 @@
+/** Opens the file for this process alone, and brings its schema up to date. */
+import { DatabaseSync } from 'node:sqlite';
+import { StoreError, StoreLockedError } from '../errors.ts';
+import { pendingMigrations, readMigrations } from '../migrations.ts';
+import { integer } from './columns.ts';
+
+const SQLITE_ERROR = 1;
+const SQLITE_BUSY = 5;
+/**
+ * Failures of the machine, not of an operation: locked, out of memory, read-only, I/O, corrupt, full, cannot open,
+ * not a database.
+ */
+const MACHINE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, 6, 7, 8, 10, 11, 13, 14, 26]);
+
+export function openDatabase(file: string): DatabaseSync {
+  let database: DatabaseSync | null = null;
+  try {
+    database = new DatabaseSync(file, { readBigInts: true, timeout: 0 });
+    // Exclusive before WAL: the lock is the operating system's, so it ends with the process, however that ends.
+    database.exec(`
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA temp_store = MEMORY;
+      PRAGMA cache_size = -65536;
+      PRAGMA wal_autocheckpoint = 4000;
+      BEGIN IMMEDIATE;
+      COMMIT;
+    `);
+    migrate(database);
+    return database;
+  } catch (error) {
+    database?.close();
+    if (error instanceof StoreError) throw error;
+    if (sqliteCode(error) === SQLITE_BUSY) {
+      throw new StoreLockedError(`Another gateway uses this data folder (${file} is locked): stop it first.`);
+    }
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StoreError(`Cannot open the database ${file}: ${reason}`, { cause: error });
+  }
+}
+
+/** Whether the store failed, as opposed to one operation that it refuses. */
+export function isMachineFailure(error: unknown): boolean {
+  return MACHINE_FAILURES.has(sqliteCode(error));
+}
+
+export function rollBack(database: DatabaseSync): void {
+  // On some failures SQLite has rolled back by itself.
+  if (database.isTransaction) database.exec('ROLLBACK');
+}
+
+function migrate(database: DatabaseSync): void {
+  database.exec(`CREATE TABLE IF NOT EXISTS migrations (
+    version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT`);
+  const row = database.prepare('SELECT coalesce(max(version), 0) AS version FROM migrations').get();
+  const version = row === undefined ? 0 : integer(row, 'version');
+  for (const migration of pendingMigrations(readMigrations('sqlite'), version)) {
+    try {
+      database.exec('BEGIN IMMEDIATE');
+      database.exec(migration.sql);
+      database
+        .prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, datetime('now'))")
+        .run(migration.version, migration.name);
+      database.exec('COMMIT');
+    } catch (error) {
+      rollBack(database);
+      throw error;
+    }
+  }
+  const { journal_mode: journal } = database.prepare('PRAGMA journal_mode').get() ?? {};
+  if (journal !== 'wal') throw new StoreError(`The database cannot use a write-ahead log (it says ${journal}).`);
+}
+
+function sqliteCode(error: unknown): number {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return SQLITE_ERROR;
+  // The low byte is the primary result code, the rest says more about it.
+  return error.errcode & 0xff;
+}

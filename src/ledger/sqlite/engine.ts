@@ -1,0 +1,171 @@
+/** The books in one SQLite file, synchronous: one batch is one transaction. */
+import type { DatabaseSync } from 'node:sqlite';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { asStoreError } from '../errors.ts';
+import type { Operation, Outcome, Result } from '../operations.ts';
+import type { Store } from '../store.ts';
+import { summaryOf } from './account.ts';
+import { admit } from './admit.ts';
+import { audit } from './audit.ts';
+import { Books } from './books.ts';
+import { isMachineFailure, openDatabase, rollBack } from './database.ts';
+import { extend, mark, recover, settle, voidById } from './hold.ts';
+import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
+import { prune } from './prune.ts';
+
+export interface SqliteEngine {
+  /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
+  apply(batch: readonly Operation[]): readonly Result[];
+  close(): void;
+}
+
+export interface SqliteEngineOptions {
+  readonly file: string;
+  readonly clock?: Clock;
+}
+
+/** The store in this thread, for an operator's command and for tests. */
+export function openSqliteEngine({ file, clock }: SqliteEngineOptions): Store {
+  const engine = createEngine(openDatabase(file), clock ?? systemClock());
+  return {
+    apply: async (batch) => engine.apply(batch),
+    close: async () => engine.close(),
+  };
+}
+
+/** Takes the database over: whoever owned holds in it before is dead, for the file is locked. */
+export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine {
+  const books = new Books(database);
+  books.nowMs = clock.nowMs();
+  database.exec('DELETE FROM owners');
+  // A clock that was ahead before the restart may not close a limit for longer than one window.
+  database.prepare('UPDATE rates SET at_ms = ? WHERE at_ms > ?').run(books.nowMs, books.nowMs);
+
+  function transact<T>(work: () => T): T {
+    books.nowMs = Math.max(books.nowMs, clock.nowMs());
+    try {
+      database.exec('BEGIN IMMEDIATE');
+      const value = work();
+      database.exec('COMMIT');
+      books.trim();
+      return value;
+    } catch (error) {
+      books.drop();
+      rollBack(database);
+      throw error;
+    }
+  }
+
+  function together(batch: readonly Operation[]): readonly Result[] {
+    const results = batch.map((operation) => perform(books, operation));
+    books.flush();
+    return results;
+  }
+
+  /** So that one bad operation does not spoil the others of its batch. */
+  function oneByOne(batch: readonly Operation[]): readonly Result[] {
+    return batch.map((operation) => {
+      database.exec('SAVEPOINT operation');
+      try {
+        const outcome = perform(books, operation);
+        books.flush();
+        return outcome;
+      } catch (error) {
+        if (isMachineFailure(error)) throw error;
+        books.drop();
+        database.exec('ROLLBACK TO operation');
+        return { kind: 'operation_failed', message: error instanceof Error ? error.message : String(error) };
+      } finally {
+        if (database.isTransaction) database.exec('RELEASE operation');
+      }
+    });
+  }
+
+  return {
+    apply(batch) {
+      try {
+        return transact(() => together(batch));
+      } catch (error) {
+        if (isMachineFailure(error)) throw asStoreError(error);
+      }
+      try {
+        return transact(() => oneByOne(batch));
+      } catch (error) {
+        throw asStoreError(error);
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+function perform(books: Books, operation: Operation): Outcome {
+  switch (operation.op) {
+    case 'admit':
+      return admit(books, operation.owner, operation.request);
+    case 'settle':
+      return settle(books, operation.request);
+    case 'mark':
+      return mark(books, operation.marks);
+    case 'findKey':
+      return findKey(books, operation.digest);
+    case 'extend':
+      return extend(books, operation.keyId, operation.holdId, operation.amount);
+    case 'void':
+      return voidById(books, operation.keyId, operation.holdId);
+    case 'summary': {
+      const account = books.account(operation.keyId);
+      return account === undefined ? null : summaryOf(account, books.nowMs);
+    }
+    case 'createKey':
+      return createKey(books, operation.request);
+    case 'listKeys':
+      return listKeys(books);
+    case 'getKey':
+      return getKey(books, operation.keyId);
+    case 'changeKey':
+      return changeKey(books, operation.keyId, operation.change);
+    case 'addSecret':
+      return addSecret(books, operation.keyId, operation.digest, operation.prefix);
+    case 'revokeSecret':
+      return revokeSecret(books, operation.keyId, operation.prefix);
+    case 'addCredit':
+      return addCredit(books, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'audit':
+      return audit(books);
+    case 'recover':
+      return recover(books, operation.limit);
+    case 'prune':
+      return prune(books, operation.limit, operation.usageKeepMs);
+    case 'registerOwner':
+    case 'heartbeat':
+    case 'ping':
+      return performOwn(books, operation);
+  }
+}
+
+/** Signs of life: of an owner, and of the store itself. */
+function performOwn(
+  books: Books,
+  operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
+): Outcome {
+  const { sql, nowMs } = books;
+  switch (operation.op) {
+    case 'registerOwner':
+      sql
+        .cold('INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_until_ms = ?')
+        .run(operation.owner, nowMs + operation.leaseMs, nowMs + operation.leaseMs);
+      books.owners.add(operation.owner);
+      return null;
+    case 'heartbeat': {
+      const { changes } = sql
+        .cold('UPDATE owners SET lease_until_ms = ? WHERE id = ?')
+        .run(nowMs + operation.leaseMs, operation.owner);
+      return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
+    }
+    case 'ping':
+      sql
+        .cold('INSERT INTO pings (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at_ms = ?')
+        .run(nowMs, nowMs);
+      return null;
+  }
+}

@@ -1,0 +1,222 @@
+/** The operator's side of a key: created, changed, given secrets and credit. */
+import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
+import { AMOUNT_MAX } from '../../core/money.ts';
+import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import { readSums, type Sums, summaryOf } from './account.ts';
+import type { Account, Books } from './books.ts';
+import { amount, text } from './columns.ts';
+import { ACCOUNT_COLUMNS } from './statements.ts';
+
+const FIRST_PURCHASE = 'first';
+const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
+
+export function findKey(books: Books, digest: string): KeyRecord | null {
+  const row = books.sql.keyOfDigest.get(digest);
+  return row === undefined ? null : (books.account(text(row, 'key_id'))?.key ?? null);
+}
+
+export function createKey(books: Books, request: NewKey): KeyRecord {
+  const { sql, nowMs } = books;
+  const known = books.account(request.id);
+  if (known !== undefined) {
+    if (findKey(books, request.secret.digest)?.id === request.id) return known.key;
+    throw new Error(`there is a key ${request.id} already`);
+  }
+  const wrong = wrongLimits(request.mode, request);
+  if (wrong !== null) throw new RangeError(wrong);
+  const credit = request.mode === 'credit' ? request.credit : 0n;
+  if (credit < 0n || credit > AMOUNT_MAX) throw new RangeError(`a purchase of ${credit} is out of range`);
+
+  sql
+    .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit, budget,
+      period, created_at_ms, prefix) VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .run(
+      request.id,
+      request.mode,
+      request.label,
+      request.expiresAtMs,
+      request.providerScope,
+      request.models === null ? null : JSON.stringify(request.models),
+      request.rpmLimit,
+      request.budget,
+      request.period,
+      nowMs,
+      request.secret.prefix,
+    );
+  sql
+    .cold('INSERT INTO accounts (key_id, mode, purchased, period_start_ms, day_start_ms) VALUES (?, ?, ?, ?, ?)')
+    .run(request.id, request.mode, credit, periodStartMs(request.period, nowMs), dayStartMs(nowMs));
+  insertSecret(books, request.id, request.secret.digest, request.secret.prefix);
+  if (credit > 0n) sql.addEntry.run(request.id, 'purchase', FIRST_PURCHASE, credit, 0, nowMs, null, null);
+  const account = books.account(request.id);
+  if (account === undefined) throw new Error(`key ${request.id} was not stored`);
+  return account.key;
+}
+
+export function changeKey(books: Books, keyId: string, change: KeyChange): KeyChangeOutcome {
+  const account = books.account(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const { key } = account;
+  const next = { ...key, ...change };
+  if (sameKey(key, next)) return { kind: 'changed', key };
+  if (key.status === 'revoked') return { kind: 'refused', reason: 'the key is revoked, which is final' };
+  if (!mayMoveStatus(key.status, next.status)) {
+    return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
+  }
+  const wrong = wrongLimits(key.mode, next);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+
+  account.key = { ...next, version: key.version + 1 };
+  saveKey(books, account.key);
+  if (next.period !== key.period) countPeriodAnew(books, account);
+  return { kind: 'changed', key: account.key };
+}
+
+export function addSecret(books: Books, keyId: string, digest: string, prefix: string): KeyChangeOutcome {
+  const account = books.account(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const holder = findKey(books, digest);
+  if (holder?.id === keyId) return { kind: 'changed', key: account.key };
+  if (holder !== null) return { kind: 'refused', reason: 'another key has this secret' };
+  if (account.key.status === 'revoked') return { kind: 'refused', reason: 'the key is revoked, which is final' };
+  insertSecret(books, keyId, digest, prefix);
+  return changedSecrets(books, account, prefix);
+}
+
+export function revokeSecret(books: Books, keyId: string, prefix: string): KeyChangeOutcome {
+  const account = books.account(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const prefixes = secretPrefixes(books, keyId);
+  const rest = prefixes.filter((known) => known !== prefix);
+  const newest = rest[0];
+  if (newest === undefined)
+    return { kind: 'refused', reason: 'it is the only secret of the key: revoke the key instead' };
+  // A secret that is not there was revoked before.
+  if (rest.length === prefixes.length) return { kind: 'changed', key: account.key };
+  books.sql.cold('DELETE FROM secrets WHERE key_id = ? AND prefix = ?').run(keyId, prefix);
+  return changedSecrets(books, account, newest);
+}
+
+export function addCredit(
+  books: Books,
+  keyId: string,
+  entryId: string,
+  amountNanos: bigint,
+  note: string | null,
+): CreditOutcome {
+  const account = books.account(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
+  if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
+  const earlier = books.sql.entry.get(keyId, 'purchase', entryId);
+  if (earlier === undefined) {
+    if (account.key.status === 'revoked') return refused('the key is revoked, which is final');
+    if (amountNanos <= 0n) return refused('the amount must be more than 0');
+    if (account.purchased + amountNanos > AMOUNT_MAX) return refused('the balance would be too large');
+    books.touch(account);
+    account.purchased += amountNanos;
+    books.sql.addEntry.run(keyId, 'purchase', entryId, amountNanos, 0, books.nowMs, null, note);
+  } else if (amount(earlier, 'amount') !== amountNanos) {
+    return refused('this purchase was booked before, with another amount');
+  }
+  return { kind: 'added', key: account.key, balance: account.purchased - account.used };
+}
+
+export function getKey(books: Books, keyId: string): KeySummary | null {
+  const account = books.account(keyId);
+  return account === undefined ? null : keySummary(account, books.nowMs, secretPrefixes(books, keyId));
+}
+
+export function listKeys(books: Books): readonly KeySummary[] {
+  books.flush();
+  const prefixes = new Map<string, string[]>();
+  for (const row of books.sql.cold('SELECT key_id, prefix FROM secrets ORDER BY key_id, number DESC').all()) {
+    const ofKey = prefixes.get(text(row, 'key_id'));
+    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
+    else ofKey.push(text(row, 'prefix'));
+  }
+  return books.sql
+    .cold(`${ACCOUNT_COLUMNS} ORDER BY k.created_at_ms DESC, k.rowid DESC`)
+    .all()
+    .map(readSums)
+    .map((sums) => keySummary(sums, books.nowMs, prefixes.get(sums.key.id) ?? []));
+}
+
+function keySummary(sums: Sums, nowMs: number, prefixes: readonly string[]): KeySummary {
+  return { ...summaryOf(sums, nowMs), status: keyStatus(sums.key, nowMs), secretPrefixes: prefixes };
+}
+
+/** Newest first. */
+function secretPrefixes(books: Books, keyId: string): readonly string[] {
+  return books.sql
+    .cold('SELECT prefix FROM secrets WHERE key_id = ? ORDER BY number DESC')
+    .all(keyId)
+    .map((row) => text(row, 'prefix'));
+}
+
+function insertSecret(books: Books, keyId: string, digest: string, prefix: string): void {
+  books.sql
+    .cold(`INSERT INTO secrets (digest, key_id, prefix, number)
+      SELECT ?, ?, ?, coalesce(max(number), 0) + 1 FROM secrets WHERE key_id = ?`)
+    .run(digest, keyId, prefix, keyId);
+}
+
+function changedSecrets(books: Books, account: Account, prefix: string): KeyChangeOutcome {
+  account.key = { ...account.key, version: account.key.version + 1, prefix };
+  saveKey(books, account.key);
+  return { kind: 'changed', key: account.key };
+}
+
+function saveKey(books: Books, key: KeyRecord): void {
+  books.sql
+    .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, models = ?,
+      rpm_limit = ?, budget = ?, period = ?, prefix = ? WHERE id = ?`)
+    .run(
+      key.version,
+      key.label,
+      key.status,
+      key.expiresAtMs,
+      key.providerScope,
+      key.models === null ? null : JSON.stringify(key.models),
+      key.rpmLimit,
+      key.budget,
+      key.period,
+      key.prefix,
+      key.id,
+    );
+}
+
+/** The charges that fall into the period as the key has it now. */
+function countPeriodAnew(books: Books, account: Account): void {
+  const startMs = periodStartMs(account.key.period, books.nowMs);
+  const row = books.sql
+    .cold(`SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`)
+    .get(account.key.id, startMs);
+  books.touch(account);
+  account.periodStartMs = startMs;
+  account.periodUsed = row === undefined ? 0n : amount(row, 'used');
+}
+
+function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rpmLimit' | 'budget'>): string | null {
+  const { rpmLimit, budget } = limits;
+  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
+    return 'the requests per minute must be a whole number from 1';
+  }
+  if (budget === null) return null;
+  if (mode === 'credit') return 'a credit key has no budget';
+  return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
+}
+
+function sameKey(key: KeyRecord, next: KeyRecord): boolean {
+  return (
+    key.status === next.status &&
+    key.label === next.label &&
+    key.providerScope === next.providerScope &&
+    JSON.stringify(key.models) === JSON.stringify(next.models) &&
+    key.rpmLimit === next.rpmLimit &&
+    key.expiresAtMs === next.expiresAtMs &&
+    key.budget === next.budget &&
+    key.period === next.period
+  );
+}

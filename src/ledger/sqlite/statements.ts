@@ -1,0 +1,60 @@
+/** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+export function prepareStatements(database: DatabaseSync) {
+  const cold = new Map<string, StatementSync>();
+  const prepare = (sql: string) => database.prepare(sql);
+  return {
+    /** For statements that only an operator's or a background operation runs. */
+    cold(sql: string): StatementSync {
+      let statement = cold.get(sql);
+      if (statement === undefined) {
+        statement = database.prepare(sql);
+        cold.set(sql, statement);
+      }
+      return statement;
+    },
+    keyOfDigest: prepare('SELECT key_id FROM secrets WHERE digest = ?'),
+    account: prepare(`${ACCOUNT_COLUMNS} WHERE k.id = ?`),
+    saveAccount: prepare(`
+      UPDATE accounts SET purchased = ?, used = ?, reserved = ?, live_holds = ?, period_start_ms = ?, period_used = ?,
+        day_start_ms = ?, day_spend = ?, last_cost = ?, input_tokens = ?, output_tokens = ?, requests = ?, hold_ms = ?
+      WHERE key_id = ?`),
+    ratesOfKey: prepare('SELECT number, at_ms FROM rates WHERE key_id = ? ORDER BY number'),
+    addRate: prepare('INSERT INTO rates (key_id, number, at_ms) VALUES (?, ?, ?)'),
+    deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND number < ?'),
+    holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
+    addHold: prepare(`
+      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    raiseHold: prepare('UPDATE holds SET amount = ? WHERE key_id = ? AND id = ?'),
+    markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
+    deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
+    addEntry: prepare(`
+      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, flag, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    entry: prepare('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
+    addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
+    endedHold: prepare(`
+      SELECT held FROM entries WHERE key_id = ?1 AND kind = 'charge' AND id = ?2
+      UNION ALL SELECT held FROM voided WHERE key_id = ?1 AND hold_id = ?2`),
+    addUsage: prepare(`
+      INSERT INTO usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
+        cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
+    addClaim: prepare(`
+      INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (?, ?, ?, ?, 'running')`),
+    endClaim: prepare(`
+      UPDATE claims SET state = ?, ended_at_ms = ?, reply_status = ?, reply_type = ?, reply_body = ?
+      WHERE key_id = ? AND name = ?`),
+    deleteClaim: prepare('DELETE FROM claims WHERE key_id = ? AND name = ?'),
+  };
+}
+
+/** A key with its sums. */
+export const ACCOUNT_COLUMNS = `
+  SELECT k.id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit, k.budget,
+    k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
+    a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms
+  FROM keys k JOIN accounts a ON a.key_id = k.id`;

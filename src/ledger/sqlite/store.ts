@@ -1,0 +1,50 @@
+/** The embedded store for serving: one writer thread, any number of client threads. */
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
+import type { Store } from '../store.ts';
+import { openPortStore } from './port-store.ts';
+import type { WriterCommand, WriterReport } from './writer.ts';
+
+export interface SqliteStore extends Store {
+  /** A port to the writer for another thread, which opens it with `openPortStore`. */
+  connect(): MessagePort;
+}
+
+export async function openSqliteStore({ file }: { readonly file: string }): Promise<SqliteStore> {
+  // The published package has the compiled file beside this one.
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const worker = new Worker(new URL(`./writer.${extension}`, import.meta.url), { workerData: { file } });
+  const exited = once(worker, 'exit').catch(() => undefined);
+  // Clients notice a writer that broke by their ports, which close with it.
+  worker.on('error', () => undefined);
+  await started(worker);
+
+  function connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    worker.postMessage({ kind: 'connect', port: port2 } satisfies WriterCommand, [port2]);
+    return port1;
+  }
+
+  const client = openPortStore(connect());
+  return {
+    connect,
+    apply: client.apply,
+    close: async () => {
+      worker.postMessage({ kind: 'close' } satisfies WriterCommand);
+      await exited;
+    },
+  };
+}
+
+async function started(worker: Worker): Promise<void> {
+  const report = await new Promise<WriterReport>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', (error) => reject(asStoreError(error)));
+    worker.once('exit', () => reject(new StoreError('the writer of the store stopped while it started')));
+  });
+  if (report.kind === 'failed') {
+    await worker.terminate();
+    throw storeError(report.name as StoreErrorName, report.message);
+  }
+}

@@ -1,0 +1,114 @@
+/** Compose, listen, drain: the one place that knows all parts by name. */
+import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { adminServer, listenOnPort } from './admin/http.ts';
+import { adminSecret, installationSecret } from './admin/secrets.ts';
+import { AdminService } from './admin/service.ts';
+import { listenOnSocket } from './admin/socket.ts';
+import { publicOrigin } from './admin/view.ts';
+import type { Settings } from './config/config.ts';
+import type { Environment } from './config/settings.ts';
+import { systemClock } from './core/clock.ts';
+import type { Mode } from './core/key.ts';
+import type { Log } from './core/log.ts';
+import { createLedger } from './ledger/ledger.ts';
+import { openSqliteStore } from './ledger/sqlite/store.ts';
+import { openLog } from './observe/log.ts';
+import { startSandbox } from './sandbox/server.ts';
+import { serve } from './serve.ts';
+import { firstKeys, welcome } from './welcome.ts';
+
+export interface RunningGateway {
+  readonly origin: string;
+  readonly adminPort: number;
+  /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
+  close(): Promise<void>;
+}
+
+/** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
+export async function start(settings: Settings, env: Environment): Promise<void> {
+  const log = openLog(settings.logLevel);
+  const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
+  const stop = (): void => {
+    // A second signal means: now.
+    process.once('SIGINT', () => process.exit(130));
+    process.once('SIGTERM', () => process.exit(143));
+    running.close().then(
+      () => process.exit(0),
+      (err: unknown) => {
+        log.error({ err }, 'the gateway did not close cleanly');
+        process.exit(1);
+      },
+    );
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+}
+
+export async function startGateway(
+  settings: Settings,
+  env: Environment,
+  log: Log,
+  print: (line: string) => void,
+): Promise<RunningGateway> {
+  // Whatever was opened is closed again, last first, when a later part cannot start.
+  await using parts = new AsyncDisposableStack();
+  await ensureDataDir(settings.dataDir);
+  const secret = await installationSecret(settings.dataDir, settings.installationSecret);
+  const store = await openSqliteStore({ file: storeFile(settings.dataDir) });
+  const ledger = createLedger(store);
+  parts.defer(() => ledger.close());
+  const sandbox = await startSandbox();
+  parts.defer(() => sandbox.close());
+
+  let origin = publicOrigin(settings.host, settings.port);
+  const serving = await serve({
+    settings,
+    env,
+    log,
+    ledger,
+    installationSecret: secret,
+    sandboxUrl: sandbox.url,
+    reusePort: false,
+    originOf: (mode: Mode) => (mode === 'credit' ? origin : `${origin}/token`),
+  });
+  parts.defer(() => serving.close());
+  origin = publicOrigin(settings.host, serving.port);
+
+  const admin = new AdminService({
+    ledger,
+    installationSecret: secret,
+    clock: systemClock(),
+    gatewayOrigin: origin,
+    known: () => {
+      const { providers, models } = serving.config().catalog;
+      return { providers: [...providers.keys()], models: [...models.keys()] };
+    },
+  });
+  const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);
+  parts.defer(() => socket.close());
+  const adminPort = await listenOnPort(admin, {
+    secret: await adminSecret(settings.dataDir),
+    host: '127.0.0.1',
+    port: settings.adminPort,
+    log,
+  });
+  parts.defer(() => adminPort.close());
+
+  const keys = await firstKeys(admin);
+  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.config().sandbox, keys })) {
+    print(line);
+  }
+  log.info({ origin, adminPort: adminPort.port, models: serving.config().catalog.models.size }, 'the gateway listens');
+
+  const opened = parts.move();
+  return {
+    origin,
+    adminPort: adminPort.port,
+    close: async () => {
+      log.info({}, 'draining');
+      await serving.drain();
+      await opened.disposeAsync();
+      log.info({}, 'closed');
+    },
+  };
+}

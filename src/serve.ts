@@ -1,0 +1,105 @@
+/** The serving part of a process or thread: configuration, exchanges and the public listener on a given ledger. */
+import type { Config, Settings } from './config/config.ts';
+import { loadConfig } from './config/load.ts';
+import type { Environment } from './config/settings.ts';
+import { watchConfig } from './config/watch.ts';
+import { systemClock } from './core/clock.ts';
+import type { Mode } from './core/key.ts';
+import type { Log } from './core/log.ts';
+import type { Gateway } from './exchange/gateway.ts';
+import { KeyCache } from './exchange/key-cache.ts';
+import { LiveExchanges } from './exchange/live.ts';
+import { ReplyBudget } from './exchange/recorder.ts';
+import { buildApp } from './http/app.ts';
+import { startHousekeeping } from './ledger/housekeeping.ts';
+import type { OwnedLedger } from './ledger/ledger.ts';
+import { UpstreamClient } from './provider/upstream.ts';
+
+export interface ServeOptions {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: Log;
+  readonly ledger: OwnedLedger;
+  readonly installationSecret: string;
+  readonly sandboxUrl: string;
+  /** Several threads share the port; 0 is then not possible. */
+  readonly reusePort: boolean;
+  /** The base URL for messages to people. */
+  originOf(mode: Mode): string;
+}
+
+export interface Serving {
+  readonly port: number;
+  config(): Config;
+  /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
+  drain(): Promise<void>;
+  /** After `drain`. The ledger stays open. */
+  close(): Promise<void>;
+}
+
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { settings, env, log, ledger } = options;
+  // Whatever was opened is closed again, last first, when a later part cannot start.
+  await using parts = new AsyncDisposableStack();
+  const load = (): Promise<Config> => loadConfig({ settings, env, sandboxUrl: options.sandboxUrl });
+  let config = await load();
+  const watch = watchConfig(
+    settings.configFile,
+    load,
+    (fresh) => {
+      config = fresh;
+      log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+    },
+    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+  );
+  parts.defer(() => watch.close());
+  const housekeeping = await startHousekeeping(ledger, {
+    onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
+  });
+  parts.defer(() => housekeeping.stop());
+  const upstream = new UpstreamClient();
+  parts.defer(() => upstream.close());
+
+  const gateway: Gateway = {
+    ledger,
+    clock: systemClock(),
+    upstream,
+    keys: new KeyCache(ledger),
+    live: new LiveExchanges(ledger),
+    replyBudget: new ReplyBudget(),
+    log,
+    catalog: () => config.catalog,
+    policy: () => config,
+    originOf: options.originOf,
+  };
+  let draining = false;
+  const app = buildApp({
+    gateway,
+    installationSecret: options.installationSecret,
+    ready: () => !draining && housekeeping.healthy,
+  });
+  await app.ready();
+  await new Promise<void>((resolve, reject) => {
+    app.server.once('error', reject);
+    app.server.listen({ host: settings.host, port: settings.port, reusePort: options.reusePort }, () => {
+      app.server.off('error', reject);
+      resolve();
+    });
+  });
+  parts.defer(() => app.close());
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
+
+  const opened = parts.move();
+  return {
+    port: address.port,
+    config: () => config,
+    drain: async () => {
+      draining = true;
+      app.server.close();
+      app.server.closeIdleConnections();
+      await gateway.live.drain(config.limits.drainMs);
+    },
+    close: () => opened.disposeAsync(),
+  };
+}

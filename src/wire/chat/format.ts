@@ -1,0 +1,51 @@
+/** Chat completions as a wire format. */
+import type { PassthroughRequest, WireFormat } from '../format.ts';
+import { objectAt } from '../json.ts';
+import type { UpstreamOrder } from '../lane.ts';
+import { type PassthroughFormat, passthroughLane } from '../passthrough.ts';
+import type { Change } from '../splice.ts';
+import { chatFacts } from './facts.ts';
+import { chatFailureFrames } from './failure.ts';
+import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+
+const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
+
+const passthrough: PassthroughFormat = {
+  changes(request, order) {
+    return [...limitChanges(request, order), ...usageChanges(request)];
+  },
+  isAnswer: isChatAnswer,
+  wholeMeter: chatWholeMeter,
+  observer: (request) =>
+    new ChatObserver({
+      publicModel: request.publicModel,
+      usageAsked: asksForUsage(request),
+      choices: request.facts.choices,
+    }),
+};
+
+export const chatFormat: WireFormat = {
+  name: 'chat',
+  facts: chatFacts,
+  passthrough: (request) => passthroughLane(request, passthrough),
+  failureFrames: chatFailureFrames,
+  keepAlive: Buffer.from(': keep-alive\n\n'),
+};
+
+/** The limit goes into every field that the client used, or else into the one that the target takes. */
+function limitChanges(request: PassthroughRequest, order: UpstreamOrder): Change[] {
+  const json = String(order.outputLimit);
+  const used = LIMIT_FIELDS.filter((name) => request.body[name] !== undefined);
+  if (used.length === 0) return [{ path: [request.outputLimitField ?? 'max_tokens'], json }];
+  return used.filter((name) => request.body[name] !== order.outputLimit).map((name) => ({ path: [name], json }));
+}
+
+/** Billing needs the usage of every stream, whether the client wants to see it or not. */
+function usageChanges(request: PassthroughRequest): Change[] {
+  if (!request.facts.stream || asksForUsage(request)) return [];
+  return [{ path: ['stream_options', 'include_usage'], json: 'true' }];
+}
+
+function asksForUsage(request: PassthroughRequest): boolean {
+  return objectAt(request.body, 'stream_options')?.include_usage === true;
+}

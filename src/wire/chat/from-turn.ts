@@ -1,0 +1,266 @@
+/** The hub → a chat-completions request. */
+import { documentText, urlOfSource } from '../media.ts';
+import { compact } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import { effortOf, plainSettings, writeUser } from '../settings.ts';
+import type { ToolNames } from '../tool-names.ts';
+import {
+  functionArguments,
+  functionDescription,
+  functionSchema,
+  leaveOut,
+  markError,
+  settleResults,
+  usableTools,
+} from '../tools.ts';
+import type {
+  CacheMark,
+  ClientTool,
+  FilePart,
+  ForeignTool,
+  ImagePart,
+  OutputShape,
+  Part,
+  TargetTraits,
+  TextPart,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+  TurnMessage,
+  WrittenTurn,
+} from '../turn.ts';
+
+interface Writing {
+  readonly turn: Turn;
+  readonly names: ToolNames;
+  readonly warnings: string[];
+  readonly native: boolean;
+}
+
+export function chatFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
+  const warnings = [...turn.warnings];
+  const writing: Writing = { turn, names, warnings, native: turn.origin === 'chat' };
+  const tools = usableTools(turn, warnings);
+  const messages = [...writeInstructions(turn), ...writeMessages(writing)];
+  const body = compact({
+    messages,
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, writing)) : undefined,
+    tool_choice: tools.length > 0 && turn.toolChoice ? writeToolChoice(turn.toolChoice, writing) : undefined,
+    parallel_tool_calls: tools.length > 0 ? turn.settings.parallelToolCalls : undefined,
+    ...writeSettings(writing, traits),
+    stream: turn.stream ? true : undefined,
+    stream_options: turn.stream ? { include_usage: true } : undefined,
+  });
+  return { body, warnings };
+}
+
+function writeInstructions(turn: Turn): readonly unknown[] {
+  if (turn.instructions.length === 0) return [];
+  return [{ role: 'system', content: writeTexts(turn.instructions) }];
+}
+
+function writeMessages(writing: Writing): readonly unknown[] {
+  const { turn, native } = writing;
+  const messages = native ? turn.messages : settleResults(turn.messages);
+  return messages.flatMap((message) => {
+    if (message.role === 'assistant') return writeAssistant(message, writing);
+    if (message.role === 'user') return writeUserMessage(message, writing);
+    const role = native ? message.role : 'system';
+    return [compact({ role, content: writeContent(message.parts, writing), name: message.name })];
+  });
+}
+
+/** A user's message, its tool results first and each a message of its own; images of results follow in the user's. */
+function writeUserMessage(message: TurnMessage, writing: Writing): readonly unknown[] {
+  const out: unknown[] = [];
+  const rest: Part[] = [];
+  for (const part of message.parts) {
+    if (part.type !== 'tool-result') {
+      rest.push(part);
+      continue;
+    }
+    out.push({ role: 'tool', tool_call_id: part.callId, content: writeResult(part) });
+    const media = part.content.filter((item) => item.type !== 'text');
+    if (media.length > 0) rest.push({ type: 'text', text: `Attached to the result of ${part.callId}:` }, ...media);
+  }
+  if (rest.length > 0 || out.length === 0) {
+    out.push(compact({ role: 'user', content: writeContent(rest, writing), name: message.name }));
+  }
+  return out;
+}
+
+function writeResult(result: ToolResultPart): unknown {
+  const texts = result.content.filter((part): part is TextPart => part.type === 'text');
+  const [first, ...more] = texts;
+  if (!first) return markError(result, result.content.length > 0 ? 'See the attachment below.' : '');
+  return writeTexts([{ ...first, text: markError(result, first.text) }, ...more]);
+}
+
+function writeAssistant(message: TurnMessage, writing: Writing): readonly unknown[] {
+  const texts: TextPart[] = [];
+  const calls: ToolCallPart[] = [];
+  let refusal: string | undefined;
+  let thought: string | undefined;
+  for (const part of message.parts) {
+    if (part.type === 'text') texts.push(part);
+    else if (part.type === 'tool-call') calls.push(part);
+    else if (part.type === 'refusal') refusal = (refusal ?? '') + part.text;
+    else if (part.type === 'opaque') leaveOut(part, writing.warnings);
+    else if (part.type === 'reasoning') {
+      if (part.thought.origin === 'chat' && writing.native) thought = part.thought.texts.join('\n\n');
+    } else refuse(message.at, `An assistant message cannot hold "${part.type}" for this model.`);
+  }
+  if (texts.length === 0 && calls.length === 0 && refusal === undefined && !writing.native) return [];
+  return [
+    compact({
+      role: 'assistant',
+      content: texts.length === 0 ? null : writing.native ? writeTexts(texts) : joinTexts(texts),
+      refusal,
+      reasoning_content: thought,
+      tool_calls: calls.length > 0 ? calls.map((call) => writeCall(call, writing)) : undefined,
+      name: message.name,
+    }),
+  ];
+}
+
+/** Blocks of one text follow each other without a gap; items of their own are paragraphs. */
+function joinTexts(texts: readonly TextPart[]): string {
+  let out = '';
+  for (const [index, part] of texts.entries()) {
+    const before = texts[index - 1];
+    out += before && before.itemId !== part.itemId ? `\n\n${part.text}` : part.text;
+  }
+  return out;
+}
+
+function writeCall(call: ToolCallPart, writing: Writing): unknown {
+  const name = writing.names.out(call.tool);
+  if (writing.native && call.tool.kind === 'custom') {
+    return { id: call.callId, type: 'custom', custom: { name, input: call.input } };
+  }
+  const args = writing.native ? call.input : functionArguments(call);
+  return { id: call.callId, type: 'function', function: { name, arguments: args } };
+}
+
+function writeContent(parts: readonly Part[], writing: Writing): unknown {
+  const written = parts.flatMap((part) => writePart(part, writing));
+  const [only] = written;
+  if (written.length === 1 && isBareText(only)) return only.text;
+  return written.length === 0 ? '' : written;
+}
+
+function writeTexts(parts: readonly TextPart[]): unknown {
+  const written = parts.map(writeText);
+  const [only] = written;
+  return written.length === 1 && isBareText(only) ? only.text : written;
+}
+
+function isBareText(part: unknown): part is { type: 'text'; text: string } {
+  return typeof part === 'object' && part !== null && 'text' in part && Object.keys(part).length === 2;
+}
+
+function writeText(part: TextPart): object {
+  return compact({ type: 'text', text: part.text, prompt_cache_breakpoint: openaiMark(part.cache) });
+}
+
+function writePart(part: Part, writing: Writing): readonly object[] {
+  if (part.type === 'text') return [writeText(part)];
+  if (part.type === 'image') return [writeImage(part)];
+  if (part.type === 'file') return [writeFile(part)];
+  if (part.type === 'refusal') return [{ type: 'refusal', refusal: part.text }];
+  if (part.type === 'opaque') {
+    if (part.format === 'chat') return [part.raw];
+    leaveOut(part, writing.warnings);
+  }
+  return [];
+}
+
+function writeImage(part: ImagePart): object {
+  if (part.source.kind === 'stored') refuse(part.at, 'Files stored at a provider cannot be used with this model.');
+  return compact({
+    type: 'image_url',
+    image_url: compact({ url: urlOfSource(part.source), detail: part.detail }),
+    prompt_cache_breakpoint: openaiMark(part.cache),
+  });
+}
+
+function writeFile(part: FilePart): object {
+  const cache = openaiMark(part.cache);
+  if (part.source.kind === 'text') {
+    return compact({ type: 'text', text: documentText(part, part.source.text), prompt_cache_breakpoint: cache });
+  }
+  if (part.source.kind === 'stored') refuse(part.at, 'Files stored at a provider cannot be used with this model.');
+  if (part.source.kind === 'url') refuse(part.at, 'This model takes files as data, not by URL.');
+  const filename = part.name ?? 'file';
+  return compact({
+    type: 'file',
+    file: { filename, file_data: urlOfSource(part.source) },
+    prompt_cache_breakpoint: cache,
+  });
+}
+
+function openaiMark(cache: CacheMark | undefined): object | undefined {
+  return cache?.family === 'openai' ? cache.raw : undefined;
+}
+
+function writeTool(tool: ClientTool | ForeignTool, writing: Writing): unknown {
+  if (tool.kind === 'foreign') return tool.raw;
+  const name = writing.names.out(tool);
+  if (writing.native && tool.kind === 'custom') {
+    const { type, ...grammar } = tool.grammar ?? {};
+    const format = type === 'grammar' ? { type, grammar } : type === undefined ? undefined : { type };
+    return { type: 'custom', custom: compact({ name, description: tool.description, format }) };
+  }
+  const parameters = writing.native ? tool.schema : functionSchema(tool);
+  return {
+    type: 'function',
+    function: compact({ name, description: functionDescription(tool), parameters, strict: tool.strict }),
+  };
+}
+
+function writeToolChoice(choice: ToolChoice, writing: Writing): unknown {
+  const ref = (tool: { kind: string; name: string; namespace?: string | undefined }): object => {
+    const kind = writing.native && tool.kind === 'custom' ? 'custom' : 'function';
+    return { type: kind, [kind]: { name: writing.names.out(tool as ClientTool) } };
+  };
+  switch (choice.kind) {
+    case 'tool':
+      return ref(choice.tool);
+    case 'allowed':
+      return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(ref) } };
+    case 'foreign':
+      return refuse('tool_choice', 'This tool choice is not available for this model.');
+    default:
+      return choice.kind;
+  }
+}
+
+function writeSettings(writing: Writing, traits: TargetTraits): object {
+  const { settings } = writing.turn;
+  const { warnings, native } = writing;
+  if (settings.topK !== undefined && !native) warnings.push('top_k: left out, the chat format has no such field');
+  return {
+    ...plainSettings(writing.turn),
+    top_k: native ? settings.topK : undefined,
+    stop: settings.stop,
+    seed: settings.seed,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    logit_bias: settings.logitBias,
+    logprobs: settings.logprobs,
+    top_logprobs: settings.logprobs === true ? settings.topLogprobs : undefined,
+    response_format: settings.output && writeOutput(settings.output),
+    verbosity: settings.verbosity,
+    reasoning_effort: traits.reasoning ? effortOf(writing.turn) : undefined,
+    user: writeUser(writing.turn),
+    store: native ? settings.store : undefined,
+  };
+}
+
+function writeOutput(output: OutputShape): unknown {
+  if (output.kind === 'text') return { type: 'text' };
+  if (output.kind === 'json') return { type: 'json_object' };
+  const { name, description, schema, strict } = output;
+  return { type: 'json_schema', json_schema: compact({ name: name ?? 'output', description, schema, strict }) };
+}

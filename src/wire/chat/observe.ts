@@ -1,0 +1,274 @@
+/** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
+import type { TokenCounts } from '../../core/usage.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import type { LaneFailure, Meter } from '../lane.ts';
+import {
+  dataIs,
+  type EditList,
+  looksLikeObject,
+  OutputCounter,
+  PublicModel,
+  parsedData,
+  parsedText,
+  type StreamObserver,
+  saneCounts,
+  type Verdict,
+} from '../observer.ts';
+import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../scan.ts';
+import type { FrameView } from '../sse.ts';
+import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { readChatTokens } from './tokens.ts';
+
+export interface ChatObserverOptions {
+  readonly publicModel: string;
+  /** Whether the client asked for the usage chunk itself. */
+  readonly usageAsked: boolean;
+  readonly choices: number;
+}
+
+const CLOSING = Buffer.from('data: [DONE]\n\n');
+const EMPTY_CONTENT = Buffer.from('""');
+const CONTENT_MEMBER = Buffer.from('"content":""');
+const ROLE_MEMBER = Buffer.from('"role":"assistant"');
+const COMMA = Buffer.from(',');
+const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+
+/** The depth of the members of a choice. */
+const CHOICE_DEPTH = 3;
+
+export class ChatObserver implements StreamObserver {
+  readonly closing = CLOSING;
+  failure: LaneFailure | null = null;
+  readonly #options: ChatObserverOptions;
+  readonly #model: PublicModel;
+  readonly #scanner = new MemberScanner();
+  readonly #output = new OutputCounter();
+  readonly #openedChoices = new Set<number>();
+  #finishes = 0;
+  #reported: TokenCounts | null = null;
+  #reportedFinal = false;
+
+  // What the scan of the current frame found.
+  #hasChoices = false;
+  #emptyChoices = false;
+  #usage: string | null = null;
+  #error = false;
+
+  constructor(options: ChatObserverOptions) {
+    this.#options = options;
+    this.#model = new PublicModel(options.publicModel);
+  }
+
+  get finished(): boolean {
+    return this.#finishes >= this.#options.choices;
+  }
+
+  meter(): Meter {
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+  }
+
+  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    if (!looksLikeObject(frame)) return this.#notAnObject(frame, first);
+    const before = edits.length;
+    this.#scan(frame, edits);
+    if (this.#error) return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (!this.#hasChoices && (first || this.#usage === null)) {
+      if (first) return this.#fail(brokenStream('The provider sent an event that is no chat completion chunk.'));
+      return 'event';
+    }
+    if (this.#usage !== null) this.#report(this.#usage);
+    if (this.#usage !== null && (this.#emptyChoices || !this.#hasChoices)) {
+      return this.#options.usageAsked ? 'hold' : 'drop';
+    }
+    if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
+      return this.#openChoices(frame, edits, before);
+    }
+    return 'event';
+  }
+
+  mayFlow(): boolean {
+    return true;
+  }
+
+  flow(beginning: FrameView, edits: EditList): void {
+    this.#scan(beginning, edits);
+  }
+
+  flowed(bytes: number): void {
+    this.#output.piece(bytes);
+  }
+
+  #notAnObject(frame: FrameView, first: boolean): Verdict {
+    if (dataIs(frame, '[DONE]')) {
+      return first ? this.#fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
+    }
+    if (dataIs(frame, '')) return 'neutral';
+    return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+  }
+
+  #fail(failure: LaneFailure): Verdict {
+    this.failure = failure;
+    return 'failed';
+  }
+
+  #scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.#scanner;
+    this.#hasChoices = false;
+    this.#emptyChoices = false;
+    this.#usage = null;
+    this.#error = false;
+    this.#output.startFrame();
+    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    while (scanner.next()) {
+      if (scanner.depth === 1) this.#scanTop(scanner, edits);
+      else if (scanner.isString) this.#scanString(scanner);
+    }
+  }
+
+  #scanTop(scanner: MemberScanner, edits: EditList): void {
+    if (scanner.keyIs('model')) {
+      this.#model.put(scanner, edits);
+    } else if (scanner.keyIs('choices')) {
+      this.#hasChoices = scanner.opensWith(OPEN_BRACKET);
+      const inner = skipSpace(scanner.text, scanner.valueStart + 1);
+      this.#emptyChoices = this.#hasChoices && scanner.text.charCodeAt(inner) === CLOSE_BRACKET;
+    } else if (scanner.keyIs('usage')) {
+      if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
+    } else if (scanner.keyIs('error')) {
+      this.#error = scanner.valueText() !== 'null';
+    }
+  }
+
+  #scanString(scanner: MemberScanner): void {
+    if (scanner.depth === CHOICE_DEPTH) {
+      if (scanner.keyIs('finish_reason') && !scanner.stringIs('')) this.#finishes++;
+    } else if (
+      scanner.keyIs('content') ||
+      scanner.keyIs('arguments') ||
+      scanner.keyIs('reasoning_content') ||
+      scanner.keyIs('reasoning') ||
+      scanner.keyIs('refusal') ||
+      scanner.keyIs('input')
+    ) {
+      this.#output.count(scanner);
+    }
+  }
+
+  #report(usage: string): void {
+    this.#reported = chatTokens(parsedText(usage));
+    this.#reportedFinal = this.#reported !== null && (this.finished || this.#emptyChoices || !this.#hasChoices);
+  }
+
+  /** The first delta of every choice must carry the role and empty content (or content of its own). */
+  #openChoices(frame: FrameView, edits: EditList, before: number): Verdict {
+    const chunk = parsedData(frame);
+    if (!isObject(chunk)) return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    const wanted = (arrayAt(chunk, 'choices') ?? []).map((choice) => this.#isFirst(choice));
+    const patches: [start: number, end: number, text: Buffer][] = [];
+    const scanner = this.#scanner;
+    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    let ordinal = -1;
+    while (scanner.next()) {
+      if (scanner.depth !== CHOICE_DEPTH || !scanner.keyIs('delta') || !scanner.topIs('choices')) continue;
+      ordinal++;
+      if (wanted[ordinal] === true && scanner.opensWith(OPEN_BRACE)) {
+        patches.push(...deltaPatches(frame.text, scanner.valueStart, frame.dataEnd));
+      }
+    }
+    if (patches.length > 0) addInOrder(edits, before, patches, this.#model, this.#scanner, frame);
+    return 'event';
+  }
+
+  #isFirst(choice: Json): boolean {
+    const index = isObject(choice) && typeof choice.index === 'number' ? choice.index : 0;
+    if (this.#openedChoices.has(index)) return false;
+    this.#openedChoices.add(index);
+    return true;
+  }
+}
+
+/** Edits must come in ascending order, and `model` may stand behind the choices: they are collected once more. */
+function addInOrder(
+  edits: EditList,
+  before: number,
+  patches: [start: number, end: number, text: Buffer][],
+  model: PublicModel,
+  scanner: MemberScanner,
+  frame: FrameView,
+): void {
+  edits.cut(before);
+  let next = 0;
+  const putUntil = (offset: number): void => {
+    for (let patch = patches[next]; patch !== undefined && patch[0] < offset; patch = patches[++next]) {
+      edits.replace(...patch);
+    }
+  };
+  scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+  while (scanner.next()) {
+    if (scanner.depth !== 1 || !scanner.keyIs('model')) continue;
+    putUntil(scanner.valueStart);
+    model.put(scanner, edits);
+  }
+  putUntil(frame.dataEnd);
+}
+
+/** What the delta object at `start` lacks of a first delta. */
+function deltaPatches(text: string, start: number, end: number): [number, number, Buffer][] {
+  const scanner = new MemberScanner();
+  const deltaEnd = valueEnd(text, start, end);
+  scanner.begin(text, start, deltaEnd === -1 ? end : deltaEnd);
+  let hasRole = false;
+  let hasContent = false;
+  let nullContent: number | null = null;
+  while (scanner.next()) {
+    if (scanner.depth !== 1) continue;
+    if (scanner.keyIs('role')) hasRole = scanner.isString;
+    if (scanner.keyIs('content')) {
+      hasContent = true;
+      if (scanner.valueText() === 'null') nullContent = scanner.valueStart;
+    }
+  }
+  const missing: Buffer[] = [];
+  if (!hasRole) missing.push(ROLE_MEMBER);
+  if (!hasContent) missing.push(...(missing.length > 0 ? [COMMA] : []), CONTENT_MEMBER);
+  const patches: [number, number, Buffer][] = [];
+  if (missing.length > 0) {
+    const empty = text.charCodeAt(skipSpace(text, start + 1)) === CLOSE_BRACE;
+    patches.push([start + 1, start + 1, Buffer.concat(empty ? missing : [...missing, COMMA])]);
+  }
+  if (nullContent !== null) patches.push([nullContent, nullContent + 4, EMPTY_CONTENT]);
+  return patches;
+}
+
+/** Null where the report lacks what a charge needs, or holds nonsense. */
+export function chatTokens(usage: unknown): TokenCounts | null {
+  return isObject(usage) ? saneCounts(readChatTokens(usage)) : null;
+}
+
+export function isChatAnswer(answer: JsonObject): boolean {
+  return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
+}
+
+export function chatWholeMeter(answer: JsonObject): Meter {
+  const reported = chatTokens(answer.usage);
+  let outputBytes = 0;
+  for (const choice of arrayAt(answer, 'choices') ?? []) {
+    const message = isObject(choice) ? objectAt(choice, 'message') : undefined;
+    if (message !== undefined) outputBytes += messageBytes(message);
+  }
+  return { reported, reportedFinal: reported !== null, outputBytes };
+}
+
+function messageBytes(message: JsonObject): number {
+  let bytes = 0;
+  for (const name of ['content', 'reasoning_content', 'reasoning', 'refusal']) {
+    bytes += Buffer.byteLength(stringAt(message, name) ?? '');
+  }
+  for (const call of arrayAt(message, 'tool_calls') ?? []) {
+    if (!isObject(call)) continue;
+    bytes += Buffer.byteLength(stringAt(objectAt(call, 'function') ?? {}, 'arguments') ?? '');
+    bytes += Buffer.byteLength(stringAt(objectAt(call, 'custom') ?? {}, 'input') ?? '');
+  }
+  return bytes;
+}

@@ -1,0 +1,148 @@
+/** Chat-completion chunks → events of the hub. One per attempt. */
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { numberAt, objectsAt, parseJson } from '../read.ts';
+import { broken } from '../refuse.ts';
+import type { EventReader, FinishReason, TurnEvent } from '../turn.ts';
+import { readChatTokens } from './tokens.ts';
+import { ToolCallReader } from './tool-call-reader.ts';
+
+const FINISH: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool',
+  function_call: 'tool',
+  content_filter: 'content-filter',
+};
+
+export function finishOf(raw: string, called: boolean, refused: boolean): TurnEvent {
+  const reason = FINISH[raw] ?? 'other';
+  // Some servers end a call of tools with `stop`; a refusal has no reason of its own in this format.
+  const meant = reason === 'stop' && called ? 'tool' : reason === 'stop' && refused ? 'refusal' : reason;
+  return { type: 'finish', reason: meant, raw: { format: 'chat', value: raw } };
+}
+
+/** What went wrong, where an object of this format says so. */
+export function chatFailure(value: JsonObject): TurnEvent | null {
+  const error = value['error'];
+  if (typeof error === 'string') return { type: 'failure', code: null, message: error };
+  if (!isObject(error)) return null;
+  const code = error['code'];
+  return {
+    type: 'failure',
+    code: typeof code === 'string' ? code : typeof code === 'number' ? String(code) : (stringAt(error, 'type') ?? null),
+    message: stringAt(error, 'message') ?? 'The provider reported an error.',
+  };
+}
+
+export function chatAnnotation(key: number, raw: JsonObject): TurnEvent {
+  const type = stringAt(raw, 'type') ?? 'url_citation';
+  return { type: 'annotation', key, annotation: { format: 'responses', raw: { type, ...objectAt(raw, type) } } };
+}
+
+type Block = { readonly kind: 'text' | 'refusal' | 'reasoning'; readonly key: number };
+
+export class ChatReader implements EventReader {
+  #started = false;
+  #finished = false;
+  #ended = false;
+  #refused = false;
+  #nextKey = 0;
+  #open: Block | null = null;
+  readonly #calls = new ToolCallReader(() => this.#nextKey++);
+
+  read(_event: string | null, data: string): readonly TurnEvent[] {
+    if (data.trim() === '[DONE]') return this.#done();
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) broken('a chunk is not a JSON object.');
+    const failure = chatFailure(chunk);
+    if (failure) return [failure];
+    const events: TurnEvent[] = [];
+    if (!this.#started) {
+      if (!Array.isArray(chunk['choices'])) broken('the first chunk has no choices.');
+      this.#started = true;
+      events.push({
+        type: 'start',
+        id: stringAt(chunk, 'id') ?? null,
+        createdS: numberAt(chunk, 'created') ?? null,
+        serviceTier: stringAt(chunk, 'service_tier'),
+      });
+    }
+    for (const choice of objectsAt(chunk, 'choices')) this.#choice(choice, events);
+    const usage = objectAt(chunk, 'usage');
+    const tokens = usage && readChatTokens(usage);
+    if (tokens) events.push({ type: 'usage', tokens });
+    return events;
+  }
+
+  finish(): readonly TurnEvent[] {
+    return this.#finished ? this.#done() : [];
+  }
+
+  #done(): readonly TurnEvent[] {
+    if (this.#ended) return [];
+    this.#ended = true;
+    const events: TurnEvent[] = [];
+    if (!this.#finished) this.#close('', events);
+    events.push({ type: 'end' });
+    return events;
+  }
+
+  #choice(choice: JsonObject, events: TurnEvent[]): void {
+    if ((numberAt(choice, 'index') ?? 0) !== 0) return;
+    const delta = objectAt(choice, 'delta') ?? {};
+    const thought = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
+    if (thought) {
+      const key = this.#enter('reasoning', events);
+      events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 });
+    }
+    const content = stringAt(delta, 'content');
+    if (content) {
+      const logprobs = readLogprobs(choice);
+      events.push({ type: 'text-delta', key: this.#enter('text', events), text: content, logprobs });
+    }
+    const refusal = stringAt(delta, 'refusal');
+    if (refusal) {
+      this.#refused = true;
+      events.push({ type: 'text-delta', key: this.#enter('refusal', events), text: refusal });
+    }
+    for (const raw of objectsAt(delta, 'annotations')) {
+      events.push(chatAnnotation(this.#enter('text', events), raw));
+    }
+    const calls = objectsAt(delta, 'tool_calls');
+    if (calls.length > 0) this.#leave(events);
+    for (const call of calls) this.#calls.read(call, events);
+    const raw = stringAt(choice, 'finish_reason');
+    if (raw !== undefined && !this.#finished) this.#close(raw, events);
+  }
+
+  #close(raw: string, events: TurnEvent[]): void {
+    this.#finished = true;
+    this.#leave(events);
+    this.#calls.close(events);
+    events.push(finishOf(raw, this.#calls.any, this.#refused));
+  }
+
+  #enter(kind: Block['kind'], events: TurnEvent[]): number {
+    if (this.#open?.kind === kind) return this.#open.key;
+    this.#leave(events);
+    this.#calls.settle(events);
+    const key = this.#nextKey++;
+    this.#open = { kind, key };
+    if (kind === 'reasoning') events.push({ type: 'reasoning-start', key, origin: 'chat' });
+    else events.push({ type: 'text-start', key, kind });
+    return key;
+  }
+
+  #leave(events: TurnEvent[]): void {
+    if (!this.#open) return;
+    const { kind, key } = this.#open;
+    events.push(kind === 'reasoning' ? { type: 'reasoning-end', key } : { type: 'text-end', key });
+    this.#open = null;
+  }
+}
+
+export function readLogprobs(choice: JsonObject): readonly Json[] | undefined {
+  const logprobs = objectAt(choice, 'logprobs');
+  const content = logprobs?.['content'];
+  return Array.isArray(content) ? content : undefined;
+}

@@ -1,0 +1,32 @@
+/** Usage in the terms of the chat format. */
+import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
+import { openaiCounts } from '../counts.ts';
+import type { JsonObject } from '../json.ts';
+
+export function readChatTokens(usage: JsonObject): TokenCounts | null {
+  return openaiCounts(usage, {
+    input: 'prompt_tokens',
+    inputDetails: 'prompt_tokens_details',
+    output: 'completion_tokens',
+    outputDetails: 'completion_tokens_details',
+  });
+}
+
+export function writeChatTokens(tokens: TokenCounts): object {
+  return {
+    prompt_tokens: inputTokens(tokens),
+    completion_tokens: tokens.output,
+    total_tokens: totalTokens(tokens),
+    prompt_tokens_details: {
+      cached_tokens: tokens.cacheRead,
+      cache_write_tokens: tokens.cacheWrite + tokens.cacheWrite1h,
+      audio_tokens: 0,
+    },
+    completion_tokens_details: {
+      reasoning_tokens: tokens.reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * Tool-call deltas of the chat format → events. The format says neither when a call ends nor, in many servers, which
+ * call a delta belongs to; this finds out, and keeps calls apart whose deltas come interleaved.
+ */
+import { type JsonObject, objectAt, stringAt } from '../json.ts';
+import { numberAt } from '../read.ts';
+import { broken } from '../refuse.ts';
+import type { ToolKind, TurnEvent } from '../turn.ts';
+
+interface Call {
+  readonly index: number | undefined;
+  id: string | undefined;
+  kind: ToolKind;
+  name: string;
+  /** Arguments that came before the name. */
+  waiting: string;
+  key: number | null;
+  open: boolean;
+  readonly json: JsonEnd;
+}
+
+export class ToolCallReader {
+  readonly #calls: Call[] = [];
+  readonly #nextKey: () => number;
+  #last: Call | undefined;
+
+  constructor(nextKey: () => number) {
+    this.#nextKey = nextKey;
+  }
+
+  get any(): boolean {
+    return this.#calls.length > 0;
+  }
+
+  read(delta: JsonObject, events: TurnEvent[]): void {
+    const call = this.#callOf(delta, events);
+    const custom = objectAt(delta, 'custom');
+    const details = custom ?? objectAt(delta, 'function') ?? {};
+    if (custom) call.kind = 'custom';
+    const name = stringAt(details, 'name');
+    if (call.key === null && name) call.name = name;
+    const input = details[custom ? 'input' : 'arguments'];
+    const text = typeof input === 'string' ? input : input === undefined || input === null ? '' : JSON.stringify(input);
+    if (call.key === null && call.name === '') {
+      call.waiting += text;
+      return;
+    }
+    if (call.key === null) {
+      call.key = this.#nextKey();
+      const callId = call.id ?? `call_${call.key}`;
+      events.push({ type: 'tool-start', key: call.key, callId, tool: { kind: call.kind, name: call.name } });
+    }
+    const all = call.waiting + text;
+    call.waiting = '';
+    if (all === '') return;
+    if (!call.open) {
+      if (all.trim() === '') return;
+      broken('arguments came for a tool call that was complete.');
+    }
+    call.json.feed(all);
+    events.push({ type: 'tool-delta', key: call.key, text: all });
+  }
+
+  /** Another block begins: calls whose arguments are complete have ended. */
+  settle(events: TurnEvent[]): void {
+    for (const call of this.#calls) if (call.kind !== 'custom' && call.json.complete) this.#end(call, events);
+  }
+
+  close(events: TurnEvent[]): void {
+    for (const call of this.#calls) {
+      if (call.key === null) broken('a tool call has no name.');
+      this.#end(call, events);
+    }
+  }
+
+  #end(call: Call, events: TurnEvent[]): void {
+    if (!call.open || call.key === null) return;
+    call.open = false;
+    events.push({ type: 'tool-end', key: call.key });
+  }
+
+  #callOf(delta: JsonObject, events: TurnEvent[]): Call {
+    const index = numberAt(delta, 'index');
+    const id = stringAt(delta, 'id') || undefined;
+    const known = this.#find(index, id);
+    if (known) {
+      known.id ??= id;
+      this.#last = known;
+      return known;
+    }
+    this.settle(events);
+    const call: Call = { index, id, kind: 'function', name: '', waiting: '', key: null, open: true, json: new JsonEnd() };
+    this.#calls.push(call);
+    this.#last = call;
+    return call;
+  }
+
+  /** By id where the delta has one that is known, by index while the ids agree, otherwise the call that came last. */
+  #find(index: number | undefined, id: string | undefined): Call | undefined {
+    if (id !== undefined) {
+      const byId = this.#calls.find((call) => call.id === id && (index === undefined || call.index === index));
+      if (byId) return byId;
+    }
+    if (index !== undefined) {
+      return this.#calls.findLast((call) => call.index === index && (id === undefined || call.id === undefined));
+    }
+    return id === undefined ? this.#last : undefined;
+  }
+}
+
+/** Tells where a JSON object or list that comes in pieces is complete. */
+export class JsonEnd {
+  #depth = 0;
+  #begun = false;
+  #inString = false;
+  #escaped = false;
+
+  get complete(): boolean {
+    return this.#begun && this.#depth === 0 && !this.#inString;
+  }
+
+  feed(text: string): void {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (code === 0x5c) this.#escaped = true;
+        else if (code === 0x22) this.#inString = false;
+      } else if (code === 0x22) {
+        this.#inString = true;
+      } else if (code === 0x7b || code === 0x5b) {
+        this.#begun = true;
+        this.#depth++;
+      } else if (code === 0x7d || code === 0x5d) {
+        this.#depth--;
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/** A format module: what the gateway must know of one wire format to bill it and to pass it through. */
+import type { Format } from '../core/endpoints.ts';
+import type { JsonObject } from './json.ts';
+import type { Lane, StreamPlace } from './lane.ts';
+import type { Layout } from './scan.ts';
+
+/** What admission, estimate and lanes need to know of a valid request. */
+export interface RequestFacts {
+  readonly model: string;
+  readonly stream: boolean;
+  /** The output limit that the client gave, null where it gave none. */
+  readonly outputLimit: number | null;
+  /** The name of the field that gave it, for `param`. */
+  readonly outputLimitParam: string;
+  /** How many answers are asked for (`n`). */
+  readonly choices: number;
+  /** What the request needs of the model; the value is the JSON path of the first field that needs it. */
+  readonly needs: Partial<Record<'tools' | 'images' | 'files', string>>;
+  /** Images and files in the body, and how many bytes of the body their inline data take. */
+  readonly attachments: { readonly count: number; readonly inlineBytes: number };
+  /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
+  readonly hostedTools: readonly HostedTool[];
+  /** The `service_tier` that the client asked for, null where it asked for none. */
+  readonly serviceTier: string | null;
+}
+
+export interface HostedTool {
+  readonly type: string;
+  readonly param: string;
+}
+
+export interface FormatContext {
+  /** A native Format B client that opts into extensions (`anthropic-beta`). */
+  readonly betas: boolean;
+}
+
+export interface WireFormat {
+  readonly name: Format;
+  /**
+   * Validates the parsed body against the schema and the format's own rules and returns its facts.
+   * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.
+   */
+  facts(body: JsonObject, bytes: Buffer, context: FormatContext): RequestFacts;
+  /** The lane to a target of the same format. */
+  passthrough(request: PassthroughRequest): Lane;
+  /** The frames that tell a client of this format, in-band, that a stream which has begun has failed. */
+  failureFrames(failure: InBandFailure): Buffer;
+  /** What keeps a silent stream alive: a `ping` event or an SSE comment. */
+  readonly keepAlive: Buffer;
+}
+
+export interface PassthroughRequest {
+  /** The exact bytes of the client's body, and what they parse to. */
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  readonly facts: RequestFacts;
+  /** Where the members of the body lie, as `parseBody` found them; looked for again where it is not given. */
+  readonly layout?: Layout | undefined;
+  /** The field in which a chat target takes the output limit when the client gave none; `max_tokens` by default. */
+  readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  /** The id that the client asked for: what `model` says in everything it gets back. */
+  readonly publicModel: string;
+}
+
+export interface InBandFailure {
+  readonly code: string;
+  readonly type: string;
+  readonly typeB: string;
+  readonly message: string;
+  readonly requestId: string;
+  /** The id that the client asked for, for formats whose failure event is a whole object. */
+  readonly publicModel?: string | undefined;
+  /** From `LaneStream.place`, where the lane has it. */
+  readonly place?: StreamPlace | undefined;
+}

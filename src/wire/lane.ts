@@ -1,0 +1,85 @@
+/**
+ * A lane carries one attempt between the client's format and the target's: `passthrough` where they are the same,
+ * `translate` where they differ. Lanes are pure state machines: bytes in, bytes and metering out, no I/O.
+ */
+import type { Condition } from '../core/conditions.ts';
+import type { TokenCounts } from '../core/usage.ts';
+
+/** What the upstream request must say, whatever the client said. */
+export interface UpstreamOrder {
+  readonly upstreamModel: string;
+  /** The effective output limit; always sent, in the field that the target understands. */
+  readonly outputLimit: number;
+}
+
+export interface Lane {
+  readonly kind: 'passthrough' | 'translate';
+  /** The body to send upstream. */
+  requestBody(order: UpstreamOrder): Buffer;
+  /**
+   * Reads a complete unstreamed 2xx answer and returns what the client gets.
+   * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format.
+   */
+  whole(answer: Buffer): WholeAnswer;
+  /** One per attempt. */
+  stream(): LaneStream;
+}
+
+export interface WholeAnswer {
+  readonly body: Buffer;
+  readonly meter: Meter;
+}
+
+/** What the meter saw; metering is a return value of the lane, not a side effect. */
+export interface Meter {
+  /** As the provider reported it, made sane (non-negative safe integers); null where it reported none or nonsense. */
+  readonly reported: TokenCounts | null;
+  /**
+   * Whether `reported` covers the whole answer. A messages stream reports its input at the start: when it is cut
+   * after that, `reported` holds the input that is known, and its output is not to be trusted.
+   */
+  readonly reportedFinal: boolean;
+  /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
+  readonly outputBytes: number;
+}
+
+/**
+ * The unit of forwarding is the complete SSE frame. `push` and `end` return the bytes to send to the client at once;
+ * the terminal part (what tells the client that the answer is complete) is kept back until the caller has settled,
+ * and is then taken with `terminal()`.
+ */
+export interface LaneStream {
+  /** Feed upstream bytes as they arrive. */
+  push(chunk: Buffer): LaneStep;
+  /** The upstream closed its body cleanly. After it, `state` is never `open`. */
+  end(): LaneStep;
+  /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
+  terminal(): Buffer;
+  meter(): Meter;
+  /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */
+  place?(): StreamPlace;
+}
+
+export interface StreamPlace {
+  readonly responseId: string | null;
+  readonly createdAtS: number | null;
+  readonly nextSequence: number;
+}
+
+export interface LaneStep {
+  /** To the client, now; null when there is nothing. */
+  readonly forward: Buffer | null;
+  /**
+   * `waiting`: no valid event yet. `open`: content may follow. `complete`: the answer is complete, settle and send
+   * `terminal()`. `failed`: the provider reported an error in the stream, or broke its format or ended early.
+   */
+  readonly state: 'waiting' | 'open' | 'complete' | 'failed';
+  /** Only with `failed`. */
+  readonly failure: LaneFailure | null;
+}
+
+export interface LaneFailure {
+  readonly condition: Condition;
+  /** For the client; free of the provider's secrets as far as the lane can know. */
+  readonly message: string;
+}

@@ -1,0 +1,208 @@
+/** The hub → a messages request. */
+import { compact } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { functionDescription, functionSchema, settleResults, usableTools } from '../tools.ts';
+import type {
+  ClientTool,
+  ForeignTool,
+  Part,
+  TargetTraits,
+  TextPart,
+  ToolChoice,
+  ToolRef,
+  Turn,
+  TurnMessage,
+  WrittenTurn,
+} from '../turn.ts';
+import { writeMark, writePart, writeText, type Writing } from './write-blocks.ts';
+import { writeThinking } from './thinking.ts';
+
+export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
+  const warnings = [...turn.warnings];
+  const writing: Writing = { turn, names, warnings, native: turn.origin === 'messages' };
+  const tools = allowedTools(turn, usableTools(turn, warnings));
+  const { system, messages } = splitSystem(turn, writing);
+  const toolChoice = tools.length > 0 ? writeToolChoice(turn, writing) : undefined;
+  const body = compact({
+    system: writeSystem(system),
+    messages: mergeRoles(messages, writing),
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, writing)) : undefined,
+    tool_choice: toolChoice,
+    ...writeSettings(writing, traits),
+    stream: turn.stream ? true : undefined,
+  });
+  return { body, warnings };
+}
+
+/** What is said before the first message is the system prompt; the format has no place for it later on. */
+function splitSystem(turn: Turn, writing: Writing): { system: readonly TextPart[]; messages: readonly TurnMessage[] } {
+  const settled = writing.native ? turn.messages : settleResults(turn.messages);
+  const system: TextPart[] = [...turn.instructions];
+  let first = 0;
+  for (const message of writing.native ? [] : settled) {
+    if (message.role !== 'system' && message.role !== 'developer') break;
+    system.push(...message.parts.filter((part): part is TextPart => part.type === 'text'));
+    first++;
+  }
+  const messages = settled.slice(first);
+  // A request must hold a message: a prompt that is only a system prompt is asked as the user's.
+  if (messages.length === 0 && system.length > 0) {
+    return { system: [], messages: [{ role: 'user', parts: system, at: 'messages[0]' }] };
+  }
+  return { system, messages };
+}
+
+function writeSystem(parts: readonly TextPart[]): unknown {
+  const texts = parts.filter((part) => part.text !== '');
+  if (texts.length === 0) return undefined;
+  const [only] = texts;
+  return texts.length === 1 && only && !only.cache ? only.text : texts.map(writeText);
+}
+
+/** One message per change of role, tool results first, as the format asks for. */
+function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown[] {
+  const merged: { role: string; parts: Part[]; at: string }[] = [];
+  for (const message of messages) {
+    if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
+    const { role, parts } = inRole(message, writing);
+    const last = merged.at(-1);
+    if (last && last.role === role) last.parts.push(...parts);
+    else merged.push({ role, parts: [...parts], at: message.at });
+  }
+  const written = merged.flatMap(({ role, parts, at }) => {
+    const ordered =
+      role === 'user'
+        ? [...parts.filter((part) => part.type === 'tool-result'), ...parts.filter((part) => part.type !== 'tool-result')]
+        : parts;
+    const content = ordered.flatMap((part) => writePart(part, writing, at));
+    if (content.length === 0) return [];
+    const [only] = content;
+    const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
+    return [{ role, content: bare ? only.text : content }];
+  });
+  return written;
+}
+
+function inRole(message: TurnMessage, writing: Writing): { role: string; parts: readonly Part[] } {
+  if (message.role === 'user' || message.role === 'assistant' || writing.native) return message;
+  writing.warnings.push(`${message.at}: a ${message.role} message inside the conversation is said by the user`);
+  const parts = message.parts.map((part) =>
+    part.type === 'text' ? { ...part, text: `<system>\n${part.text}\n</system>` } : part,
+  );
+  return { role: 'user', parts };
+}
+
+/** The format cannot narrow the choice to some tools, so the others are not offered. */
+function allowedTools(turn: Turn, tools: readonly (ClientTool | ForeignTool)[]): readonly (ClientTool | ForeignTool)[] {
+  const choice = turn.toolChoice;
+  if (choice?.kind !== 'allowed') return tools;
+  const same = (one: ToolRef, other: ToolRef): boolean => one.name === other.name && one.namespace === other.namespace;
+  return tools.filter((tool) => tool.kind !== 'foreign' && choice.tools.some((allowed) => same(allowed, tool)));
+}
+
+function writeTool(tool: ClientTool | ForeignTool, writing: Writing): unknown {
+  if (tool.kind === 'foreign') return tool.raw;
+  return compact({
+    name: writing.names.out(tool),
+    description: functionDescription(tool),
+    input_schema: objectSchema(functionSchema(tool)),
+    strict: tool.strict === true && tool.kind === 'function' ? true : undefined,
+    cache_control: writeMark(tool.cache),
+  });
+}
+
+/** The format wants `type: object` at the top; a schema without a type means the same. */
+function objectSchema(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null || 'type' in schema) return schema;
+  return { type: 'object', ...schema };
+}
+
+function writeToolChoice(turn: Turn, writing: Writing): unknown {
+  const { parallelToolCalls } = turn.settings;
+  const disable = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
+  const choice: ToolChoice = turn.toolChoice ?? { kind: 'auto' };
+  switch (choice.kind) {
+    case 'none':
+      return { type: 'none' };
+    case 'required':
+      return { type: 'any', ...disable };
+    case 'tool':
+      return { type: 'tool', name: writing.names.out(choice.tool), ...disable };
+    case 'allowed':
+      return { type: choice.mode === 'required' ? 'any' : 'auto', ...disable };
+    case 'foreign':
+      return writing.native ? choice.raw : refuse('tool_choice', 'This tool choice is not available for this model.');
+    case 'auto':
+      return turn.toolChoice || parallelToolCalls === false ? { type: 'auto', ...disable } : undefined;
+  }
+}
+
+function writeSettings(writing: Writing, traits: TargetTraits): object {
+  const { turn, warnings } = writing;
+  const { settings } = turn;
+  if (settings.logprobs === true) {
+    refuse(turn.origin === 'chat' ? 'logprobs' : 'include', 'Log probabilities are not available for this model.');
+  }
+  warnUnsupported(writing);
+  const thinking = writeThinking(turn, traits, warnings);
+  const format = writeFormat(turn);
+  const output = compact({ effort: thinking.effort, format });
+  return {
+    temperature: thinking.derived ? undefined : temperature(turn, warnings),
+    top_p: thinking.derived ? undefined : settings.topP,
+    top_k: thinking.derived ? undefined : settings.topK,
+    stop_sequences: settings.stop !== undefined && settings.stop.length > 0 ? settings.stop : undefined,
+    thinking: thinking.thinking,
+    output_config: Object.keys(output).length > 0 ? output : undefined,
+    metadata: writeMetadata(turn),
+    service_tier: writeTier(settings.serviceTier),
+    cache_control: writeMark(settings.cache),
+  };
+}
+
+function warnUnsupported({ turn, warnings }: Writing): void {
+  const { settings } = turn;
+  const without = {
+    seed: settings.seed,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    logit_bias: settings.logitBias,
+    verbosity: settings.verbosity,
+    metadata: settings.metadata,
+  };
+  for (const [name, value] of Object.entries(without)) {
+    if (value !== undefined && value !== 0) warnings.push(`${name}: left out, the messages format has no such field`);
+  }
+}
+
+const TEMPERATURE_MAX = 1;
+
+function temperature(turn: Turn, warnings: string[]): number | undefined {
+  const value = turn.settings.temperature;
+  if (value === undefined || value <= TEMPERATURE_MAX || turn.origin === 'messages') return value;
+  warnings.push(`temperature: ${value} is sent as ${TEMPERATURE_MAX}, the most that the messages format takes`);
+  return TEMPERATURE_MAX;
+}
+
+function writeFormat(turn: Turn): object | undefined {
+  const { output } = turn.settings;
+  if (!output || output.kind === 'text') return undefined;
+  if (output.kind === 'json') {
+    const param = turn.origin === 'chat' ? 'response_format' : 'text.format';
+    refuse(param, 'JSON without a schema is not available for this model. Use "json_schema".');
+  }
+  return { type: 'json_schema', schema: output.schema };
+}
+
+function writeMetadata(turn: Turn): object | undefined {
+  const id = turn.settings.user ?? turn.settings.safetyIdentifier;
+  return id === undefined ? undefined : { user_id: id };
+}
+
+const TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' };
+
+function writeTier(tier: string | undefined): string | undefined {
+  if (tier === undefined) return undefined;
+  return TIERS[tier] ?? refuse('service_tier', `The service tier "${tier}" is not available for this model.`);
+}

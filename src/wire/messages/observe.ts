@@ -1,0 +1,178 @@
+/** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
+import type { TokenCounts } from '../../core/usage.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import type { LaneFailure, Meter } from '../lane.ts';
+import {
+  dataIs,
+  type EditList,
+  eventName,
+  figure,
+  looksLikeObject,
+  OutputCounter,
+  orZero,
+  PublicModel,
+  parsedData,
+  parsedText,
+  type StreamObserver,
+  saneCounts,
+  type Verdict,
+} from '../observer.ts';
+import { MemberScanner, OPEN_BRACE } from '../scan.ts';
+import type { FrameView } from '../sse.ts';
+import { brokenStream, readFailure } from '../upstream-failure.ts';
+
+const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+
+export class MessagesObserver implements StreamObserver {
+  readonly closing = CLOSING;
+  finished = false;
+  failure: LaneFailure | null = null;
+  readonly #model: PublicModel;
+  readonly #scanner = new MemberScanner();
+  readonly #output = new OutputCounter();
+  /** The members of every report so far; a later report overrides an earlier one member by member. */
+  #usage: JsonObject | null = null;
+  #reported: TokenCounts | null = null;
+  #reportedFinal = false;
+
+  // What the scan of the current frame found.
+  #type = '';
+  #error = false;
+  #frameUsage: string | null = null;
+
+  constructor(publicModel: string) {
+    this.#model = new PublicModel(publicModel);
+  }
+
+  meter(): Meter {
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+  }
+
+  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    if (!looksLikeObject(frame)) {
+      if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
+      return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    }
+    this.#scan(frame, edits);
+    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (this.#frameUsage !== null) this.#report(this.#frameUsage);
+    switch (this.#type) {
+      case 'message_stop':
+        return first ? this.#fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
+      case 'ping':
+        return 'neutral';
+      case '':
+        return first ? this.#fail(brokenStream('The provider sent an event that is no messages event.')) : 'event';
+      default:
+        return 'event';
+    }
+  }
+
+  mayFlow(): boolean {
+    return true;
+  }
+
+  flow(beginning: FrameView, edits: EditList): void {
+    this.#scan(beginning, edits);
+  }
+
+  flowed(bytes: number): void {
+    this.#output.piece(bytes);
+  }
+
+  #fail(failure: LaneFailure): Verdict {
+    this.failure = failure;
+    return 'failed';
+  }
+
+  #scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.#scanner;
+    this.#type = '';
+    this.#error = false;
+    this.#frameUsage = null;
+    this.#output.startFrame();
+    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    while (scanner.next()) {
+      if (scanner.depth === 1) this.#scanTop(scanner);
+      else if (scanner.depth === 2) this.#scanSecond(scanner, edits);
+    }
+    if (this.#type === '') this.#type = eventName(frame);
+  }
+
+  #scanTop(scanner: MemberScanner): void {
+    if (scanner.keyIs('type')) {
+      this.#type = scanner.valueText().slice(1, -1);
+    } else if (scanner.keyIs('usage')) {
+      if (scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
+    } else if (scanner.keyIs('error')) {
+      this.#error = scanner.valueText() !== 'null';
+    }
+  }
+
+  #scanSecond(scanner: MemberScanner, edits: EditList): void {
+    if (scanner.topIs('delta') || scanner.topIs('content_block')) {
+      if (!scanner.isString) return;
+      if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
+        this.#output.count(scanner);
+      } else if (scanner.keyIs('stop_reason')) {
+        this.finished = true;
+      }
+    } else if (scanner.topIs('message')) {
+      if (scanner.keyIs('model')) this.#model.put(scanner, edits);
+      else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
+    }
+  }
+
+  #report(text: string): void {
+    const usage = parsedText(text);
+    if (!isObject(usage)) return;
+    this.#usage = { ...this.#usage, ...withoutNulls(usage) };
+    this.#reported = messagesTokens(this.#usage);
+    this.#reportedFinal = this.#reported !== null && this.#type === 'message_delta';
+  }
+}
+
+function withoutNulls(usage: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
+}
+
+/** Null where the report lacks what a charge needs, or holds nonsense. */
+export function messagesTokens(usage: unknown): TokenCounts | null {
+  if (!isObject(usage)) return null;
+  const creation = objectAt(usage, 'cache_creation');
+  const input = figure(usage.input_tokens);
+  const output = figure(usage.output_tokens);
+  const cacheRead = orZero(figure(usage.cache_read_input_tokens));
+  const hour = orZero(figure(creation?.ephemeral_1h_input_tokens));
+  const minutes = orZero(figure(creation?.ephemeral_5m_input_tokens));
+  const told = figure(usage.cache_creation_input_tokens);
+  const thought = orZero(figure(objectAt(usage, 'output_tokens_details')?.thinking_tokens));
+  if (typeof input !== 'number' || typeof output !== 'number' || cacheRead === 'insane') return null;
+  if (hour === 'insane' || minutes === 'insane' || told === 'insane' || thought === 'insane') return null;
+  const written = told === 'absent' ? hour + minutes : told;
+  if (hour > written) return null;
+  return saneCounts({
+    input,
+    cacheRead,
+    cacheWrite: written - hour,
+    cacheWrite1h: hour,
+    output,
+    reasoning: Math.min(thought, output),
+  });
+}
+
+export function isMessagesAnswer(answer: JsonObject): boolean {
+  return answer.type === 'message' && Array.isArray(answer.content);
+}
+
+export function messagesWholeMeter(answer: JsonObject): Meter {
+  const reported = messagesTokens(answer.usage);
+  let outputBytes = 0;
+  for (const block of arrayAt(answer, 'content') ?? []) {
+    if (!isObject(block)) continue;
+    outputBytes +=
+      Buffer.byteLength(stringAt(block, 'text') ?? '') + Buffer.byteLength(stringAt(block, 'thinking') ?? '');
+    if (block.input !== undefined) outputBytes += Buffer.byteLength(JSON.stringify(block.input));
+  }
+  return { reported, reportedFinal: reported !== null, outputBytes };
+}

@@ -1,0 +1,69 @@
+/** How a messages target is asked to think. */
+import { BUDGET_MIN, budgetOf } from '../settings.ts';
+import type { TargetTraits, Turn } from '../turn.ts';
+
+export interface WrittenThinking {
+  readonly thinking: object | undefined;
+  readonly effort: string | undefined;
+  /** Thinking was asked for by an effort: the sampling settings, which exclude it here, give way. */
+  readonly derived: boolean;
+}
+
+const NOTHING: WrittenThinking = { thinking: undefined, effort: undefined, derived: false };
+/** The efforts that `output_config` knows. */
+const EFFORTS: Readonly<Record<string, string>> = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+};
+
+export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string[]): WrittenThinking {
+  const wish = turn.settings.reasoning;
+  if (!wish || !traits.reasoning) return NOTHING;
+  if (turn.origin === 'messages') return { thinking: native(wish), effort: wish.effort, derived: false };
+  const { effort } = wish;
+  if (effort === undefined) return NOTHING;
+  if (effort === 'none') return { ...NOTHING, thinking: { type: 'disabled' } };
+  const obstacle = whyNot(turn);
+  if (obstacle !== null) {
+    warnings.push(`reasoning effort: left out, ${obstacle}`);
+    return NOTHING;
+  }
+  if (traits.thinking === 'adaptive') {
+    return { thinking: { type: 'adaptive' }, effort: EFFORTS[effort] ?? 'medium', derived: true };
+  }
+  const budget = budgetOf(effort, traits.outputLimit);
+  if (budget === undefined) {
+    warnings.push(`reasoning effort: left out, the output limit leaves no room for ${BUDGET_MIN} tokens of thinking`);
+    return NOTHING;
+  }
+  return { thinking: { type: 'enabled', budget_tokens: budget }, effort: undefined, derived: true };
+}
+
+function native(wish: NonNullable<Turn['settings']['reasoning']>): object | undefined {
+  if (wish.thinking === undefined) return undefined;
+  return {
+    type: wish.thinking,
+    ...(wish.budgetTokens === undefined ? {} : { budget_tokens: wish.budgetTokens }),
+    ...(wish.display === undefined ? {} : { display: wish.display }),
+  };
+}
+
+/** What the format refuses together with thinking. */
+function whyNot(turn: Turn): string | null {
+  const choice = turn.toolChoice;
+  if (choice && (choice.kind === 'required' || choice.kind === 'tool')) return 'a forced tool excludes thinking';
+  if (choice?.kind === 'allowed' && choice.mode === 'required') return 'a forced tool excludes thinking';
+  const last = turn.messages.findLast((message) => message.role === 'assistant');
+  if (!last || !last.parts.some((part) => part.type === 'tool-call')) return null;
+  const signed = last.parts.some(
+    (part) =>
+      part.type === 'reasoning' &&
+      part.thought.origin === 'messages' &&
+      (part.thought.signature !== undefined || part.thought.redacted !== undefined),
+  );
+  return signed ? null : 'the tool calls to go on from were made without signed thinking';
+}

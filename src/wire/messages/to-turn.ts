@@ -1,0 +1,114 @@
+/** A messages request → the hub. */
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { booleanAt, compact, numberAt, objectsAt, stringsAt } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import type { ReasoningWish, TextPart, ToolChoice, Turn, TurnMessage, TurnSettings, TurnTool } from '../turn.ts';
+import { readBlocks, readMark } from './blocks.ts';
+
+export function messagesToTurn(body: JsonObject): Turn {
+  refuseWhatNoOtherFormatKnows(body);
+  const warnings: string[] = [];
+  if (isObject(body['context_management'])) warnings.push('context_management: left out, the target has no counterpart');
+  return {
+    origin: 'messages',
+    instructions: readSystem(body['system']),
+    messages: (arrayAt(body, 'messages') ?? []).map(readMessage),
+    tools: objectsAt(body, 'tools').map(readTool),
+    toolChoice: readToolChoice(objectAt(body, 'tool_choice')),
+    settings: readSettings(body),
+    stream: body['stream'] === true,
+    includeUsage: true,
+    warnings,
+  };
+}
+
+function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
+  if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
+    refuse('mcp_servers', 'Remote tool servers are not available for this model.');
+  }
+  if (body['container'] !== undefined && body['container'] !== null) {
+    refuse('container', 'Containers are not available for this model.');
+  }
+  if (body['speed'] === 'fast') refuse('speed', 'The fast mode is not available for this model.');
+}
+
+function readSystem(system: Json | undefined): readonly TextPart[] {
+  if (typeof system === 'string') return system === '' ? [] : [{ type: 'text', text: system }];
+  return readBlocks(system, 'system', 'user').map((part, index) =>
+    part.type === 'text' ? part : refuse(`system[${index}]`, 'The system prompt holds text only.'),
+  );
+}
+
+function readMessage(value: Json, index: number): TurnMessage {
+  const at = `messages[${index}]`;
+  if (!isObject(value)) refuse(at, 'A message must be an object.');
+  const role = stringAt(value, 'role');
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
+  }
+  return { role, parts: readBlocks(value['content'], `${at}.content`, role), at };
+}
+
+/** Tools that the provider runs, by how their versioned types begin. */
+const HOSTED = ['web_search', 'web_fetch', 'code_execution', 'tool_search_tool', 'mcp_toolset', 'advisor'];
+
+function readTool(tool: JsonObject, index: number): TurnTool {
+  const at = `tools[${index}]`;
+  const type = stringAt(tool, 'type') ?? 'custom';
+  const name = stringAt(tool, 'name');
+  if (type !== 'custom' || name === undefined) {
+    const hosted = HOSTED.some((prefix) => type.startsWith(prefix));
+    return { kind: 'foreign', format: 'messages', hosted, raw: tool, at };
+  }
+  return compact({
+    kind: 'function',
+    name,
+    description: stringAt(tool, 'description'),
+    schema: tool['input_schema'],
+    strict: booleanAt(tool, 'strict'),
+    cache: readMark(tool),
+    at,
+  });
+}
+
+function readToolChoice(choice: JsonObject | undefined): ToolChoice | null {
+  if (!choice) return null;
+  const type = stringAt(choice, 'type');
+  if (type === 'auto' || type === 'none') return { kind: type };
+  if (type === 'any') return { kind: 'required' };
+  const name = stringAt(choice, 'name');
+  if (type === 'tool' && name !== undefined) return { kind: 'tool', tool: { kind: 'function', name } };
+  return { kind: 'foreign', format: 'messages', raw: choice };
+}
+
+const TIERS: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'default' };
+
+function readSettings(body: JsonObject): TurnSettings {
+  const output = objectAt(body, 'output_config') ?? {};
+  const format = objectAt(output, 'format') ?? objectAt(body, 'output_format');
+  const choice = objectAt(body, 'tool_choice') ?? {};
+  const tier = stringAt(body, 'service_tier');
+  const parallel = booleanAt(choice, 'disable_parallel_tool_use');
+  return compact({
+    temperature: numberAt(body, 'temperature'),
+    topP: numberAt(body, 'top_p'),
+    topK: numberAt(body, 'top_k'),
+    stop: stringsAt(body, 'stop_sequences'),
+    output: format && ({ kind: 'schema', schema: format['schema'] ?? {} } as const),
+    reasoning: readReasoning(objectAt(body, 'thinking'), stringAt(output, 'effort')),
+    parallelToolCalls: parallel === undefined ? undefined : !parallel,
+    user: stringAt(objectAt(body, 'metadata') ?? {}, 'user_id'),
+    serviceTier: tier === undefined ? undefined : (TIERS[tier] ?? tier),
+    cache: readMark(body),
+  });
+}
+
+function readReasoning(thinking: JsonObject | undefined, effort: string | undefined): ReasoningWish | undefined {
+  if (!thinking && effort === undefined) return undefined;
+  return compact({
+    effort,
+    thinking: thinking && stringAt(thinking, 'type'),
+    budgetTokens: thinking && numberAt(thinking, 'budget_tokens'),
+    display: thinking && stringAt(thinking, 'display'),
+  });
+}

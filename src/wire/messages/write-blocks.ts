@@ -1,0 +1,101 @@
+/** Parts of the hub → content blocks of a messages request. */
+import { compact } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { argumentsValue, leaveOut, messagesCallId } from '../tools.ts';
+import type { CacheMark, FilePart, ImagePart, Part, TextPart, Thought, ToolResultPart, Turn } from '../turn.ts';
+
+export interface Writing {
+  readonly turn: Turn;
+  readonly names: ToolNames;
+  readonly warnings: string[];
+  readonly native: boolean;
+}
+
+export function writeMark(cache: CacheMark | undefined): object | undefined {
+  return cache?.family === 'messages' ? cache.raw : undefined;
+}
+
+export function writePart(part: Part, writing: Writing, at: string): object[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [writeText(part)];
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+    case 'image':
+      return [writeImage(part, writing)];
+    case 'file':
+      return [writeDocument(part, writing)];
+    case 'reasoning':
+      return writeThought(part.thought);
+    case 'tool-call': {
+      const id = writing.native ? part.callId : messagesCallId(part.callId);
+      const input = argumentsValue(part, at);
+      const mark = writeMark(part.cache);
+      return [compact({ type: 'tool_use', id, name: writing.names.out(part.tool), input, cache_control: mark })];
+    }
+    case 'tool-result':
+      return [writeResult(part, writing, at)];
+    case 'opaque':
+      if (part.format === 'messages') return [part.raw];
+      leaveOut(part, writing.warnings);
+      return [];
+  }
+}
+
+export function writeText(part: TextPart): object {
+  const citations = (part.annotations ?? []).filter((one) => one.format === 'messages').map((one) => one.raw);
+  return compact({
+    type: 'text',
+    text: part.text,
+    citations: citations.length > 0 ? citations : undefined,
+    cache_control: writeMark(part.cache),
+  });
+}
+
+/** Only a thought that this format signed is taken back by its provider; the conversation stands without others. */
+function writeThought(thought: Thought): object[] {
+  if (thought.origin !== 'messages') return [];
+  if (thought.redacted !== undefined) return [{ type: 'redacted_thinking', data: thought.redacted }];
+  if (thought.signature === undefined) return [];
+  return [{ type: 'thinking', thinking: thought.texts.join('\n\n'), signature: thought.signature }];
+}
+
+function writeImage(part: ImagePart, writing: Writing): object {
+  return compact({ type: 'image', source: writeSource(part, writing), cache_control: writeMark(part.cache) });
+}
+
+function writeSource(part: ImagePart | FilePart, writing: Writing): object {
+  const { source } = part;
+  if (source.kind === 'base64') return { type: 'base64', media_type: source.mediaType, data: source.data };
+  if (source.kind === 'url') return { type: 'url', url: source.url };
+  if (source.kind === 'text') return { type: 'text', media_type: 'text/plain', data: source.text };
+  if (!writing.native) refuse(part.at, 'Files stored at a provider cannot be used with this model.');
+  return { type: 'file', file_id: source.id };
+}
+
+function writeDocument(part: FilePart, writing: Writing): object {
+  const { source } = part;
+  const rest = { title: part.name, ...part.extra, cache_control: writeMark(part.cache) };
+  if (source.kind === 'base64' && source.mediaType.startsWith('text/')) {
+    const data = Buffer.from(source.data, 'base64').toString();
+    return compact({ type: 'document', source: { type: 'text', media_type: 'text/plain', data }, ...rest });
+  }
+  if (source.kind === 'base64' && source.mediaType !== 'application/pdf') {
+    refuse(part.at, `Files of type "${source.mediaType}" are not available for this model.`);
+  }
+  return compact({ type: 'document', source: writeSource(part, writing), ...rest });
+}
+
+function writeResult(result: ToolResultPart, writing: Writing, at: string): object {
+  const content = result.content.flatMap((part) => writePart(part, writing, at));
+  const [only] = content;
+  const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
+  return compact({
+    type: 'tool_result',
+    tool_use_id: writing.native ? result.callId : messagesCallId(result.callId),
+    content: bare ? only.text : content.length > 0 ? content : undefined,
+    is_error: result.isError ? true : undefined,
+    cache_control: writeMark(result.cache),
+  });
+}

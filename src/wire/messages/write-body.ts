@@ -1,0 +1,62 @@
+/** Events of the hub → a whole message. */
+import { answerId, likelyTokens } from '../answer.ts';
+import { messagesCitation } from '../annotations.ts';
+import { type AnswerBlock, collect, signatureOf } from '../collect.ts';
+import { isObject } from '../json.ts';
+import { parseJson } from '../read.ts';
+import type { AnswerContext, Thought, TurnEvent } from '../turn.ts';
+import { writeMessagesTokens } from './tokens.ts';
+import { messagesEnding } from './writer.ts';
+
+export function writeMessagesBody(events: readonly TurnEvent[], context: AnswerContext): object {
+  const answer = collect(events);
+  const characters = answer.blocks.reduce((sum, block) => sum + lengthOf(block), 0);
+  return {
+    id: answerId(context, answer.start.id, 'msg_'),
+    type: 'message',
+    role: 'assistant',
+    model: context.publicModel,
+    content: answer.blocks.flatMap(writeBlock),
+    container: null,
+    ...messagesEnding(answer.finish),
+    usage: writeMessagesTokens(answer.tokens ?? likelyTokens(context, characters)),
+  };
+}
+
+function lengthOf(block: AnswerBlock): number {
+  if (block.type === 'text') return block.text.length;
+  if (block.type === 'tool') return block.input.length;
+  return block.type === 'reasoning' ? shown(block.thought).length : 0;
+}
+
+function writeBlock(block: AnswerBlock): object[] {
+  switch (block.type) {
+    case 'text': {
+      if (block.text === '') return [];
+      const citations = block.annotations.map(({ annotation, end }) =>
+        messagesCitation(annotation, { start: 0, end, text: block.text.slice(0, end) }),
+      );
+      return [{ type: 'text', text: block.text, citations: citations.length > 0 ? citations : null }];
+    }
+    case 'tool': {
+      const input = parseJson(block.input === '' ? '{}' : block.input);
+      return [{ type: 'tool_use', id: block.callId, name: block.tool.name, input: isObject(input) ? input : {} }];
+    }
+    case 'reasoning':
+      return writeThought(block.thought);
+    case 'opaque':
+      return block.format === 'messages' ? [block.raw] : [];
+  }
+}
+
+function shown(thought: Thought): string {
+  return [...thought.texts, ...(thought.full ?? [])].join('\n\n');
+}
+
+function writeThought(thought: Thought): object[] {
+  const thinking = shown(thought);
+  if (thinking !== '') return [{ type: 'thinking', thinking, signature: signatureOf(thought) }];
+  if (thought.redacted !== undefined) return [{ type: 'redacted_thinking', data: thought.redacted }];
+  if (thought.encrypted !== undefined) return [{ type: 'redacted_thinking', data: signatureOf(thought) }];
+  return thought.signature === undefined ? [] : [{ type: 'thinking', thinking, signature: thought.signature }];
+}

@@ -1,0 +1,220 @@
+/** Events of the hub → message stream events. One per attempt. */
+import type { TokenCounts } from '../../core/usage.ts';
+import { answerId, eventFrame, likelyTokens } from '../answer.ts';
+import { messagesCitation } from '../annotations.ts';
+import { signatureOf, ThoughtDraft } from '../collect.ts';
+import type { AnswerContext, EventWriter, TurnEvent } from '../turn.ts';
+import { writeMessagesTokens } from './tokens.ts';
+
+type Finish = Extract<TurnEvent, { type: 'finish' }>;
+
+export function messagesStopReason(finish: Finish | null): string {
+  if (finish?.raw.format === 'messages' && finish.raw.value !== '') return finish.raw.value;
+  switch (finish?.reason) {
+    case 'stop-sequence':
+      return 'stop_sequence';
+    case 'length':
+      return 'max_tokens';
+    case 'context':
+      return 'model_context_window_exceeded';
+    case 'tool':
+      return 'tool_use';
+    case 'refusal':
+    case 'content-filter':
+      return 'refusal';
+    case 'pause':
+      return 'pause_turn';
+    default:
+      return 'end_turn';
+  }
+}
+
+/** How the answer ended, as both the whole message and `message_delta` say it. */
+export function messagesEnding(finish: Finish | null): object {
+  const reason = messagesStopReason(finish);
+  const explanation = finish?.explanation ?? null;
+  return {
+    stop_reason: reason,
+    stop_sequence: reason === 'stop_sequence' ? (finish?.stopSequence ?? null) : null,
+    stop_details: reason === 'refusal' ? { type: 'refusal', category: null, explanation } : null,
+  };
+}
+
+interface Block {
+  /** Null until the block has something to show. */
+  index: number | null;
+  readonly kind: 'text' | 'reasoning' | 'tool';
+  text: string;
+  readonly thought: ThoughtDraft | null;
+  paragraph: number;
+}
+
+export class MessagesWriter implements EventWriter {
+  readonly #context: AnswerContext;
+  readonly #blocks = new Map<number, Block>();
+  #nextIndex = 0;
+  #characters = 0;
+  #tokens: TokenCounts | null = null;
+  #finish: Finish | null = null;
+  #start: Extract<TurnEvent, { type: 'start' }> | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  write(event: TurnEvent): string {
+    switch (event.type) {
+      case 'start':
+        this.#start = event;
+        return '';
+      case 'usage':
+        this.#tokens = event.tokens;
+        return '';
+      case 'finish':
+        this.#finish = event;
+        return this.#opening();
+      case 'end':
+        return this.#opening() + this.#messageDelta();
+      case 'failure':
+        return '';
+    }
+    return this.#opening() + this.#content(event);
+  }
+
+  terminal(): string {
+    return eventFrame('message_stop', { type: 'message_stop' });
+  }
+
+  /** Written with the first event that follows `start`, so that usage which comes along with it is told. */
+  #opening(): string {
+    if (!this.#start) return '';
+    const { id } = this.#start;
+    this.#start = null;
+    const tokens = this.#tokens ?? likelyTokens(this.#context, 0);
+    const message = {
+      id: answerId(this.#context, id, 'msg_'),
+      type: 'message',
+      role: 'assistant',
+      model: this.#context.publicModel,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      container: null,
+      usage: writeMessagesTokens(tokens),
+    };
+    return eventFrame('message_start', { type: 'message_start', message });
+  }
+
+  #content(event: TurnEvent): string {
+    switch (event.type) {
+      case 'text-start':
+        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', thought: null, paragraph: 0 });
+        return '';
+      case 'text-delta':
+        return this.#delta(event.key, event.text, (text) => ({ type: 'text_delta', text }));
+      case 'annotation':
+        return this.#annotation(event);
+      case 'reasoning-start': {
+        const thought = new ThoughtDraft(event);
+        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', thought, paragraph: 0 });
+        return '';
+      }
+      case 'reasoning-delta':
+        return this.#thought(event);
+      case 'reasoning-end':
+        return this.#thoughtEnd(event);
+      case 'tool-start': {
+        const block: Block = { index: null, kind: 'tool', text: '', thought: null, paragraph: 0 };
+        this.#blocks.set(event.key, block);
+        return this.#open(block, { type: 'tool_use', id: event.callId, name: event.tool.name, input: {} });
+      }
+      case 'tool-delta':
+        return this.#delta(event.key, event.text, (text) => ({ type: 'input_json_delta', partial_json: text }));
+      case 'text-end':
+      case 'tool-end':
+        return this.#stop(event.key);
+      case 'opaque': {
+        if (event.format !== 'messages') return '';
+        const index = this.#nextIndex++;
+        const begin = eventFrame('content_block_start', { type: 'content_block_start', index, content_block: event.raw });
+        return begin + eventFrame('content_block_stop', { type: 'content_block_stop', index });
+      }
+    }
+    return '';
+  }
+
+  #open(block: Block, content: object): string {
+    const index = this.#nextIndex++;
+    block.index = index;
+    return eventFrame('content_block_start', { type: 'content_block_start', index, content_block: content });
+  }
+
+  #delta(key: number, text: string, delta: (text: string) => object): string {
+    const block = this.#blocks.get(key);
+    if (!block || text === '') return '';
+    block.text += text;
+    this.#characters += text.length;
+    const opening =
+      block.index !== null
+        ? ''
+        : this.#open(
+            block,
+            block.kind === 'reasoning'
+              ? { type: 'thinking', thinking: '', signature: '' }
+              : { type: 'text', text: '', citations: null },
+          );
+    return opening + this.#frame(block, delta(text));
+  }
+
+  #frame(block: Block, delta: object): string {
+    return eventFrame('content_block_delta', { type: 'content_block_delta', index: block.index ?? 0, delta });
+  }
+
+  #annotation(event: Extract<TurnEvent, { type: 'annotation' }>): string {
+    const block = this.#blocks.get(event.key);
+    if (!block || block.index === null) return '';
+    const citation = messagesCitation(event.annotation, { start: 0, end: block.text.length, text: block.text });
+    return this.#frame(block, { type: 'citations_delta', citation });
+  }
+
+  #thought(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
+    const block = this.#blocks.get(event.key);
+    if (!block?.thought) return '';
+    block.thought.add(event);
+    const gap = block.index !== null && block.paragraph !== event.paragraph ? '\n\n' : '';
+    block.paragraph = event.paragraph;
+    return this.#delta(event.key, gap + event.text, (thinking) => ({ type: 'thinking_delta', thinking }));
+  }
+
+  /** A thought that shows nothing but must be sent back is a redacted block. */
+  #thoughtEnd(event: Extract<TurnEvent, { type: 'reasoning-end' }>): string {
+    const block = this.#blocks.get(event.key);
+    if (!block?.thought) return '';
+    const thought = block.thought.end(event);
+    if (block.index !== null) {
+      return this.#frame(block, { type: 'signature_delta', signature: signatureOf(thought) }) + this.#stop(event.key);
+    }
+    if (thought.redacted === undefined && thought.encrypted === undefined && thought.signature === undefined) return '';
+    if (thought.origin === 'messages' && thought.redacted === undefined) {
+      const opening = this.#open(block, { type: 'thinking', thinking: '', signature: '' });
+      const signature = this.#frame(block, { type: 'signature_delta', signature: signatureOf(thought) });
+      return opening + signature + this.#stop(event.key);
+    }
+    const data = thought.redacted ?? signatureOf(thought);
+    return this.#open(block, { type: 'redacted_thinking', data }) + this.#stop(event.key);
+  }
+
+  #stop(key: number): string {
+    const block = this.#blocks.get(key);
+    this.#blocks.delete(key);
+    if (!block || block.index === null) return '';
+    return eventFrame('content_block_stop', { type: 'content_block_stop', index: block.index });
+  }
+
+  #messageDelta(): string {
+    const tokens = this.#tokens ?? likelyTokens(this.#context, this.#characters);
+    const delta = { ...messagesEnding(this.#finish), container: null };
+    return eventFrame('message_delta', { type: 'message_delta', delta, usage: writeMessagesTokens(tokens) });
+  }
+}

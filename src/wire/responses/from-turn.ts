@@ -1,0 +1,237 @@
+/** The hub → a responses request. */
+import { documentText, urlOfSource } from '../media.ts';
+import { compact, parseJson } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import { effortOf, plainSettings, writeUser } from '../settings.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { functionArguments, leaveOut, markError, usableTools } from '../tools.ts';
+import type {
+  FilePart,
+  ImagePart,
+  OutputShape,
+  Part,
+  RefusalPart,
+  TargetTraits,
+  TextPart,
+  Thought,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  TurnMessage,
+  WrittenTurn,
+} from '../turn.ts';
+import { writeToolChoice, writeTools } from './tools.ts';
+
+interface Writing {
+  readonly turn: Turn;
+  readonly names: ToolNames;
+  readonly warnings: string[];
+  readonly native: boolean;
+}
+
+export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
+  const warnings = [...turn.warnings];
+  const writing: Writing = { turn, names, warnings, native: turn.origin === 'responses' };
+  const tools = usableTools(turn, warnings);
+  const [first, ...more] = turn.instructions;
+  const single = first && more.length === 0 ? first.text : undefined;
+  const input = turn.messages.flatMap((message) => writeMessage(message, writing));
+  if (first && more.length > 0) input.unshift(messageItem('developer', turn.instructions, writing));
+  const body = compact({
+    instructions: single,
+    input,
+    tools: tools.length > 0 ? writeTools(turn, tools, names) : undefined,
+    tool_choice:
+      tools.length > 0 && turn.toolChoice ? writeToolChoice(turn.toolChoice, names, writing.native) : undefined,
+    parallel_tool_calls: tools.length > 0 ? turn.settings.parallelToolCalls : undefined,
+    ...writeSettings(writing, traits),
+    stream: turn.stream ? true : undefined,
+  });
+  return { body, warnings };
+}
+
+function messageItem(role: string, parts: readonly Part[], writing: Writing): object {
+  const content = parts.flatMap((part) => writeInputPart(part, writing));
+  const [only] = content;
+  const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
+  return { type: 'message', role, content: bare ? only.text : content };
+}
+
+function writeMessage(message: TurnMessage, writing: Writing): object[] {
+  if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
+  if (message.role === 'assistant') return writeAnswer(message, writing);
+  const items: object[] = [];
+  const rest: Part[] = [];
+  for (const part of message.parts) {
+    if (part.type === 'tool-result') items.push(writeResult(part, writing));
+    else rest.push(part);
+  }
+  if (rest.length > 0 || items.length === 0) items.push(messageItem(message.role, rest, writing));
+  return items;
+}
+
+/** Neighbouring texts of one item are one message item; every other part is an item of its own. */
+function writeAnswer(message: TurnMessage, writing: Writing): object[] {
+  const items: object[] = [];
+  let open: { itemId: string | undefined; content: object[] } | null = null;
+  for (const part of message.parts) {
+    if (part.type === 'text' || part.type === 'refusal') {
+      if (!open || open.itemId !== part.itemId) {
+        open = { itemId: part.itemId, content: [] };
+        const id = part.itemId?.startsWith('msg_') ? part.itemId : undefined;
+        const status = id === undefined ? undefined : 'completed';
+        items.push(compact({ type: 'message', role: 'assistant', id, status, content: open.content }));
+      }
+      open.content.push(writeAnswerText(part));
+      continue;
+    }
+    open = null;
+    if (part.type === 'tool-call') items.push(writeCall(part, writing));
+    else if (part.type === 'reasoning') items.push(...writeThought(part.thought, writing));
+    else if (part.type === 'opaque') {
+      if (part.format === 'responses') items.push(part.raw);
+      else leaveOut(part, writing.warnings);
+    } else refuse(message.at, `An assistant message cannot hold "${part.type}" for this model.`);
+  }
+  return items;
+}
+
+function writeAnswerText(part: TextPart | RefusalPart): object {
+  if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
+  const annotations = (part.annotations ?? []).filter((one) => one.format === 'responses').map((one) => one.raw);
+  return { type: 'output_text', text: part.text, annotations };
+}
+
+/** Only a thought that this format encrypted can be verified by its provider; the conversation stands without others. */
+function writeThought(thought: Thought, writing: Writing): object[] {
+  if (thought.origin !== 'responses' || (thought.encrypted === undefined && !writing.native)) return [];
+  return [
+    compact({
+      type: 'reasoning',
+      id: thought.id,
+      summary: thought.texts.map((text) => ({ type: 'summary_text', text })),
+      content: thought.full?.map((text) => ({ type: 'reasoning_text', text })),
+      encrypted_content: thought.encrypted,
+    }),
+  ];
+}
+
+function writeCall(call: ToolCallPart, writing: Writing): object {
+  const { native, names } = writing;
+  const { kind } = call.tool;
+  const name = names.out(call.tool);
+  const namespace = native ? call.tool.namespace : undefined;
+  const id = native ? call.itemId : undefined;
+  if (kind === 'custom') {
+    return compact({ type: 'custom_tool_call', id, call_id: call.callId, name, namespace, input: call.input });
+  }
+  if (kind === 'search' && native) {
+    const args = parseJson(call.input) ?? {};
+    return compact({ type: 'tool_search_call', id, call_id: call.callId, execution: 'client', arguments: args });
+  }
+  const args = native ? call.input : functionArguments(call);
+  return compact({ type: 'function_call', id, call_id: call.callId, name, namespace, arguments: args });
+}
+
+function writeResult(result: ToolResultPart, writing: Writing): object {
+  if (result.kind === 'search' && writing.native) {
+    const [found] = result.content;
+    const tools = found?.type === 'text' ? parseJson(found.text) : [];
+    return { type: 'tool_search_output', call_id: result.callId, execution: 'client', status: 'completed', tools };
+  }
+  const [first, ...rest] = result.content;
+  const content = first?.type === 'text' ? [{ ...first, text: markError(result, first.text) }, ...rest] : result.content;
+  const marked = result.isError && first?.type !== 'text' ? [{ type: 'text', text: 'Error' } as const, ...content] : content;
+  const written = marked.flatMap((part) => writeInputPart(part, writing));
+  const [only] = written;
+  const bare = written.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
+  return {
+    type: result.kind === 'custom' ? 'custom_tool_call_output' : 'function_call_output',
+    call_id: result.callId,
+    output: bare ? only.text : written.length === 0 ? '' : written,
+  };
+}
+
+function writeInputPart(part: Part, writing: Writing): object[] {
+  const mark = 'cache' in part && part.cache?.family === 'openai' ? part.cache.raw : undefined;
+  if (part.type === 'text') return [compact({ type: 'input_text', text: part.text, prompt_cache_breakpoint: mark })];
+  if (part.type === 'image') return [writeImage(part, mark, writing)];
+  if (part.type === 'file') return [writeFile(part, mark, writing)];
+  if (part.type === 'opaque') {
+    if (part.format === 'responses') return [part.raw];
+    leaveOut(part, writing.warnings);
+  }
+  return [];
+}
+
+function writeImage(part: ImagePart, mark: object | undefined, writing: Writing): object {
+  const { source } = part;
+  const common = { detail: part.detail ?? 'auto', prompt_cache_breakpoint: mark };
+  if (source.kind !== 'stored') return compact({ type: 'input_image', image_url: urlOfSource(source), ...common });
+  if (!writing.native) refuse(part.at, 'Files stored at a provider cannot be used with this model.');
+  return compact({ type: 'input_image', file_id: source.id, ...common });
+}
+
+function writeFile(part: FilePart, mark: object | undefined, writing: Writing): object {
+  const { source } = part;
+  const common = { filename: part.name, prompt_cache_breakpoint: mark };
+  if (source.kind === 'text') {
+    return compact({ type: 'input_text', text: documentText(part, source.text), prompt_cache_breakpoint: mark });
+  }
+  if (source.kind === 'url') return compact({ type: 'input_file', file_url: source.url, ...common });
+  if (source.kind === 'base64') {
+    const filename = part.name ?? 'file';
+    return compact({ type: 'input_file', file_data: urlOfSource(source), ...common, filename });
+  }
+  if (!writing.native) refuse(part.at, 'Files stored at a provider cannot be used with this model.');
+  return compact({ type: 'input_file', file_id: source.id, ...common });
+}
+
+function writeSettings(writing: Writing, traits: TargetTraits): object {
+  const { turn, warnings, native } = writing;
+  const { settings } = turn;
+  if (settings.stop !== undefined && settings.stop.length > 0) {
+    const param = turn.origin === 'chat' ? 'stop' : 'stop_sequences';
+    refuse(param, 'Stop sequences are not available for this model: its format has no field for them.');
+  }
+  const without = {
+    top_k: settings.topK,
+    seed: settings.seed,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    logit_bias: settings.logitBias,
+  };
+  for (const [name, value] of Object.entries(without)) {
+    if (value !== undefined && value !== 0) warnings.push(`${name}: left out, the responses format has no such field`);
+  }
+  const reasoning = traits.reasoning ? writeReasoning(turn) : undefined;
+  const include = [
+    ...(reasoning ? ['reasoning.encrypted_content'] : []),
+    ...(settings.logprobs === true ? ['message.output_text.logprobs'] : []),
+  ];
+  const text = compact({ format: settings.output && writeOutput(settings.output), verbosity: settings.verbosity });
+  return {
+    ...plainSettings(turn),
+    text: Object.keys(text).length > 0 ? text : undefined,
+    reasoning,
+    include: include.length > 0 ? include : undefined,
+    top_logprobs: settings.topLogprobs,
+    user: writeUser(turn),
+    store: native ? settings.store : false,
+  };
+}
+
+function writeReasoning(turn: Turn): object | undefined {
+  const wish = turn.settings.reasoning;
+  if (!wish || wish.thinking === 'disabled') return undefined;
+  const shown = turn.origin === 'messages' && wish.thinking !== undefined && wish.display !== 'omitted';
+  const reasoning = compact({ effort: effortOf(turn), summary: wish.summary ?? (shown ? 'auto' : undefined) });
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined;
+}
+
+function writeOutput(output: OutputShape): object {
+  if (output.kind === 'text') return { type: 'text' };
+  if (output.kind === 'json') return { type: 'json_object' };
+  const { name, description, schema, strict } = output;
+  return compact({ type: 'json_schema', name: name ?? 'output', description, schema, strict });
+}

@@ -1,0 +1,187 @@
+/** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
+import type { TokenCounts } from '../../core/usage.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
+import {
+  dataIs,
+  type EditList,
+  eventName,
+  figure,
+  looksLikeObject,
+  OutputCounter,
+  PublicModel,
+  parsedData,
+  parsedText,
+  type StreamObserver,
+  saneCounts,
+  type Verdict,
+} from '../observer.ts';
+import { MemberScanner, OPEN_BRACE } from '../scan.ts';
+import type { FrameView } from '../sse.ts';
+import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { readResponsesTokens } from './tokens.ts';
+
+/** Events that carry the whole response: they hold its model, usage or end, and never reach the client in pieces. */
+const WHOLE_RESPONSE = new Set([
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+]);
+
+export class ResponsesObserver implements StreamObserver {
+  /** `response.completed` carries the whole answer: it cannot be invented. */
+  readonly closing = null;
+  readonly finished = false;
+  failure: LaneFailure | null = null;
+  readonly #model: PublicModel;
+  readonly #scanner = new MemberScanner();
+  readonly #output = new OutputCounter();
+  #reported: TokenCounts | null = null;
+  #reportedFinal = false;
+  #responseId: string | null = null;
+  #createdAtS: number | null = null;
+  #nextSequence = 0;
+
+  // What the scan of the current frame found.
+  #type = '';
+  #usage: string | null = null;
+
+  constructor(publicModel: string) {
+    this.#model = new PublicModel(publicModel);
+  }
+
+  meter(): Meter {
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+  }
+
+  place(): StreamPlace {
+    return { responseId: this.#responseId, createdAtS: this.#createdAtS, nextSequence: this.#nextSequence };
+  }
+
+  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    if (!looksLikeObject(frame)) {
+      if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
+      return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    }
+    this.#scan(frame, edits);
+    switch (this.#type) {
+      case 'error':
+      case 'response.failed':
+        return this.#fail(readFailure(parsedData(frame) as Json, first));
+      case 'response.completed':
+      case 'response.incomplete':
+        if (parsedData(frame) === undefined)
+          return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+        if (this.#usage !== null) {
+          this.#reported = responsesTokens(parsedText(this.#usage));
+          this.#reportedFinal = this.#reported !== null;
+        }
+        return 'terminal';
+      case '':
+        return this.#untyped(frame, first);
+      default:
+        return 'event';
+    }
+  }
+
+  mayFlow(beginning: FrameView): boolean {
+    const scanner = this.#scanner;
+    let type = eventName(beginning);
+    if (type === '') {
+      scanner.begin(beginning.text, beginning.dataStart, beginning.dataEnd);
+      while (type === '' && scanner.next()) {
+        if (scanner.depth === 1 && scanner.keyIs('type')) type = scanner.valueText().slice(1, -1);
+      }
+    }
+    return type !== '' && !WHOLE_RESPONSE.has(type);
+  }
+
+  flow(beginning: FrameView, edits: EditList): void {
+    this.#scan(beginning, edits);
+  }
+
+  flowed(bytes: number): void {
+    this.#output.piece(bytes);
+  }
+
+  #fail(failure: LaneFailure): Verdict {
+    this.failure = failure;
+    return 'failed';
+  }
+
+  #untyped(frame: FrameView, first: boolean): Verdict {
+    const value = parsedData(frame);
+    if (isObject(value) && isObject(value.error)) return this.#fail(readFailure(value, first));
+    if (first || value === undefined) {
+      return this.#fail(brokenStream('The provider sent an event that is no responses event.'));
+    }
+    return 'event';
+  }
+
+  #scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.#scanner;
+    this.#type = '';
+    this.#usage = null;
+    this.#output.startFrame();
+    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    while (scanner.next()) {
+      if (scanner.depth === 1) this.#scanTop(scanner);
+      else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
+    }
+    if (this.#type === '') this.#type = eventName(frame);
+  }
+
+  #scanTop(scanner: MemberScanner): void {
+    if (scanner.isString) {
+      if (scanner.keyIs('type')) this.#type = scanner.valueText().slice(1, -1);
+      else if (scanner.keyIs('delta')) this.#output.count(scanner);
+    } else if (scanner.keyIs('sequence_number')) {
+      const sequence = figure(Number(scanner.valueText()));
+      if (typeof sequence === 'number') this.#nextSequence = sequence + 1;
+    }
+  }
+
+  #scanResponse(scanner: MemberScanner, edits: EditList): void {
+    if (scanner.keyIs('model')) {
+      this.#model.put(scanner, edits);
+    } else if (scanner.keyIs('usage')) {
+      if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
+    } else if (this.#responseId === null && scanner.keyIs('id') && scanner.isString) {
+      const id = parsedText(scanner.valueText());
+      if (typeof id === 'string') this.#responseId = id;
+    } else if (this.#createdAtS === null && scanner.keyIs('created_at')) {
+      const created = figure(Number(scanner.valueText()));
+      if (typeof created === 'number') this.#createdAtS = created;
+    }
+  }
+}
+
+/** Null where the report lacks what a charge needs, or holds nonsense. */
+export function responsesTokens(usage: unknown): TokenCounts | null {
+  return isObject(usage) ? saneCounts(readResponsesTokens(usage)) : null;
+}
+
+export function isResponsesAnswer(answer: JsonObject): boolean {
+  return answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed';
+}
+
+export function responsesWholeMeter(answer: JsonObject): Meter {
+  const reported = responsesTokens(answer.usage);
+  let outputBytes = 0;
+  for (const item of arrayAt(answer, 'output') ?? []) {
+    if (isObject(item)) outputBytes += itemBytes(item);
+  }
+  return { reported, reportedFinal: reported !== null, outputBytes };
+}
+
+function itemBytes(item: JsonObject): number {
+  let bytes = Buffer.byteLength(stringAt(item, 'arguments') ?? '') + Buffer.byteLength(stringAt(item, 'input') ?? '');
+  for (const part of [...(arrayAt(item, 'content') ?? []), ...(arrayAt(item, 'summary') ?? [])]) {
+    if (!isObject(part)) continue;
+    bytes += Buffer.byteLength(stringAt(part, 'text') ?? '') + Buffer.byteLength(stringAt(part, 'refusal') ?? '');
+  }
+  return bytes;
+}

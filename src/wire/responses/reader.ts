@@ -1,0 +1,160 @@
+/** Response stream events → events of the hub. One per attempt. Complete and incomplete servers are read alike. */
+import { isObject, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { numberAt, objectsAt, parseJson } from '../read.ts';
+import { broken } from '../refuse.ts';
+import type { EventReader, TurnEvent } from '../turn.ts';
+import { ItemReader } from './item-reader.ts';
+import { readResponsesTokens } from './tokens.ts';
+
+export function responsesFailure(error: JsonObject | undefined): TurnEvent {
+  return {
+    type: 'failure',
+    code: (error && (stringAt(error, 'code') ?? stringAt(error, 'type'))) ?? null,
+    message: (error && stringAt(error, 'message')) ?? 'The provider reported an error.',
+  };
+}
+
+/** What the end of a response means; the format has no reason of its own for calls and refusals. */
+export function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
+  const status = stringAt(response, 'status') ?? 'completed';
+  const details = stringAt(objectAt(response, 'incomplete_details') ?? {}, 'reason');
+  const raw = { format: 'responses', value: status === 'incomplete' ? (details ?? status) : status } as const;
+  if (status === 'incomplete') {
+    return { type: 'finish', reason: details === 'content_filter' ? 'content-filter' : 'length', raw };
+  }
+  return { type: 'finish', reason: called ? 'tool' : refused ? 'refusal' : 'stop', raw };
+}
+
+export class ResponsesReader implements EventReader {
+  readonly #items = new Map<string, ItemReader>();
+  #last: ItemReader | undefined;
+  #nextKey = 0;
+  #started = false;
+  #ended = false;
+
+  read(event: string | null, data: string): readonly TurnEvent[] {
+    if (data.trim() === '[DONE]') return [];
+    const value = parseJson(data);
+    if (!isObject(value)) broken('an event is not a JSON object.');
+    const type = stringAt(value, 'type') ?? event ?? '';
+    const response = objectAt(value, 'response');
+    switch (type) {
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        return this.#start(response ?? {});
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.done':
+        return this.#end(response ?? {}, type === 'response.incomplete');
+      case 'response.failed':
+      case 'response.cancelled':
+        return [responsesFailure(objectAt(response ?? {}, 'error'))];
+      case 'error':
+        return [responsesFailure(objectAt(value, 'error') ?? value)];
+      case 'response.output_item.added':
+        return this.#added(value);
+      case 'response.output_item.done':
+        return this.#itemDone(value);
+    }
+    if (!type.startsWith('response.')) {
+      const error = objectAt(value, 'error');
+      return error ? [responsesFailure(error)] : [];
+    }
+    const item = this.#itemOf(value);
+    return item ? this.#begun(item.read(type, value)) : this.#begun(this.#orphan(type, value));
+  }
+
+  /** The format tells its reason to finish only in its last event: without that, the answer is not complete. */
+  finish(): readonly TurnEvent[] {
+    return [];
+  }
+
+  #start(response: JsonObject): readonly TurnEvent[] {
+    if (this.#started) return [];
+    this.#started = true;
+    return [
+      {
+        type: 'start',
+        id: stringAt(response, 'id') ?? null,
+        createdS: numberAt(response, 'created_at') ?? null,
+        serviceTier: stringAt(response, 'service_tier'),
+      },
+    ];
+  }
+
+  /** Events of servers that leave out `response.created` begin the answer too. */
+  #begun(events: readonly TurnEvent[]): readonly TurnEvent[] {
+    return events.length === 0 ? events : [...this.#start({}), ...events];
+  }
+
+  #added(value: JsonObject): readonly TurnEvent[] {
+    const item = objectAt(value, 'item');
+    if (!item) broken('an output item is missing.');
+    return this.#begun(this.#open(value, item).begin());
+  }
+
+  #open(value: JsonObject, item: JsonObject): ItemReader {
+    const reader = new ItemReader(item, () => this.#nextKey++);
+    this.#items.set(identity(value, item), reader);
+    this.#last = reader;
+    return reader;
+  }
+
+  #itemDone(value: JsonObject): readonly TurnEvent[] {
+    const item = objectAt(value, 'item');
+    if (!item) broken('an output item is missing.');
+    const known = this.#items.get(identity(value, item)) ?? this.#byId(stringAt(item, 'id'));
+    if (known) return known.done(item);
+    const reader = this.#open(value, item);
+    return this.#begun([...reader.begin(), ...reader.done(item)]);
+  }
+
+  #itemOf(value: JsonObject): ItemReader | undefined {
+    if (numberAt(value, 'output_index') === undefined && stringAt(value, 'item_id') === undefined) return this.#last;
+    return this.#items.get(identity(value, {})) ?? this.#byId(stringAt(value, 'item_id'));
+  }
+
+  #byId(id: string | undefined): ItemReader | undefined {
+    if (id === undefined) return undefined;
+    for (const item of this.#items.values()) if (item.id === id) return item;
+    return undefined;
+  }
+
+  /** Text of a server that announces no items. */
+  #orphan(type: string, value: JsonObject): readonly TurnEvent[] {
+    if (type !== 'response.output_text.delta' && type !== 'response.refusal.delta') return [];
+    const item = this.#open(value, { type: 'message', id: value['item_id'] });
+    return [...item.begin(), ...item.read(type, value)];
+  }
+
+  #end(response: JsonObject, incomplete: boolean): readonly TurnEvent[] {
+    if (this.#ended) return [];
+    this.#ended = true;
+    const events: TurnEvent[] = [...this.#start(response)];
+    for (const [index, item] of objectsAt(response, 'output').entries()) {
+      const known = this.#items.get(`#${index}`) ?? this.#byId(stringAt(item, 'id'));
+      if (known) events.push(...known.done(item));
+      else {
+        const reader = this.#open({ output_index: index }, item);
+        events.push(...reader.begin(), ...reader.done(item));
+      }
+    }
+    for (const item of this.#items.values()) events.push(...item.done({}));
+    const items = [...this.#items.values()];
+    const status = incomplete ? 'incomplete' : (stringAt(response, 'status') ?? 'completed');
+    const called = items.some((item) => item.called);
+    const refused = items.some((item) => item.refused);
+    events.push(responsesFinish({ ...response, status }, called, refused));
+    const usage = objectAt(response, 'usage');
+    const tokens = usage && readResponsesTokens(usage);
+    if (tokens) events.push({ type: 'usage', tokens });
+    events.push({ type: 'end' });
+    return events;
+  }
+}
+
+function identity(value: JsonObject, item: JsonObject): string {
+  const index = numberAt(value, 'output_index');
+  return index === undefined ? (stringAt(value, 'item_id') ?? stringAt(item, 'id') ?? '') : `#${index}`;
+}

@@ -1,0 +1,130 @@
+/** A responses request → the hub. */
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
+import { refuse } from '../refuse.ts';
+import type { OutputShape, Part, ToolChoice, ToolRef, Turn, TurnMessage, TurnSettings, TurnTool } from '../turn.ts';
+import { readItem } from './items.ts';
+import { dedupeTools, readTools } from './tools.ts';
+
+export function responsesToTurn(body: JsonObject): Turn {
+  refuseState(body);
+  const warnings: string[] = [];
+  for (const name of ['truncation', 'max_tool_calls', 'context_management', 'moderation'] as const) {
+    const value = body[name];
+    if (value !== undefined && value !== null && value !== 'disabled') warnings.push(`${name}: left out`);
+  }
+  const instructions = stringAt(body, 'instructions');
+  const { messages, tools } = readInput(body['input']);
+  return {
+    origin: 'responses',
+    instructions: instructions === undefined ? [] : [{ type: 'text', text: instructions }],
+    messages,
+    tools: dedupeTools([...readTools(objectsAt(body, 'tools'), 'tools'), ...tools]),
+    toolChoice: readToolChoice(body['tool_choice']),
+    settings: readSettings(body),
+    stream: body['stream'] === true,
+    includeUsage: true,
+    warnings,
+  };
+}
+
+/** The gateway keeps no conversation, so what refers to one cannot be honoured where the target is of another format. */
+function refuseState(body: JsonObject): void {
+  const instead = 'Send the earlier items in "input" instead.';
+  for (const name of ['previous_response_id', 'conversation'] as const) {
+    if (body[name] !== undefined && body[name] !== null) {
+      refuse(name, `"${name}" is not available for this model: no conversation is stored. ${instead}`);
+    }
+  }
+  if (isObject(body['prompt'])) refuse('prompt', 'Stored prompts are not available for this model. Send "instructions".');
+  if (body['background'] === true) refuse('background', 'Background responses are not available.');
+}
+
+function readInput(input: Json | undefined): { messages: readonly TurnMessage[]; tools: readonly TurnTool[] } {
+  if (typeof input === 'string') {
+    return { messages: [{ role: 'user', parts: [{ type: 'text', text: input }], at: 'input' }], tools: [] };
+  }
+  const messages: TurnMessage[] = [];
+  const tools: TurnTool[] = [];
+  let answer: { role: 'assistant'; parts: Part[]; at: string } | null = null;
+  for (const [index, item] of (Array.isArray(input) ? input : []).entries()) {
+    const at = `input[${index}]`;
+    const read = readItem(item, at);
+    tools.push(...read.tools);
+    if (read.parts.length === 0 && read.role === null) continue;
+    if (read.role !== 'assistant') {
+      answer = null;
+      messages.push({ role: read.role ?? 'user', parts: read.parts, at });
+    } else if (answer) {
+      answer.parts.push(...read.parts);
+    } else {
+      // The items of one answer (thoughts, text, calls) are one message: parallel calls belong together.
+      answer = { role: 'assistant', parts: [...read.parts], at };
+      messages.push(answer);
+    }
+  }
+  return { messages, tools };
+}
+
+function readToolChoice(value: Json | undefined): ToolChoice | null {
+  if (value === undefined || value === null) return null;
+  if (value === 'auto' || value === 'none' || value === 'required') return { kind: value };
+  if (isObject(value)) {
+    const tool = readRef(value);
+    if (tool) return { kind: 'tool', tool };
+    if (value['type'] === 'allowed_tools') {
+      const tools = objectsAt(value, 'tools').flatMap((entry) => readRef(entry) ?? []);
+      return { kind: 'allowed', mode: value['mode'] === 'required' ? 'required' : 'auto', tools };
+    }
+  }
+  return { kind: 'foreign', format: 'responses', raw: value };
+}
+
+function readRef(value: JsonObject): ToolRef | undefined {
+  const name = stringAt(value, 'name');
+  if (name === undefined || (value['type'] !== 'function' && value['type'] !== 'custom')) return undefined;
+  return compact({ kind: value['type'], name, namespace: stringAt(value, 'namespace') });
+}
+
+function readSettings(body: JsonObject): TurnSettings {
+  const text = objectAt(body, 'text') ?? {};
+  const reasoning = objectAt(body, 'reasoning');
+  return compact({
+    temperature: numberAt(body, 'temperature'),
+    topP: numberAt(body, 'top_p'),
+    logprobs: (arrayAt(body, 'include') ?? []).includes('message.output_text.logprobs') ? true : undefined,
+    topLogprobs: numberAt(body, 'top_logprobs'),
+    output: readOutput(objectAt(text, 'format')),
+    verbosity: stringAt(text, 'verbosity'),
+    reasoning:
+      reasoning &&
+      compact({
+        effort: stringAt(reasoning, 'effort'),
+        summary: stringAt(reasoning, 'summary') ?? stringAt(reasoning, 'generate_summary'),
+      }),
+    parallelToolCalls: booleanAt(body, 'parallel_tool_calls'),
+    user: stringAt(body, 'user'),
+    safetyIdentifier: stringAt(body, 'safety_identifier'),
+    metadata: objectAt(body, 'metadata'),
+    serviceTier: stringAt(body, 'service_tier'),
+    promptCacheKey: stringAt(body, 'prompt_cache_key'),
+    promptCacheRetention: stringAt(body, 'prompt_cache_retention'),
+    store: booleanAt(body, 'store'),
+  });
+}
+
+function readOutput(format: JsonObject | undefined): OutputShape | undefined {
+  if (!format) return undefined;
+  if (format['type'] === 'text') return { kind: 'text' };
+  if (format['type'] === 'json_object') return { kind: 'json' };
+  if (format['type'] !== 'json_schema') {
+    refuse('text.format', `The text format "${String(format['type'])}" is not available for this model.`);
+  }
+  return compact({
+    kind: 'schema',
+    schema: format['schema'] ?? {},
+    name: stringAt(format, 'name'),
+    description: stringAt(format, 'description'),
+    strict: booleanAt(format, 'strict'),
+  });
+}

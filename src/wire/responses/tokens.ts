@@ -1,0 +1,26 @@
+/** Usage in the terms of the responses format. */
+import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
+import { openaiCounts } from '../counts.ts';
+import type { JsonObject } from '../json.ts';
+
+export function readResponsesTokens(usage: JsonObject): TokenCounts | null {
+  return openaiCounts(usage, {
+    input: 'input_tokens',
+    inputDetails: 'input_tokens_details',
+    output: 'output_tokens',
+    outputDetails: 'output_tokens_details',
+  });
+}
+
+export function writeResponsesTokens(tokens: TokenCounts): object {
+  return {
+    input_tokens: inputTokens(tokens),
+    input_tokens_details: {
+      cached_tokens: tokens.cacheRead,
+      cache_write_tokens: tokens.cacheWrite + tokens.cacheWrite1h,
+    },
+    output_tokens: tokens.output,
+    output_tokens_details: { reasoning_tokens: tokens.reasoning },
+    total_tokens: totalTokens(tokens),
+  };
+}

@@ -1,0 +1,268 @@
+/**
+ * Structure of a JSON text without parsing it. Every function works on the Latin-1 view of the UTF-8 bytes
+ * (`buffer.toString('latin1')`): one character is one byte, so offsets are byte offsets, and JSON's own marks are ASCII and
+ * never part of a longer UTF-8 character. Strings are hopped over with the native search, never character by character.
+ *
+ * The text is taken for well-formed; on anything else the functions stop early or return -1, and never fail.
+ */
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+export const OPEN_BRACE = 0x7b;
+export const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+
+export interface Member {
+  readonly name: string;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+}
+
+/** The members of one object, in the order of the text. */
+export interface Layout {
+  /** Offset of the opening brace. */
+  readonly open: number;
+  readonly members: readonly Member[];
+}
+
+export type LayoutRefusal = 'too deep' | 'too many members';
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+export function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+/** Offset of the quote that closes the string whose content begins at `from`; -1 when there is none before `end`. */
+export function closingQuote(text: string, from: number, end: number): number {
+  let at = text.indexOf('"', from);
+  while (at !== -1 && at < end) {
+    let before = at - 1;
+    while (before >= from && text.charCodeAt(before) === BACKSLASH) before--;
+    if ((at - before) % 2 === 1) return at;
+    at = text.indexOf('"', at + 1);
+  }
+  return -1;
+}
+
+/** Offset just behind the value that begins at `start`; -1 when it does not end before `end`. */
+export function valueEnd(text: string, start: number, end: number, depthMax = Number.MAX_SAFE_INTEGER): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) {
+    const close = closingQuote(text, start + 1, end);
+    return close === -1 ? -1 : close + 1;
+  }
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return scalarEnd(text, start, end);
+  let depth = 0;
+  let at = start;
+  while (at < end) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = closingQuote(text, at + 1, end);
+      if (at === -1) return -1;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > depthMax) return -1;
+    } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
+      return at + 1;
+    }
+    at++;
+  }
+  return -1;
+}
+
+function scalarEnd(text: string, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const code = text.charCodeAt(at);
+    if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || isSpace(code)) break;
+    at++;
+  }
+  return at;
+}
+
+/**
+ * The layout of the object at `start`. Null where the text is not a well-formed object as far as it was looked at; a
+ * refusal where it is nested deeper than `depthMax` or has more than `membersMax` members of its own.
+ */
+export function objectLayout(
+  text: string,
+  start: number,
+  limits: { readonly depthMax: number; readonly membersMax: number },
+): Layout | LayoutRefusal | null {
+  const open = skipSpace(text, start);
+  if (text.charCodeAt(open) !== OPEN_BRACE) return null;
+  const members: Member[] = [];
+  let at = skipSpace(text, open + 1);
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members };
+  for (;;) {
+    if (text.charCodeAt(at) !== QUOTE) return null;
+    const close = closingQuote(text, at + 1, text.length);
+    if (close === -1) return null;
+    const colon = skipSpace(text, close + 1);
+    if (text.charCodeAt(colon) !== COLON) return null;
+    const from = skipSpace(text, colon + 1);
+    const to = valueEnd(text, from, text.length, limits.depthMax - 1);
+    if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, limits.depthMax) : 'too deep';
+    if (members.length === limits.membersMax) return 'too many members';
+    members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
+    const mark = skipSpace(text, to);
+    if (text.charCodeAt(mark) === CLOSE_BRACE) return { open, members };
+    if (text.charCodeAt(mark) !== COMMA) return null;
+    at = skipSpace(text, mark + 1);
+  }
+}
+
+/** A value that never ends can still be too deep: it must be told before a parser descends into it. */
+function unclosed(text: string, start: number, depthMax: number): LayoutRefusal | null {
+  let depth = 1;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = closingQuote(text, at + 1, text.length);
+      if (at === -1) return null;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > depthMax) return 'too deep';
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth--;
+    }
+  }
+  return null;
+}
+
+function memberName(text: string, openQuote: number, closeQuote: number): string {
+  const raw = text.slice(openQuote + 1, closeQuote);
+  if (!raw.includes('\\')) return raw;
+  try {
+    const decoded: unknown = JSON.parse(`"${raw}"`);
+    return typeof decoded === 'string' ? decoded : raw;
+  } catch {
+    return raw;
+  }
+}
+
+/**
+ * Visits every object member of a JSON text at every depth, in the order of the text. One instance is used again and
+ * again: nothing is allocated per member.
+ */
+export class MemberScanner {
+  text = '';
+  end = 0;
+  /** How many objects and arrays are open around the member: 1 for the members of the outermost object. */
+  depth = 0;
+  keyStart = 0;
+  keyEnd = 0;
+  valueStart = 0;
+  /** Behind the closing quote of a string value; -1 for other values, and for a string that `end` cuts off. */
+  stringEnd = -1;
+  /** The member of the outermost object that the visited one belongs to (or is). */
+  topStart = 0;
+  topEnd = 0;
+  #at = 0;
+
+  begin(text: string, start: number, end: number): void {
+    this.text = text;
+    this.end = end;
+    this.depth = 0;
+    this.topStart = 0;
+    this.topEnd = 0;
+    this.#at = start;
+  }
+
+  next(): boolean {
+    const { text, end } = this;
+    let at = this.#at;
+    while (at < end) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        const close = closingQuote(text, at + 1, end);
+        if (close === -1) break;
+        const after = skipSpace(text, close + 1);
+        if (text.charCodeAt(after) === COLON && after < end) {
+          this.#visit(at + 1, close, skipSpace(text, after + 1));
+          return true;
+        }
+        at = after;
+        continue;
+      }
+      if (code === OPEN_BRACE || code === OPEN_BRACKET) this.depth++;
+      else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) this.depth--;
+      at++;
+    }
+    this.#at = end;
+    return false;
+  }
+
+  #visit(keyStart: number, keyEnd: number, valueStart: number): void {
+    this.keyStart = keyStart;
+    this.keyEnd = keyEnd;
+    this.valueStart = valueStart;
+    this.stringEnd = -1;
+    this.#at = valueStart;
+    if (this.depth === 1) {
+      this.topStart = keyStart;
+      this.topEnd = keyEnd;
+    }
+    if (this.text.charCodeAt(valueStart) === QUOTE) {
+      const close = closingQuote(this.text, valueStart + 1, this.end);
+      this.stringEnd = close === -1 ? -1 : close + 1;
+      this.#at = close === -1 ? this.end : close + 1;
+    }
+  }
+
+  keyIs(name: string): boolean {
+    return this.keyEnd - this.keyStart === name.length && this.text.startsWith(name, this.keyStart);
+  }
+
+  topIs(name: string): boolean {
+    return this.topEnd - this.topStart === name.length && this.text.startsWith(name, this.topStart);
+  }
+
+  /** Whether the value begins with this character code. */
+  opensWith(code: number): boolean {
+    return this.text.charCodeAt(this.valueStart) === code;
+  }
+
+  get isString(): boolean {
+    return this.text.charCodeAt(this.valueStart) === QUOTE;
+  }
+
+  /** Whether the value is the string `value`, written without escapes. */
+  stringIs(value: string): boolean {
+    return this.stringEnd - this.valueStart - 2 === value.length && this.text.startsWith(value, this.valueStart + 1);
+  }
+
+  /** The value's own text; only meaningful when it ends before `end`. */
+  valueText(): string {
+    const to = this.stringEnd === -1 ? valueEnd(this.text, this.valueStart, this.end) : this.stringEnd;
+    return this.text.slice(this.valueStart, to === -1 ? this.end : to);
+  }
+}
+
+/** The UTF-8 length of what a JSON string's content, from `start` to `end`, stands for. */
+export function unescapedBytes(text: string, start: number, end: number): number {
+  let bytes = end - start;
+  let at = text.indexOf('\\', start);
+  while (at !== -1 && at < end) {
+    if (text.charCodeAt(at + 1) === 0x75) {
+      bytes -= 6 - utf8Share(Number.parseInt(text.slice(at + 2, at + 6), 16));
+      at = text.indexOf('\\', at + 6);
+    } else {
+      bytes -= 1;
+      at = text.indexOf('\\', at + 2);
+    }
+  }
+  return bytes;
+}
+
+/** UTF-8 bytes of one UTF-16 unit; each half of a surrogate pair stands for two of the pair's four. */
+function utf8Share(unit: number): number {
+  if (unit < 0x80) return 1;
+  if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;
+  return 3;
+}

@@ -1,0 +1,57 @@
+/** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
+import { hash } from 'node:crypto';
+import type { Turn } from './turn.ts';
+
+/** The settings that chat and responses write under the same names. */
+export function plainSettings(turn: Turn): object {
+  const { settings } = turn;
+  return {
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    metadata: settings.metadata,
+    service_tier: settings.serviceTier,
+    safety_identifier: settings.safetyIdentifier,
+    prompt_cache_key: settings.promptCacheKey,
+    prompt_cache_retention: settings.promptCacheRetention,
+  };
+}
+
+const USER_LENGTH_MAX = 64;
+
+/** Chat and responses providers take at most 64 characters as `user`; a longer id is told by its digest. */
+export function writeUser(turn: Turn): string | undefined {
+  const { user } = turn.settings;
+  if (user === undefined || turn.origin !== 'messages' || user.length <= USER_LENGTH_MAX) return user;
+  return hash('sha256', user, 'hex');
+}
+
+/** What a budget of thinking tokens means as an effort; the bounds lie between the budgets below. */
+const EFFORT_BELOW: readonly (readonly [budget: number, effort: string])[] = [
+  [4_096, 'low'],
+  [16_384, 'medium'],
+];
+const BUDGET_OF_EFFORT: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 49_152,
+};
+/** The least that the messages format takes. */
+export const BUDGET_MIN = 1_024;
+
+/** The effort that the client wishes, said or meant by its budget; undefined where it leaves it to the model. */
+export function effortOf(turn: Turn): string | undefined {
+  const wish = turn.settings.reasoning;
+  if (!wish || wish.thinking === 'disabled') return undefined;
+  if (wish.effort !== undefined || wish.budgetTokens === undefined) return wish.effort;
+  const budget = wish.budgetTokens;
+  return EFFORT_BELOW.find(([bound]) => budget < bound)?.[1] ?? 'high';
+}
+
+/** The thinking budget for an effort, always less than the output limit; undefined where there is no room for it. */
+export function budgetOf(effort: string, outputLimit: number): number | undefined {
+  const budget = Math.min(BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT['medium'] ?? BUDGET_MIN, outputLimit - 1);
+  return budget >= BUDGET_MIN ? budget : undefined;
+}

@@ -1,0 +1,31 @@
+/**
+ * How a signed thought travels through a client of another format. The client keeps an opaque string and sends it back
+ * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
+ */
+import { isObject, stringAt } from './json.ts';
+import { parseJson, stringsAt } from './read.ts';
+import type { Thought } from './turn.ts';
+
+const MARK = 'mgt1.';
+
+export function packThought(thought: Thought): string {
+  return MARK + Buffer.from(JSON.stringify(thought)).toString('base64url');
+}
+
+/** The thought inside a string that this gateway packed; undefined for a provider's own. */
+export function unpackThought(packed: string): Thought | undefined {
+  if (!packed.startsWith(MARK)) return undefined;
+  const value = parseJson(Buffer.from(packed.slice(MARK.length), 'base64url').toString());
+  if (!isObject(value)) return undefined;
+  const origin = value['origin'];
+  if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;
+  return {
+    origin,
+    texts: stringsAt(value, 'texts') ?? [],
+    signature: stringAt(value, 'signature'),
+    redacted: stringAt(value, 'redacted'),
+    id: stringAt(value, 'id'),
+    encrypted: stringAt(value, 'encrypted'),
+    full: stringsAt(value, 'full'),
+  };
+}

@@ -1,0 +1,63 @@
+/** What a provider's in-band error means for the client. Providers mix the shapes of both formats, so one reader serves all. */
+import type { Condition } from '../core/conditions.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from './json.ts';
+import type { LaneFailure } from './lane.ts';
+
+const MESSAGE_LENGTH_MAX = 500;
+const BUSY_CODES = new Set([
+  'overloaded_error',
+  'overloaded',
+  'engine_overloaded',
+  'server_is_overloaded',
+  'slow_down',
+  'rate_limit_error',
+  'rate_limit_exceeded',
+  'insufficient_quota',
+  'service_unavailable',
+  '429',
+  '503',
+  '529',
+]);
+const CONTEXT_PHRASES = ['prompt is too long', 'maximum context length', 'context window', 'context length'];
+
+/**
+ * `value` is a provider's error: the object itself, or the event or envelope around it. A context-length error is only
+ * told as one while nothing was sent (`first`): later it cannot be about the input.
+ */
+export function readFailure(value: Json | undefined, first: boolean): LaneFailure {
+  const error = errorObject(value);
+  const raw = typeof value === 'string' ? value : error === undefined ? undefined : stringAt(error, 'message');
+  const codes = error === undefined ? [] : ['code', 'type', 'status'].map((name) => String(error[name] ?? ''));
+  const condition = conditionOf(codes, raw ?? '', first);
+  const message = raw === undefined || raw === '' ? 'no reason given' : withoutSecrets(raw);
+  if (condition === 'context_length_exceeded') return { condition, message };
+  return { condition, message: `The provider reported an error: ${message}` };
+}
+
+export function brokenStream(message: string): LaneFailure {
+  return { condition: 'upstream_error', message };
+}
+
+function errorObject(value: Json | undefined): JsonObject | undefined {
+  if (!isObject(value)) return undefined;
+  const response = objectAt(value, 'response');
+  return objectAt(value, 'error') ?? (response === undefined ? undefined : objectAt(response, 'error')) ?? value;
+}
+
+function conditionOf(codes: readonly string[], message: string, first: boolean): Condition {
+  if (first && isContextError(codes, message)) return 'context_length_exceeded';
+  return codes.some((code) => BUSY_CODES.has(code)) ? 'provider_unavailable' : 'upstream_error';
+}
+
+function isContextError(codes: readonly string[], message: string): boolean {
+  if (codes.includes('context_length_exceeded')) return true;
+  const text = message.slice(0, MESSAGE_LENGTH_MAX).toLowerCase();
+  return CONTEXT_PHRASES.some((phrase) => text.includes(phrase));
+}
+
+/** Shortened, and without words that look like keys or ids: long, and mixed of letters and digits. */
+export function withoutSecrets(message: string): string {
+  return message
+    .slice(0, MESSAGE_LENGTH_MAX)
+    .replace(/[\w-]{16,}/g, (word) => (/\d/.test(word) && /[A-Za-z]/.test(word) ? '***' : word));
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AdmitOutcome } from '../../src/ledger/port.ts';
+import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
+
+const RATE_ONLY = { hold: null } as const;
+
+export function admissionContract(open: OpenBooks): void {
+  test('[R1] a key that is unknown, revoked, suspended, disabled or expired is refused, by the ledger’s clock', async () => {
+    const bench = await Bench.open(open);
+    const { ledger, clock } = bench;
+    const unknown = await ledger.admit(admitRequest('nobody', randomUUID(), 1n));
+    assert.deepEqual(unknown, { kind: 'key_refused', status: 'revoked' });
+    for (const status of ['suspended', 'disabled', 'revoked'] as const) {
+      const keyId = await bench.creditKey(5n);
+      await ledger.changeKey(keyId, { status });
+      // The state of the key comes before its version.
+      assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'key_refused', status });
+    }
+    const keyId = await bench.creditKey(5n, { expiresAtMs: clock.nowMs() + 1_000 });
+    clock.advance(999);
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'admitted');
+    clock.advance(1);
+    assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'key_refused', status: 'expired' });
+    await bench.close();
+  });
+
+  test('a decision by an old copy of the key is sent back with the new one, and neither counted nor held', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(5n, { rpmLimit: 1 });
+    await bench.ledger.changeKey(keyId, { models: ['m'] });
+    const [, changed] = await bench.admit(keyId, 1n);
+    assert.equal(changed.kind, 'key_changed');
+    assert.deepEqual(changed.kind === 'key_changed' && changed.key.models, ['m']);
+    assert.equal((await bench.summary(keyId)).reserved, 0n);
+    assert.equal((await bench.admit(keyId, 1n, { keyVersion: 2 }))[1].kind, 'admitted');
+    await bench.close();
+  });
+
+  test('[F26] a key revoked while its call runs: the call settles, the next one is refused', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(5n);
+    const holdId = await bench.hold(keyId, 3n);
+    await bench.ledger.changeKey(keyId, { status: 'revoked' });
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'key_refused');
+    assert.deepEqual(await bench.ledger.extend(holdId, keyId, 4n), { kind: 'extended', held: 4n });
+    assert.deepEqual(await bench.ledger.settle(settleRequest(keyId, holdId, 4n)), { kind: 'settled', charged: 4n });
+    await bench.close();
+  });
+
+  test('[R11] the wait is exact, a refused request does not count, and the state is told', async () => {
+    const bench = await Bench.open(open);
+    const { clock } = bench;
+    const keyId = await bench.creditKey(100n, { rpmLimit: 2 });
+    const [, first] = await bench.admit(keyId, 1n);
+    assert.deepEqual(first, { kind: 'admitted', rate: { limit: 2, remaining: 1, resetMs: 60_000 }, held: 1n });
+    clock.advance(10_000);
+    assert.deepEqual((await bench.admit(keyId, 1n, RATE_ONLY))[1], {
+      kind: 'admitted',
+      rate: { limit: 2, remaining: 0, resetMs: 60_000 },
+      held: 0n,
+    });
+    clock.advance(20_000);
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual((await bench.admit(keyId, 1n))[1], {
+        kind: 'rate_limited',
+        rate: { limit: 2, remaining: 0, resetMs: 40_000 },
+        retryAfterMs: 30_000,
+      });
+    }
+    clock.advance(29_999);
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    clock.advance(1);
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'admitted');
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    await bench.close();
+  });
+
+  test('[R11] a request that is refused after the rate has counted; without a limit nothing counts', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(1n, { rpmLimit: 1 });
+    const [, refused] = await bench.admit(keyId, 2n);
+    assert.deepEqual(refused, {
+      kind: 'insufficient',
+      rate: { limit: 1, remaining: 0, resetMs: 60_000 },
+      available: 1n,
+    });
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    const free = await bench.creditKey(1n);
+    for (let i = 0; i < 50; i++) {
+      assert.deepEqual((await bench.admit(free, 1n, RATE_ONLY))[1], { kind: 'admitted', rate: null, held: 0n });
+    }
+    await bench.close();
+  });
+
+  test('[R11] a changed limit counts at once, upward and downward', async () => {
+    const bench = await Bench.open(open);
+    const { ledger, clock } = bench;
+    const keyId = await bench.creditKey(100n, { rpmLimit: 2 });
+    const admitOne = (keyVersion: number) => bench.admit(keyId, 1n, { ...RATE_ONLY, keyVersion });
+    await admitOne(1);
+    clock.advance(1_000);
+    await admitOne(1);
+    assert.equal((await admitOne(1))[1].kind, 'rate_limited');
+    await ledger.changeKey(keyId, { rpmLimit: 4 });
+    clock.advance(1_000);
+    assert.equal((await admitOne(2))[1].kind, 'admitted');
+    clock.advance(1_000);
+    assert.equal((await admitOne(2))[1].kind, 'admitted');
+    assert.equal((await admitOne(2))[1].kind, 'rate_limited');
+    await ledger.changeKey(keyId, { rpmLimit: 1 });
+    // Places were taken at 0, 1, 2 and 3 s, it is 3 s: only when the last one is old does one fit again.
+    const [, lowered] = await admitOne(3);
+    assert.deepEqual(lowered, {
+      kind: 'rate_limited',
+      rate: { limit: 1, remaining: 0, resetMs: 60_000 },
+      retryAfterMs: 60_000,
+    });
+    await ledger.changeKey(keyId, { rpmLimit: null });
+    assert.deepEqual((await admitOne(4))[1], { kind: 'admitted', rate: null, held: 0n });
+    await bench.close();
+  });
+
+  test('[R11] never more than the limit in any 60 seconds, and never a needless refusal, over two processes', async () => {
+    const bench = await Bench.open(open);
+    const ledgers = [bench.ledger, await bench.another()];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 1, max: 5 })), { maxLength: 25 }),
+        async (limit, steps) => {
+          const keyId = await bench.creditKey(1n, { rpmLimit: limit });
+          const admittedAtMs: number[] = [];
+          for (const [advanceMs, requests] of steps) {
+            bench.clock.advance(advanceMs);
+            const nowMs = bench.clock.nowMs();
+            const outcomes = await Promise.all(
+              Array.from({ length: requests }, (_, i) =>
+                ledgers[i % 2]?.admit(admitRequest(keyId, randomUUID(), 1n, RATE_ONLY)),
+              ),
+            );
+            const inWindow = admittedAtMs.filter((atMs) => atMs > nowMs - 60_000).length;
+            const admitted = outcomes.filter((outcome) => outcome?.kind === 'admitted').length;
+            assert.equal(admitted, Math.min(requests, limit - inWindow));
+            for (let i = 0; i < admitted; i++) admittedAtMs.push(nowMs);
+          }
+        },
+      ),
+      { numRuns: 25, seed: 11 },
+    );
+    await bench.close();
+  });
+
+  test('[F12] 64 parallel requests with balance for one: exactly one is admitted, the others wait', async () => {
+    const bench = await Bench.open(open);
+    const another = await bench.another();
+    const keyId = await bench.creditKey(10n);
+    const outcomes: AdmitOutcome[] = await Promise.all(
+      Array.from({ length: 64 }, (_, i) =>
+        (i % 2 === 0 ? bench.ledger : another).admit(admitRequest(keyId, randomUUID(), 10n)),
+      ),
+    );
+    assert.equal(outcomes.filter(({ kind }) => kind === 'admitted').length, 1);
+    assert.equal(outcomes.filter(({ kind }) => kind === 'temporarily_held').length, 63);
+    assert.equal((await bench.summary(keyId)).reserved, 10n);
+    await bench.close();
+  });
+
+  test('[F5] an admission sent again finds its first outcome: no second hold, no second place in the rate', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n, { rpmLimit: 2 });
+    const request = admitRequest(keyId, randomUUID(), 10n, { claim: { name: 'retry', fingerprint: 'f' } });
+    const first = await bench.ledger.admit(request);
+    assert.deepEqual(first, { kind: 'admitted', rate: { limit: 2, remaining: 1, resetMs: 60_000 }, held: 10n });
+    assert.deepEqual(await bench.ledger.admit(request), first);
+    const together = await Promise.all([bench.ledger.admit(request), bench.ledger.admit(request)]);
+    assert.deepEqual(together, [first, first]);
+    assert.equal((await bench.summary(keyId)).liveHolds, 1);
+    // Also when the hold has ended meanwhile: it is not opened again.
+    await bench.ledger.void(request.hold?.id ?? '', keyId);
+    assert.deepEqual(await bench.ledger.admit(request), first);
+    assert.equal((await bench.summary(keyId)).reserved, 0n);
+    await bench.close();
+  });
+}

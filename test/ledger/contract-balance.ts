@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AMOUNT_MAX } from '../../src/core/money.ts';
+import { StoreError } from '../../src/ledger/errors.ts';
+import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
+
+const between = (id: string, amountMin: bigint, amount: bigint) => ({
+  hold: { id, amount, amountMin, ttlMs: 600_000 },
+});
+
+export function balanceContract(open: OpenBooks): void {
+  test('[R15] credit: too little is insufficient; too little only because of holds is temporarily held', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    assert.deepEqual((await bench.admit(keyId, 11n))[1], { kind: 'insufficient', rate: null, available: 10n });
+    const holdId = await bench.hold(keyId, 6n);
+    assert.equal((await bench.admit(keyId, 5n))[1].kind, 'temporarily_held');
+    assert.equal((await bench.admit(keyId, 4n))[1].kind, 'admitted');
+    // What is reserved does not make it insufficient, what is used does.
+    assert.equal((await bench.admit(keyId, 10n))[1].kind, 'temporarily_held');
+    await bench.ledger.settle(settleRequest(keyId, holdId, 6n));
+    assert.deepEqual((await bench.admit(keyId, 5n))[1], { kind: 'insufficient', rate: null, available: 4n });
+    await bench.close();
+  });
+
+  test('[R14] a hold shrinks to the balance, not under its minimum, and never because of other holds', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const keyId = await bench.creditKey(10n);
+    const admit = (id: string, min: bigint, max: bigint) =>
+      ledger.admit(admitRequest(keyId, id, max, between(id, min, max)));
+    assert.deepEqual(await admit('a', 11n, 20n), { kind: 'insufficient', rate: null, available: 10n });
+    assert.deepEqual(await admit('b', 4n, 20n), { kind: 'admitted', rate: null, held: 10n });
+    assert.equal((await admit('c', 1n, 2n)).kind, 'temporarily_held');
+    await ledger.void('b', keyId);
+    await bench.hold(keyId, 3n);
+    assert.equal((await admit('d', 1n, 20n)).kind, 'temporarily_held');
+    assert.deepEqual(await admit('e', 1n, 7n), { kind: 'admitted', rate: null, held: 7n });
+    await bench.close();
+  });
+
+  test('[R16] token budget: used up, too small, insufficient and held are told apart', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.budgetKey(1_000n);
+    assert.deepEqual((await bench.admit(keyId, 1_001n))[1], { kind: 'insufficient', rate: null, available: 1_000n });
+    const holdId = await bench.hold(keyId, 700n);
+    assert.equal((await bench.admit(keyId, 301n))[1].kind, 'temporarily_held');
+    await bench.ledger.settle(settleRequest(keyId, holdId, 700n));
+    assert.deepEqual((await bench.admit(keyId, 301n))[1], { kind: 'insufficient', rate: null, available: 300n });
+    await bench.spend(keyId, 45n);
+    // 255 are left: what they cannot pay is as good as used up, what they can is served.
+    assert.equal((await bench.admit(keyId, 256n))[1].kind, 'limit_reached');
+    await bench.spend(keyId, 255n);
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'limit_reached');
+    assert.equal((await bench.admit(keyId, 0n))[1].kind, 'limit_reached');
+    await bench.close();
+  });
+
+  test('[R16] an operator may lower a budget below what is used, and raise it again', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.budgetKey(1_000n);
+    await bench.spend(keyId, 600n);
+    const holdId = await bench.hold(keyId, 300n);
+    await bench.ledger.changeKey(keyId, { budget: 500n });
+    assert.equal((await bench.admit(keyId, 1n, { keyVersion: 2 }))[1].kind, 'limit_reached');
+    assert.equal((await bench.ledger.settle(settleRequest(keyId, holdId, 300n))).kind, 'settled');
+    await bench.ledger.changeKey(keyId, { budget: 2_000n });
+    assert.deepEqual((await bench.admit(keyId, 1_101n, { keyVersion: 3 }))[1], {
+      kind: 'insufficient',
+      rate: null,
+      available: 1_100n,
+    });
+    await bench.close();
+  });
+
+  for (const { period, from, retryAfterMs, next } of [
+    { period: 'day', from: '2026-03-10T18:00:00Z', retryAfterMs: 6 * 3_600_000, next: '2026-03-11T00:00:00Z' },
+    { period: 'week', from: '2026-03-14T12:00:00Z', retryAfterMs: 36 * 3_600_000, next: '2026-03-16T00:00:00Z' },
+    { period: 'month', from: '2028-02-29T23:59:59Z', retryAfterMs: 1_000, next: '2028-03-01T00:00:00Z' },
+  ] as const) {
+    test(`[R17] a budget per ${period} renews itself at the boundary in UTC, and the wait says when`, async () => {
+      const bench = await Bench.open(open, from);
+      const keyId = await bench.budgetKey(500n, { period });
+      await bench.spend(keyId, 500n);
+      assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'limit_reached', rate: null, retryAfterMs });
+      assert.equal((await bench.summary(keyId)).periodEndsAtMs, Date.parse(next));
+      bench.clock.advance(retryAfterMs - 1);
+      assert.equal((await bench.admit(keyId, 1n))[1].kind, 'limit_reached');
+      bench.clock.advance(1);
+      assert.equal((await bench.summary(keyId)).periodUsed, 0n);
+      assert.equal((await bench.admit(keyId, 500n))[1].kind, 'admitted');
+      await bench.close();
+    });
+  }
+
+  test('[R17] a budget without a period never renews itself', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.budgetKey(500n, { period: 'none' });
+    await bench.spend(keyId, 500n);
+    bench.clock.advance(400 * 86_400_000);
+    assert.deepEqual((await bench.admit(keyId, 1n))[1], {
+      kind: 'limit_reached',
+      rate: null,
+      retryAfterMs: 86_400_000,
+    });
+    assert.equal((await bench.summary(keyId)).periodEndsAtMs, null);
+    await bench.close();
+  });
+
+  test('[R17] a call counts in the period in which it settles', async () => {
+    const bench = await Bench.open(open, '2026-03-31T23:59:59Z');
+    const keyId = await bench.budgetKey(1_000n);
+    await bench.spend(keyId, 100n);
+    const holdId = await bench.hold(keyId, 400n);
+    bench.clock.advance(2_000);
+    const before = await bench.summary(keyId);
+    assert.deepEqual([before.periodUsed, before.reserved], [0n, 400n]);
+    await bench.ledger.settle(settleRequest(keyId, holdId, 300n));
+    assert.equal((await bench.summary(keyId)).periodUsed, 300n);
+    await bench.close();
+  });
+
+  test('[R17] a changed period counts the charges that fall into it', async () => {
+    const bench = await Bench.open(open, '2026-03-09T12:00:00Z');
+    const keyId = await bench.budgetKey(1_000n, { period: 'day' });
+    await bench.spend(keyId, 100n);
+    bench.clock.set('2026-03-10T12:00:00Z');
+    await bench.spend(keyId, 20n);
+    assert.equal((await bench.summary(keyId)).periodUsed, 20n);
+    await bench.ledger.changeKey(keyId, { period: 'week' });
+    assert.equal((await bench.summary(keyId)).periodUsed, 120n);
+    await bench.ledger.changeKey(keyId, { period: 'day' });
+    assert.equal((await bench.summary(keyId)).periodUsed, 20n);
+    await bench.close();
+  });
+
+  test('[R18] the wait for held balance is estimated from how long holds live, and at least a second', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    const first = await bench.hold(keyId, 1n);
+    bench.clock.advance(20_000);
+    await bench.ledger.settle(settleRequest(keyId, first, 1n));
+    await bench.hold(keyId, 99n);
+    bench.clock.advance(5_000);
+    assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'temporarily_held', rate: null, retryAfterMs: 15_000 });
+    bench.clock.advance(60_000);
+    assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'temporarily_held', rate: null, retryAfterMs: 1_000 });
+    await bench.close();
+  });
+
+  test('[R19] a token-budget key without a budget is unlimited', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.budgetKey(null);
+    for (let i = 0; i < 3; i++) await bench.spend(keyId, 10n ** 15n);
+    await bench.hold(keyId, 10n ** 15n);
+    const summary = await bench.summary(keyId);
+    assert.deepEqual([summary.key.budget, summary.periodUsed, summary.reserved], [null, 3n * 10n ** 15n, 10n ** 15n]);
+    assert.equal((await bench.admit(keyId, AMOUNT_MAX))[1].kind, 'insufficient');
+    await bench.close();
+  });
+
+  test('extend raises a hold to the amount, within the balance and beside other holds', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    for (const keyId of [await bench.creditKey(1_000n), await bench.budgetKey(1_000n)]) {
+      const holdId = await bench.hold(keyId, 300n);
+      assert.deepEqual(await ledger.extend(holdId, keyId, 400n), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend(holdId, keyId, 400n), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend(holdId, keyId, 100n), { kind: 'extended', held: 400n });
+      assert.equal((await bench.summary(keyId)).reserved, 400n);
+      await bench.hold(keyId, 500n);
+      assert.deepEqual(await ledger.extend(holdId, keyId, 501n), { kind: 'temporarily_held' });
+      assert.deepEqual(await ledger.extend(holdId, keyId, 1_001n), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend(holdId, keyId, 500n), { kind: 'extended', held: 500n });
+      assert.deepEqual(await ledger.settle(settleRequest(keyId, holdId, 500n)), { kind: 'settled', charged: 500n });
+      assert.deepEqual(await ledger.extend(holdId, keyId, 600n), { kind: 'ended' });
+      assert.deepEqual(await ledger.extend('nothing', keyId, 600n), { kind: 'ended' });
+    }
+    const unlimited = await bench.budgetKey(null);
+    const holdId = await bench.hold(unlimited, 1n);
+    assert.deepEqual(await ledger.extend(holdId, unlimited, 10n ** 12n), { kind: 'extended', held: 10n ** 12n });
+    await bench.close();
+  });
+
+  test('[R56] amounts out of range are refused as an error and change nothing', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const keyId = await bench.creditKey(AMOUNT_MAX);
+    for (const [min, max] of [
+      [-1n, 5n],
+      [6n, 5n],
+      [1n, AMOUNT_MAX + 1n],
+    ] as const) {
+      await assert.rejects(ledger.admit(admitRequest(keyId, 'x', max, between('x', min, max))), StoreError);
+    }
+    const holdId = await bench.hold(keyId, AMOUNT_MAX);
+    await assert.rejects(ledger.settle(settleRequest(keyId, holdId, -1n)), StoreError);
+    assert.equal((await bench.summary(keyId)).reserved, AMOUNT_MAX);
+    assert.deepEqual(await ledger.settle(settleRequest(keyId, holdId, AMOUNT_MAX)), {
+      kind: 'settled',
+      charged: AMOUNT_MAX,
+    });
+    assert.equal((await bench.summary(keyId)).used, AMOUNT_MAX);
+    await bench.close();
+  });
+}

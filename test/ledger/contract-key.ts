@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AMOUNT_MAX } from '../../src/core/money.ts';
+import { StoreError } from '../../src/ledger/errors.ts';
+import { Bench, newKey, type OpenBooks } from './fixtures.ts';
+
+export function keyContract(open: OpenBooks): void {
+  test('a key is found by the digest of each of its secrets, and by no other', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const request = newKey({ credit: 5n, label: 'team', models: ['a', 'b'], rpmLimit: 7, providerScope: 'sandbox-a' });
+    const created = await ledger.createKey(request);
+    const { secret, credit, ...rest } = request;
+    assert.equal(credit, 5n);
+    assert.deepEqual(created, {
+      ...rest,
+      version: 1,
+      status: 'active',
+      createdAtMs: bench.clock.nowMs(),
+      prefix: secret.prefix,
+    });
+    assert.deepEqual(await ledger.findKey(secret.digest), created);
+    assert.equal(await ledger.findKey('digest-of-nobody'), null);
+
+    const added = await ledger.addSecret(created.id, 'second-digest', 'mg_c_0000002');
+    assert.equal(added.kind, 'changed');
+    const found = await ledger.findKey('second-digest');
+    assert.equal(found?.prefix, 'mg_c_0000002');
+    assert.equal(found?.version, 2);
+    assert.deepEqual(await ledger.findKey(secret.digest), found);
+    await bench.close();
+  });
+
+  test('a revoked secret finds nothing any more, and the last one cannot be revoked', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const request = newKey();
+    await ledger.createKey(request);
+    await ledger.addSecret(request.id, 'second-digest', 'mg_c_0000002');
+    const revoked = await ledger.revokeSecret(request.id, request.secret.prefix);
+    assert.equal(revoked.kind === 'changed' && revoked.key.version, 3);
+    assert.equal(await ledger.findKey(request.secret.digest), null);
+    assert.equal((await ledger.revokeSecret(request.id, 'mg_c_0000002')).kind, 'refused');
+    assert.deepEqual((await ledger.getKey(request.id))?.secretPrefixes, ['mg_c_0000002']);
+    assert.equal((await ledger.revokeSecret('nobody', 'mg_c_0000002')).kind, 'unknown_key');
+    await bench.close();
+  });
+
+  test('creating a key again, or adding its secret again, changes nothing; another key under its id is an error', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const request = newKey({ credit: 5n });
+    const created = await ledger.createKey(request);
+    assert.deepEqual(await ledger.createKey(request), created);
+    assert.equal((await bench.summary(request.id)).purchased, 5n);
+    await assert.rejects(ledger.createKey({ ...request, secret: { digest: 'other', prefix: 'x' } }), StoreError);
+    assert.deepEqual(await ledger.addSecret(request.id, request.secret.digest, request.secret.prefix), {
+      kind: 'changed',
+      key: created,
+    });
+    const other = newKey();
+    await ledger.createKey(other);
+    assert.equal((await ledger.addSecret(other.id, request.secret.digest, 'x')).kind, 'refused');
+    await bench.close();
+  });
+
+  test('[R2] status moves between active, suspended and disabled; revoked is final', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(1n);
+    let version = 1;
+    for (const status of ['suspended', 'disabled', 'active', 'disabled', 'suspended', 'active'] as const) {
+      const outcome = await bench.ledger.changeKey(keyId, { status });
+      version++;
+      assert.equal(outcome.kind === 'changed' && outcome.key.status, status);
+      assert.equal(outcome.kind === 'changed' && outcome.key.version, version);
+    }
+    assert.equal((await bench.ledger.changeKey(keyId, { expiresAtMs: 5 })).kind, 'changed');
+    assert.equal((await bench.ledger.changeKey(keyId, { expiresAtMs: null })).kind, 'changed');
+    assert.equal((await bench.ledger.changeKey(keyId, { status: 'revoked' })).kind, 'changed');
+    assert.equal((await bench.ledger.changeKey(keyId, { status: 'revoked' })).kind, 'changed');
+    for (const status of ['suspended', 'disabled', 'active'] as const) {
+      assert.equal((await bench.ledger.changeKey(keyId, { status })).kind, 'refused');
+    }
+    assert.equal((await bench.ledger.changeKey(keyId, { expiresAtMs: 5 })).kind, 'refused');
+    assert.equal((await bench.ledger.addSecret(keyId, 'd', 'p')).kind, 'refused');
+    assert.equal((await bench.ledger.changeKey('nobody', { label: 'x' })).kind, 'unknown_key');
+    await bench.close();
+  });
+
+  test('a change that changes nothing leaves the version; a wrong one is refused', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(1n, { label: 'a', models: ['m'] });
+    const same = await bench.ledger.changeKey(keyId, { label: 'a', models: ['m'] });
+    assert.equal(same.kind === 'changed' && same.key.version, 1);
+    assert.equal((await bench.ledger.changeKey(keyId, { budget: 5n })).kind, 'refused');
+    assert.equal((await bench.ledger.changeKey(keyId, { rpmLimit: 0 })).kind, 'refused');
+    assert.equal((await bench.ledger.changeKey(keyId, { rpmLimit: 1.5 })).kind, 'refused');
+    const budgetId = await bench.budgetKey(5n);
+    assert.equal((await bench.ledger.changeKey(budgetId, { budget: -1n })).kind, 'refused');
+    assert.equal((await bench.ledger.changeKey(budgetId, { budget: AMOUNT_MAX + 1n })).kind, 'refused');
+    await bench.close();
+  });
+
+  test('[R56] a purchase is booked once under its id, and never beyond what 64 bits hold', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const keyId = await bench.creditKey(5n);
+    const added = await ledger.addCredit(keyId, 'order-1', 10n, 'top-up');
+    assert.equal(added.kind === 'added' && added.balance, 15n);
+    const again = await ledger.addCredit(keyId, 'order-1', 10n, 'top-up');
+    assert.equal(again.kind === 'added' && again.balance, 15n);
+    assert.equal((await ledger.addCredit(keyId, 'order-1', 11n, null)).kind, 'refused');
+    assert.equal((await ledger.addCredit(keyId, 'order-2', 0n, null)).kind, 'refused');
+    assert.equal((await ledger.addCredit(keyId, 'order-2', -1n, null)).kind, 'refused');
+    assert.equal((await ledger.addCredit(keyId, 'order-2', AMOUNT_MAX - 14n, null)).kind, 'refused');
+    const full = await ledger.addCredit(keyId, 'order-2', AMOUNT_MAX - 15n, null);
+    assert.equal(full.kind === 'added' && full.balance, AMOUNT_MAX);
+    assert.equal((await bench.summary(keyId)).purchased, AMOUNT_MAX);
+    assert.equal((await ledger.addCredit('nobody', 'order-1', 1n, null)).kind, 'unknown_key');
+    assert.equal((await ledger.addCredit(await bench.budgetKey(5n), 'order-1', 1n, null)).kind, 'refused');
+    await bench.close();
+  });
+
+  test('[R1] keys are listed newest first with their status, expired by the clock alone', async () => {
+    const bench = await Bench.open(open);
+    const { ledger, clock } = bench;
+    const first = await bench.creditKey(5n, { expiresAtMs: clock.nowMs() + 1_000 });
+    clock.advance(10);
+    const second = await bench.budgetKey(7n);
+    await ledger.addSecret(second, 'second-digest', 'mg_t_0000002');
+    await bench.spend(second, 3n);
+    const before = await ledger.listKeys();
+    assert.deepEqual(
+      before.map(({ key, status, secretPrefixes, periodUsed, purchased }) => [
+        key.id,
+        status,
+        secretPrefixes,
+        periodUsed,
+        purchased,
+      ]),
+      [
+        [second, 'active', ['mg_t_0000002', 'mg_c_0000001'], 3n, 0n],
+        [first, 'active', ['mg_c_0000001'], 0n, 5n],
+      ],
+    );
+    clock.advance(990);
+    const expired = await ledger.getKey(first);
+    assert.equal(expired?.status, 'expired');
+    assert.equal(expired?.key.status, 'active');
+    assert.equal(await ledger.getKey('nobody'), null);
+    assert.equal(await ledger.summary('nobody'), null);
+    await bench.close();
+  });
+}

@@ -1,0 +1,20 @@
+/** What every backend of the ledger promises; run over each of them. */
+import { describe } from 'node:test';
+import { admissionContract } from './contract-admission.ts';
+import { balanceContract } from './contract-balance.ts';
+import { claimContract } from './contract-claim.ts';
+import { keyContract } from './contract-key.ts';
+import { recoveryContract } from './contract-recovery.ts';
+import { settlementContract } from './contract-settlement.ts';
+import type { OpenBooks } from './fixtures.ts';
+
+export function ledgerContract(name: string, open: OpenBooks): void {
+  describe(`ledger contract on ${name}`, () => {
+    describe('keys', () => keyContract(open));
+    describe('admission and rate', () => admissionContract(open));
+    describe('balance', () => balanceContract(open));
+    describe('claims', () => claimContract(open));
+    describe('settlement', () => settlementContract(open));
+    describe('recovery and data lifetime', () => recoveryContract(open));
+  });
+}
