@@ -55,7 +55,7 @@ class Forward implements Dispatcher.DispatchHandler {
 }
 
 function forward(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-  if (parses) JSON.parse(body.toString());
+  if (parses && body.length > 0) JSON.parse(body.toString());
   upstream.dispatch(
     {
       path: request.url ?? '/',

@@ -47,7 +47,7 @@ const BACKENDS: readonly Backend[] = [
 const HOLD_NANOS = 10_000_000n;
 const CHARGE_NANOS = 700_000n;
 const CREDIT_NANOS = 10n ** 15n;
-const REQUESTS_PER_MINUTE = 10_000_000;
+const REQUESTS_PER_MINUTE = 1_000_000;
 const HOLD_TTL_MS = 600_000;
 const REFERENCE = 'batched, one hot key';
 

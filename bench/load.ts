@@ -232,9 +232,9 @@ class Call implements Dispatcher.DispatchHandler {
         if (this.#place.isSlotsFirst && this.#firstByteMs === 0) run.slotNeverOpened();
       }
     }
-    // Undici forbids a new dispatch from inside an abort; the next turn is soon enough.
-    if (how === 'cut') setImmediate(() => run.requestEnded(this.#place.slot, this.#place.client));
-    else run.requestEnded(this.#place.slot, this.#place.client);
+    // Undici forbids a new dispatch from inside an abort or an error; the next turn is soon enough.
+    if (how === 'completed') run.requestEnded(this.#place.slot, this.#place.client);
+    else setImmediate(() => run.requestEnded(this.#place.slot, this.#place.client));
   }
 }
 

@@ -84,17 +84,22 @@ export async function measureCase(
 
 /** One request ahead of the rounds: a peer that refuses this shape is left out, with its own words. */
 async function whyNot(peer: RunningPeer, run: RunSpec): Promise<string | null> {
-  const response = await fetch(peer.launch.origin + PATHS[run.shape.client], {
-    method: 'POST',
+  const request = {
     headers: { 'content-type': 'application/json', ...peer.launch.headers(run.shape, 0) },
-    body: requestBody(run.shape, upstreamModel(peer, run)),
-  });
-  const text = await response.text();
-  if (response.status === 200) {
+    method: 'POST',
+  };
+  try {
+    const body = requestBody(run.shape, upstreamModel(peer, run));
+    const response = await fetch(peer.launch.origin + PATHS[run.shape.client], { ...request, body });
+    const text = await response.text();
+    if (response.status !== 200) return `refused with ${response.status}: ${text.slice(0, 300)}`;
     peer.books?.record(run.shape, [1], 0);
     return null;
+  } catch (error) {
+    peer.books?.record(run.shape, [], 1);
+    const said = peer.child?.output().trim().slice(-300) ?? '';
+    return `did not answer (${error instanceof Error ? error.message : String(error)}): ${said}`;
   }
-  return `refused with ${response.status}: ${text.slice(0, 200)}`;
 }
 
 async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer): Promise<void> {

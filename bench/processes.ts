@@ -60,6 +60,13 @@ function fileLimit(): { limit: number; prefix: readonly string[] } {
   return { limit: hard, prefix: [] };
 }
 
+/** What is still running; none of it may outlive the bench, however that ends. */
+const living = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGTERM');
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
 export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
   const [command = spec.command, ...args] = [...prefix, spec.command, ...spec.args];
   const child = spawn(command, args, {
@@ -67,6 +74,7 @@ export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
     stdio: ['ignore', 'pipe', 'pipe', ...(spec.ipc ? (['ipc'] as const) : [])],
     serialization: 'advanced',
   });
+  living.add(child);
   let output = '';
   const keep = (part: Buffer): void => {
     output = (output + part.toString()).slice(-OUTPUT_KEPT_CHARACTERS);
@@ -74,7 +82,10 @@ export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
   child.stdout?.on('data', keep);
   child.stderr?.on('data', keep);
   const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
+    child.once('exit', () => {
+      living.delete(child);
+      resolve();
+    });
     child.once('error', (error) => {
       keep(Buffer.from(String(error)));
       resolve();

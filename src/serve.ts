@@ -13,6 +13,7 @@ import { ReplyBudget } from './exchange/recorder.ts';
 import { buildApp } from './http/app.ts';
 import { startHousekeeping } from './ledger/housekeeping.ts';
 import type { OwnedLedger } from './ledger/ledger.ts';
+import { newStanding } from './provider/standing.ts';
 import { UpstreamClient } from './provider/upstream.ts';
 
 export interface ServeOptions {
@@ -60,10 +61,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const upstream = new UpstreamClient();
   parts.defer(() => upstream.close());
 
+  const clock = systemClock();
   const gateway: Gateway = {
     ledger,
-    clock: systemClock(),
+    clock,
     upstream,
+    standing: newStanding(clock),
     keys: new KeyCache(ledger),
     live: new LiveExchanges(ledger),
     replyBudget: new ReplyBudget(),

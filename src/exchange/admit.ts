@@ -10,8 +10,8 @@ import { needOf } from './price.ts';
 import type { Plan } from './resolve.ts';
 import { storeFailed } from './store-failed.ts';
 
-/** A hold outlives the longest stream, so that only a dead or lost process leaves one to expire. */
-const HOLD_TTL_MS = 15 * 60_000;
+/** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
+const HOLD_MARGIN_MS = 10 * 60_000;
 /** A key that keeps changing under the same request is given up on. */
 const DECISIONS_MAX = 5;
 
@@ -106,7 +106,7 @@ function attemptDecision(order: AdmitOrder, caller: Caller): { plan: Plan } | { 
 }
 
 function holdRequest(order: AdmitOrder, caller: Caller, plan: Plan): HoldRequest {
-  return { id: order.requestId, ...needOf(caller.key.mode, plan, order.choices), ttlMs: HOLD_TTL_MS };
+  return { id: order.requestId, ...needOf(caller.key.mode, plan, order.choices), ttlMs: plan.totalMs + HOLD_MARGIN_MS };
 }
 
 function refusalOf(outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>, caller: Caller): GatewayError {

@@ -2,10 +2,15 @@
  * One upstream try. Content flows to the client as it arrives, with the client's back-pressure passed on to the
  * provider; the attempt itself ends with a value that says how, and never throws.
  */
-import type { Condition } from '../core/conditions.ts';
-import { GatewayError } from '../core/conditions.ts';
+import { type Condition, GatewayError } from '../core/conditions.ts';
 import type { StreamSettings } from '../core/policy.ts';
-import { failureOfStatus, failureOfTransport } from '../provider/failure.ts';
+import {
+  failureInAnswer,
+  failureOfStatus,
+  failureOfTransport,
+  type ProviderFailure,
+  redact,
+} from '../provider/failure.ts';
 import type {
   TransportFailure,
   UpstreamCall,
@@ -20,6 +25,9 @@ import type { ReplyRecorder } from './recorder.ts';
 
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
+const USELESS_BYTES_MAX = 64 * 1_024;
+const EVENT_STREAM = /^text\/event-stream *(;|$)/i;
+const JSON_OR_UNNAMED = /^(application\/([\w.-]+\+)?json *(;|$)|$)/i;
 
 export interface AttemptOrder {
   readonly call: UpstreamCall;
@@ -31,6 +39,8 @@ export interface AttemptOrder {
   readonly streams: StreamSettings;
   /** The gateway's own credentials at this provider, never to be repeated to a client. */
   readonly secrets: readonly string[];
+  /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
+  onProof(firstByteMs: number): void;
 }
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
@@ -45,13 +55,8 @@ export type AttemptEnd =
       readonly place: StreamPlace | null;
     };
 
-export interface AttemptFailure {
+export interface AttemptFailure extends ProviderFailure {
   readonly kind: 'failed';
-  readonly condition: Condition;
-  readonly message: string;
-  readonly retry: 'next' | 'never';
-  readonly retryAfterS: number | null;
-  readonly operatorFault: boolean;
   /** Null while no content has been sent to the client: then nothing is owed. */
   readonly meter: Meter | null;
   readonly place: StreamPlace | null;
@@ -72,6 +77,10 @@ export class Attempt implements UpstreamListener {
   #collected: Buffer[] = [];
   #collectedBytes = 0;
   #contentSent = false;
+  #blocked = false;
+  #uselessBytes = 0;
+  #startedAtMs = 0;
+  #firstByteMs = 0;
   #silence: NodeJS.Timeout | null = null;
 
   constructor(order: AttemptOrder) {
@@ -84,6 +93,7 @@ export class Attempt implements UpstreamListener {
 
   start(upstream: UpstreamClient): void {
     if (this.#phase === 'ended') return;
+    this.#startedAtMs = performance.now();
     this.#handle = upstream.send(this.#order.call, this);
   }
 
@@ -104,22 +114,29 @@ export class Attempt implements UpstreamListener {
   onHeaders(status: number, headers: UpstreamHeaders): void {
     this.#status = status;
     this.#headers = headers;
+    this.#firstByteMs = performance.now() - this.#startedAtMs;
     if (status < 200 || status > 299) {
       this.#phase = 'refused';
       return;
     }
     this.#phase = 'accepted';
-    if (!this.#stream) return;
-    if (!/^text\/event-stream\b/i.test(headers.contentType)) {
-      this.#break('upstream_error', 'The provider answered with something that is not an event stream.');
+    if (!(this.#stream ? EVENT_STREAM : JSON_OR_UNNAMED).test(headers.contentType)) {
+      this.#break(
+        'upstream_error',
+        `The provider answered with something that is not ${this.#stream ? 'an event stream' : 'JSON'}.`,
+      );
       return;
     }
-    this.#armSilence(this.#order.streams.headersWaitMs);
+    if (this.#stream) this.#armSilence(this.#order.streams.headersWaitMs);
   }
 
   onData(chunk: Buffer): void {
-    // After its terminal frame the provider may go on; the connection is kept, the bytes are of no use to anyone.
-    if (this.#phase === 'ended') return;
+    if (this.#phase === 'ended') {
+      // After its terminal frame a provider may still end its body properly, and the connection is kept; it may not go on.
+      this.#uselessBytes += chunk.length;
+      if (this.#uselessBytes > USELESS_BYTES_MAX) this.#handle?.abort();
+      return;
+    }
     if (this.#stream && this.#phase === 'accepted') this.#take(this.#stream.push(chunk));
     else this.#collect(chunk);
   }
@@ -132,11 +149,15 @@ export class Attempt implements UpstreamListener {
   }
 
   onFailure(transport: TransportFailure): void {
+    if (this.#phase === 'ended') return;
     if (this.#phase === 'refused') {
       this.#endRefused();
       return;
     }
-    this.#fail(failureOfTransport(transport));
+    // A stream that has given its finish reason is complete, however its connection ends.
+    const last = transport.kind === 'broken' && this.#contentSent ? this.#stream?.end() : undefined;
+    if (last?.state === 'complete') this.#take(last);
+    else this.#fail(failureOfTransport(transport));
   }
 
   #take(step: LaneStep): void {
@@ -145,7 +166,10 @@ export class Attempt implements UpstreamListener {
       const stream = this.#stream;
       if (!stream) return;
       const { contentType } = this.#headers;
+      this.#prove();
       this.#end({ kind: 'complete', contentType, meter: stream.meter(), terminal: () => stream.terminal() });
+      // Otherwise a client that is slow, or gone, would keep the connection to the provider.
+      this.#handle?.resume();
     } else if (step.state === 'failed') {
       this.#break(
         step.failure?.condition ?? 'upstream_error',
@@ -157,12 +181,16 @@ export class Attempt implements UpstreamListener {
   #forward(bytes: Buffer): void {
     const { client, recorder, streams } = this.#order;
     if (!client.begun) client.begin(this.#headers.contentType);
+    this.#prove();
     this.#contentSent = true;
     recorder?.add(bytes);
-    if (!client.write(bytes)) {
-      const handle = this.#handle;
-      handle?.pause();
-      client.whenDrained(() => handle?.resume());
+    if (!client.write(bytes) && !this.#blocked) {
+      this.#blocked = true;
+      this.#handle?.pause();
+      client.whenDrained(() => {
+        this.#blocked = false;
+        this.#handle?.resume();
+      });
     }
     this.#armSilence(streams.keepAliveMs);
   }
@@ -182,7 +210,8 @@ export class Attempt implements UpstreamListener {
     const { client, streams, keepAlive } = this.#order;
     if (!client.begun) client.begin(this.#headers.contentType);
     if (streams.keepAliveMs === 0) return;
-    client.write(keepAlive);
+    // Never into the middle of a frame, and not to a client that has enough to read.
+    if (!this.#blocked && (this.#stream?.betweenFrames?.() ?? true)) client.write(keepAlive);
     this.#silence = setTimeout(() => this.#onSilence(), streams.keepAliveMs);
   }
 
@@ -211,6 +240,7 @@ export class Attempt implements UpstreamListener {
   #endWhole(): void {
     try {
       const { body, meter } = this.#order.lane.whole(this.#body());
+      this.#prove();
       this.#end({
         kind: 'complete',
         contentType: this.#headers.contentType || 'application/json',
@@ -224,18 +254,16 @@ export class Attempt implements UpstreamListener {
     }
   }
 
-  #break(condition: Condition, message: string): void {
-    this.#handle?.abort();
-    this.#fail({
-      condition,
-      message,
-      retry: condition === 'invalid_request' || condition === 'context_length_exceeded' ? 'never' : 'next',
-      retryAfterS: null,
-      operatorFault: false,
-    });
+  #prove(): void {
+    if (!this.#contentSent) this.#order.onProof(this.#firstByteMs);
   }
 
-  #fail(failure: Omit<AttemptFailure, 'kind' | 'meter' | 'place'>): void {
+  #break(condition: Condition, message: string): void {
+    this.#handle?.abort();
+    this.#fail(failureInAnswer(condition, redact(message, this.#order.secrets)));
+  }
+
+  #fail(failure: ProviderFailure): void {
     const meter = this.#contentSent && this.#stream ? this.#stream.meter() : null;
     this.#end({ kind: 'failed', ...failure, meter, place: this.#place() });
   }

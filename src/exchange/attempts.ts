@@ -1,42 +1,97 @@
 /** The attempts of an exchange, one at a time: the next is made only when the one before has failed. */
-import type { Target } from '../core/model.ts';
-import type { Provider } from '../core/provider.ts';
+
 import { addressOf } from '../provider/adapters.ts';
+import type { ProviderFailure } from '../provider/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { Lane } from '../wire/lane.ts';
-import { Attempt, type AttemptOrder } from './attempt.ts';
+import { Attempt, type AttemptEnd } from './attempt.ts';
 import type { Exchange } from './exchange.ts';
 import { forwardedHeaders } from './forwarded.ts';
+import type { Gateway } from './gateway.ts';
+import { type Leg, Route } from './route.ts';
 
-export function* attempts(exchange: Exchange): Generator<Attempt> {
-  const { arrival, plan, catalog, policy } = exchange;
-  const candidates = plan.targets.filter(({ format }) => format === arrival.endpoint.format);
-  for (const target of candidates.slice(0, policy.routing.maxAttempts)) {
-    const provider = catalog.providers.get(target.provider);
-    if (!provider) continue;
-    const attempt = new Attempt({
-      ...upstreamCall(exchange, target, provider),
-      stream: exchange.facts.stream,
-      client: exchange.client,
-      recorder: exchange.recorder,
-      keepAlive: FORMATS[arrival.endpoint.format].keepAlive,
-      streams: policy.streams,
-      secrets: provider.apiKeys,
-    });
-    exchange.begin(attempt, provider.name);
+/** How long a refused or used-up credential rests where the provider does not say. */
+const KEY_REST_MS = 30_000;
+
+export async function* attempts(gateway: Gateway, exchange: Exchange): AsyncGenerator<Attempt, void, void> {
+  const { plan, catalog, policy, facts } = exchange;
+  const { standing, clock } = gateway;
+  const route = new Route({
+    candidates: plan.targets,
+    catalog,
+    routing: policy.routing,
+    streamed: facts.stream,
+    standing,
+    clock,
+  });
+  for (let leg = route.next(); leg; leg = route.next()) {
+    await exchange.wait(leg.waitMs);
+    const attempt = newAttempt(gateway, exchange, leg);
+    exchange.begin(attempt, leg.provider.name);
     yield attempt;
+    const end = await attempt.ended;
+    if (end.kind === 'failed') route.failed(leg, end);
   }
 }
 
-function upstreamCall(exchange: Exchange, target: Target, provider: Provider): Pick<AttemptOrder, 'call' | 'lane'> {
+function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
+  const { arrival, facts } = exchange;
+  const { target, provider } = leg;
+  const lane = laneTo(exchange, leg);
+  const address = addressOf(
+    provider,
+    target.format,
+    target.upstreamModel,
+    leg.apiKey,
+    forwardedHeaders(arrival.headers),
+  );
+  const trial = gateway.standing.health.begin(target, facts.stream);
+  const attempt = new Attempt({
+    call: {
+      ...address,
+      body: lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit }),
+      timeouts: provider.timeouts,
+    },
+    lane,
+    stream: facts.stream,
+    client: exchange.client,
+    recorder: exchange.recorder,
+    keepAlive: FORMATS[arrival.endpoint.format].keepAlive,
+    streams: exchange.policy.streams,
+    secrets: provider.apiKeys,
+    onProof: (firstByteMs) => trial.succeeded(firstByteMs),
+  });
+  void attempt.ended.then((end) => {
+    if (end.kind === 'failed') learn(gateway, leg, end);
+    if (countsAgainst(end)) trial.failed();
+    else trial.dropped();
+  });
+  return attempt;
+}
+
+/** The lane between the client's format and the target's, as `candidatesFor` has chosen the target. */
+function laneTo(exchange: Exchange, { provider }: Leg): Lane {
   const { arrival, request, plan } = exchange;
-  const lane: Lane = FORMATS[arrival.endpoint.format].passthrough({
+  return FORMATS[arrival.endpoint.format].passthrough({
     ...request,
     publicModel: plan.model.id,
     outputLimitField: provider.chatLimitField,
   });
-  const [apiKey = null] = provider.apiKeys;
-  const address = addressOf(provider, target.format, target.upstreamModel, apiKey, forwardedHeaders(arrival.headers));
-  const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
-  return { lane, call: { ...address, body, timeouts: provider.timeouts } };
+}
+
+/** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */
+function countsAgainst(end: AttemptEnd): boolean {
+  if (end.kind === 'failed') return end.unhealthy;
+  return end.kind === 'stopped' && end.reason === 'deadline' && !end.accepted;
+}
+
+function learn(gateway: Gateway, { target, provider, apiKey }: Leg, failure: ProviderFailure): void {
+  const { health, keys } = gateway.standing;
+  const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
+  if (failure.cools === 'key') keys.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
+  else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
+  const { condition, message, operatorFault } = failure;
+  const fields = { provider: provider.name, model: target.upstreamModel, condition, retryAfterS: failure.retryAfterS };
+  if (operatorFault) gateway.log.error(fields, `look at the configuration of this provider: ${message}`);
+  else gateway.log.warn(fields, `an attempt failed: ${message}`);
 }

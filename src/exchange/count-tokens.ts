@@ -21,7 +21,10 @@ export async function countTokens(gateway: Gateway, arrival: Arrival, notes: Rep
     notes.rate = rate;
   });
   const request = reading.valid();
-  const plan = resolve(gateway.catalog(), caller.key, arrival.endpoint, request);
+  const plan = resolve(
+    { catalog: gateway.catalog(), policy: gateway.policy(), key: caller.key, endpoint: arrival.endpoint },
+    request,
+  );
   const call = providerCall(gateway, arrival, plan, request.bytes);
   return (call && (await ask(gateway.upstream, call))) ?? plan.input.likely;
 }

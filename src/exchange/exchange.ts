@@ -7,7 +7,7 @@ import type { RequestFacts } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt, StopReason } from './attempt.ts';
 import type { Client } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import type { LiveExchange } from './live.ts';
@@ -37,12 +37,14 @@ export class Exchange implements LiveExchange {
   readonly #mode: Mode;
   readonly #deadline: NodeJS.Timeout;
   #attempt: Attempt | null = null;
+  #stopped: StopReason | null = null;
+  #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
 
   constructor(
     gateway: Gateway,
-    catalog: Catalog,
+    config: { readonly catalog: Catalog; readonly policy: Policy },
     arrival: Arrival,
     request: ValidRequest,
     admitted: Admitted & { kind: 'admitted' },
@@ -54,33 +56,51 @@ export class Exchange implements LiveExchange {
     this.arrival = arrival;
     this.request = request;
     this.client = client;
-    this.catalog = catalog;
+    this.catalog = config.catalog;
+    this.policy = config.policy;
     this.plan = admitted.plan;
-    this.policy = gateway.policy();
     this.recorder =
       arrival.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
     this.outputLimit = outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
     const elapsedMs = gateway.clock.nowMs() - arrival.receivedAtMs;
-    this.#deadline = setTimeout(() => this.#attempt?.stop('deadline'), Math.max(0, this.#totalMs() - elapsedMs));
-    client.whenGone(() => this.#attempt?.stop('client_gone'));
+    this.#deadline = setTimeout(() => this.#stop('deadline'), Math.max(0, this.plan.totalMs - elapsedMs));
+    client.whenGone(() => this.#stop('client_gone'));
   }
 
   get facts(): RequestFacts {
     return this.request.facts;
   }
 
-  /** The attempt that runs now. A client that has gone meanwhile stops it before anything is sent. */
+  /** The attempt that runs now. An exchange that was stopped meanwhile stops it before anything is sent. */
   begin(attempt: Attempt, provider: string): void {
     this.#attempt = attempt;
     this.#provider = provider;
-    this.client.notes.attempts += 1;
-    if (this.client.gone) attempt.stop('client_gone');
+    if (this.#stopped) attempt.stop(this.#stopped);
+    else this.client.notes.attempts += 1;
+  }
+
+  /** Between two attempts; over at once when the exchange is stopped. */
+  async wait(ms: number): Promise<void> {
+    if (ms === 0 || this.#stopped) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   stop(): void {
-    this.#attempt?.stop('drain');
+    this.#stop('drain');
+  }
+
+  #stop(reason: StopReason): void {
+    this.#stopped ??= reason;
+    this.#attempt?.stop(reason);
+    this.#wake();
   }
 
   progress(): Mark | null {
@@ -148,11 +168,5 @@ export class Exchange implements LiveExchange {
       attempts: this.client.notes.attempts,
       durationMs: this.#gateway.clock.nowMs() - this.arrival.receivedAtMs,
     };
-  }
-
-  #totalMs(): number {
-    if (this.facts.stream) return this.policy.streams.totalMs;
-    const totals = this.plan.targets.map(({ provider }) => this.catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
-    return Math.max(...totals);
   }
 }

@@ -5,6 +5,7 @@ import type { Log } from '../core/log.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { Ledger } from '../ledger/port.ts';
+import type { Standing } from '../provider/standing.ts';
 import type { UpstreamClient } from '../provider/upstream.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { LiveExchanges } from './live.ts';
@@ -14,6 +15,7 @@ export interface Gateway {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly upstream: UpstreamClient;
+  readonly standing: Standing;
   readonly keys: KeyCache;
   readonly live: LiveExchanges;
   readonly replyBudget: ReplyBudget;

@@ -1,5 +1,6 @@
 /** Body bytes → a valid request. What is wrong with it is kept until the request has taken its place in the rate limit. */
 import { GatewayError } from '../core/conditions.ts';
+import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestFacts } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
@@ -19,7 +20,7 @@ export interface ValidRequest extends ParsedBody {
 export interface Reading {
   /** The request, or the refusal that its body has earned. */
   valid(): ValidRequest;
-  order(catalog: Catalog, notes: ReplyNotes): AdmitOrder;
+  order(catalog: Catalog, policy: Policy, notes: ReplyNotes): AdmitOrder;
 }
 
 export function read(arrival: Arrival): Reading {
@@ -30,14 +31,14 @@ export function read(arrival: Arrival): Reading {
   };
   return {
     valid,
-    order: (catalog, notes) => ({
+    order: (catalog, policy, notes) => ({
       requestId: arrival.requestId,
       caller: arrival.caller,
       idempotencyKey: arrival.headers.get('idempotency-key'),
       fingerprint: () => fingerprintOf('POST', arrival.path, valid().bytes),
       choices: 'refusal' in result ? 1 : result.facts.choices,
       decide: ({ key }) => {
-        const plan = resolve(catalog, key, arrival.endpoint, valid());
+        const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, valid());
         checkIdempotencyKey(arrival.headers);
         return plan;
       },

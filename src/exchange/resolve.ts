@@ -6,11 +6,13 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Endpoint } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
+import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { HostedTool, RequestFacts } from '../wire/format.ts';
 import { arrayAt } from '../wire/json.ts';
 import { countInput, type InputCount } from './counter.ts';
 import type { ValidRequest } from './read.ts';
+import { candidatesFor } from './route.ts';
 
 /** A message request without `max_tokens`. */
 const MESSAGES_DEFAULT_OUTPUT = 1_024;
@@ -21,13 +23,15 @@ const SHRUNK_OUTPUT_MIN = 256;
 
 export interface Plan {
   readonly model: Model;
-  /** In the order of the catalog, within the key's scope. */
+  /** The candidates, in the order of the catalog: within the key's scope, one for each upstream model of a provider. */
   readonly targets: readonly Target[];
   readonly input: InputCount;
   /** Effective limit of one choice, if the balance carries it. */
   readonly outputLimit: number;
   /** The least that a hold must carry. */
   readonly outputLimitMin: number;
+  /** How long the exchange may take, from acceptance. */
+  readonly totalMs: number;
 }
 
 export function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model {
@@ -54,7 +58,15 @@ export function mayUse(key: KeyRecord, model: Model): boolean {
   );
 }
 
-export function resolve(catalog: Catalog, key: KeyRecord, endpoint: Endpoint, request: ValidRequest): Plan {
+/** What a request is judged by: each read once per exchange. */
+export interface ResolveContext {
+  readonly catalog: Catalog;
+  readonly policy: Policy;
+  readonly key: KeyRecord;
+  readonly endpoint: Endpoint;
+}
+
+export function resolve({ catalog, policy, key, endpoint }: ResolveContext, request: ValidRequest): Plan {
   const { facts } = request;
   const model = findModel(catalog, key, facts.model);
   const targets = model.targets.filter(({ provider }) => key.providerScope === 'all' || provider === key.providerScope);
@@ -76,12 +88,29 @@ export function resolve(catalog: Catalog, key: KeyRecord, endpoint: Endpoint, re
       param: lack?.param ?? 'model',
     });
   }
+  const candidates = endpoint.format === null ? [] : candidatesFor(endpoint.format, usable);
+  // A count needs no target: the local counter knows every model.
+  if (candidates.length === 0 && endpoint.name !== 'count_tokens') throw otherFormat(model, endpoint);
   const output = outputLimits(model, endpoint, facts);
   const input = countInput(request.bytes.length, facts, model.contextWindow);
   if (model.contextWindow !== null && input.low > model.contextWindow) {
     throw contextExceeded(endpoint, input.likely, model.contextWindow);
   }
-  return { model, targets: usable, input, ...output };
+  return { model, targets: candidates, input, ...output, totalMs: totalMs(catalog, policy, candidates, facts) };
+}
+
+/** Streams have the policy's limit; a whole answer has as long as the slowest of its providers may take. */
+function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], facts: RequestFacts): number {
+  if (facts.stream) return policy.streams.totalMs;
+  return Math.max(0, ...targets.map(({ provider }) => catalog.providers.get(provider)?.timeouts.totalMs ?? 0));
+}
+
+function otherFormat(model: Model, endpoint: Endpoint): GatewayError {
+  const spoken = [...new Set(model.targets.map(({ format }) => format))].join(' and ');
+  return new GatewayError('invalid_request', {
+    message: `The model ${JSON.stringify(model.id)} speaks ${spoken}; it is not served on ${endpoint.path}.`,
+    param: 'model',
+  });
 }
 
 export function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {

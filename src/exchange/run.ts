@@ -37,16 +37,17 @@ export interface Arrival {
 export async function run(gateway: Gateway, arrival: Arrival, client: Client): Promise<void> {
   const request = read(arrival);
   const catalog = gateway.catalog();
-  const admitted = await admit(gateway, request.order(catalog, client.notes));
+  const policy = gateway.policy();
+  const admitted = await admit(gateway, request.order(catalog, policy, client.notes));
   if (admitted.kind === 'replay') {
     client.replay(admitted.reply);
     return;
   }
-  const exchange = new Exchange(gateway, catalog, arrival, request.valid(), admitted, client);
+  const exchange = new Exchange(gateway, { catalog, policy }, arrival, request.valid(), admitted, client);
   gateway.live.add(exchange);
   try {
     let last: AttemptFailure | null = null;
-    for (const attempt of attempts(exchange)) {
+    for await (const attempt of attempts(gateway, exchange)) {
       attempt.start(gateway.upstream);
       const end = await attempt.ended;
       if (end.kind !== 'failed' || end.retry === 'never' || client.begun) {
@@ -129,10 +130,12 @@ const STOPPED = {
 const NO_TARGET: AttemptFailure = {
   kind: 'failed',
   condition: 'provider_unavailable',
-  message: 'No provider of this model can be used right now.',
+  message: 'No provider of this model can be used right now: each has failed too often and is left alone for a while.',
   retry: 'never',
   retryAfterS: null,
   operatorFault: false,
+  unhealthy: false,
+  cools: null,
   meter: null,
   place: null,
 };

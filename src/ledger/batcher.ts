@@ -72,7 +72,7 @@ export class Batcher {
 
   async #finish(): Promise<void> {
     if (this.#markTimer !== null) clearTimeout(this.#markTimer);
-    while (this.#flight !== null || this.#queue.length > 0) {
+    while (this.#flight !== null || this.#queue.length > 0 || this.#marks.size > 0) {
       if (this.#flight === null) this.#send();
       await this.#flight;
     }
@@ -128,6 +128,7 @@ export class Batcher {
 
   /** Marks of a failed batch go with a later one, unless a newer one is there. */
   #keepMarks(marks: readonly Mark[]): void {
+    if (this.#closing !== null) return;
     for (const mark of marks) if (!this.#marks.has(mark.holdId)) this.#marks.set(mark.holdId, mark);
     this.#startMarkTimer();
   }

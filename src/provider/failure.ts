@@ -5,15 +5,25 @@ import type { TransportFailure } from './upstream.ts';
 export interface ProviderFailure {
   readonly condition: Condition;
   readonly message: string;
-  /** `next`: another target may be tried. `never`: the request itself is at fault. */
-  readonly retry: 'next' | 'never';
+  readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
   /** Something only the operator can mend (a refused credential); logged as an error. */
   readonly operatorFault: boolean;
+  /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
+  readonly unhealthy: boolean;
+  /** What is to rest: the credential that was refused or is used up, or the target that asked for it. */
+  readonly cools: 'key' | 'target' | null;
 }
 
+/**
+ * `anywhere`: the same target may be asked again. `elsewhere`: another target, or this one with another credential.
+ * `never`: the request itself is at fault.
+ */
+export type Retry = 'anywhere' | 'elsewhere' | 'never';
+
 const MESSAGE_CHARACTERS_MAX = 2_000;
+const RETRY_AFTER_S_MAX = 86_400;
 
 /** `body` is what the provider sent with its status, at most a few KiB of it. */
 export function failureOfStatus(
@@ -22,59 +32,102 @@ export function failureOfStatus(
   retryAfter: string | null,
   secrets: readonly string[],
 ): ProviderFailure {
-  const said = redact(messageOf(body), secrets);
-  const retryAfterS = retryAfter !== null && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : null;
-  const failure = (
-    condition: Condition,
-    message: string,
-    retry: 'next' | 'never',
-    operatorFault = false,
-  ): ProviderFailure => ({
-    condition,
-    message,
-    retry,
-    retryAfterS,
-    operatorFault,
-  });
-  if (status === 429 || status === 503 || status === 529) {
-    return failure(
-      'provider_unavailable',
-      `The provider is overloaded or limits its requests (status ${status}).`,
-      'next',
-    );
+  return { retryAfterS: retryAfterSeconds(retryAfter), ...judged(status, body, secrets) };
+}
+
+const UNHEALTHY = { retry: 'anywhere', operatorFault: false, unhealthy: true, cools: null } as const;
+const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, unhealthy: false, cools: null } as const;
+const OPERATOR_AT_FAULT = { retry: 'elsewhere', operatorFault: true, unhealthy: false, cools: null } as const;
+
+function judged(status: number, body: string, secrets: readonly string[]): Omit<ProviderFailure, 'retryAfterS'> {
+  const said = (): string => redact(messageOf(body), secrets);
+  switch (status) {
+    case 429:
+      return {
+        ...UNHEALTHY,
+        condition: 'provider_unavailable',
+        message: 'The provider limits the requests of this gateway (status 429).',
+        retry: 'elsewhere',
+        cools: 'key',
+      };
+    case 503:
+    case 529:
+      return {
+        ...UNHEALTHY,
+        condition: 'provider_unavailable',
+        message: `The provider is overloaded (status ${status}).`,
+        cools: 'target',
+      };
+    case 401:
+    case 403:
+      return {
+        ...OPERATOR_AT_FAULT,
+        condition: 'upstream_error',
+        message: 'The provider refused the credential of this gateway. Its operator has been told.',
+        cools: 'key',
+      };
+    case 408:
+    case 504:
+      return {
+        ...UNHEALTHY,
+        condition: 'upstream_timeout',
+        message: `The provider took too long (status ${status}).`,
+        retry: 'elsewhere',
+      };
   }
-  if (status === 401 || status === 403) {
-    return failure(
-      'upstream_error',
-      'The provider refused the credential of this gateway. Its operator has been told.',
-      'next',
-      true,
-    );
+  if (status < 500 && isContextLength(body))
+    return { ...REQUEST_AT_FAULT, condition: 'context_length_exceeded', message: said() };
+  if (status === 400 || status === 413 || status === 422) {
+    return { ...REQUEST_AT_FAULT, condition: 'invalid_request', message: said() };
   }
-  if (isContextLength(body)) return failure('context_length_exceeded', said, 'never');
-  if (status === 400 || status === 413 || status === 422) return failure('invalid_request', said, 'never');
-  if (status === 404) return failure('upstream_error', 'The provider does not know this model.', 'next', true);
-  if (status === 408 || status === 504)
-    return failure('upstream_timeout', `The provider took too long (status ${status}).`, 'next');
-  return failure('upstream_error', `The provider returned an error (status ${status}).`, 'next');
+  if (status === 404) {
+    return { ...OPERATOR_AT_FAULT, condition: 'upstream_error', message: 'The provider does not know this model.' };
+  }
+  const message = `The provider returned an error (status ${status}).`;
+  if (status >= 500) return { ...UNHEALTHY, condition: 'upstream_error', message };
+  return { ...OPERATOR_AT_FAULT, condition: 'upstream_error', message };
+}
+
+/** Seconds, or a date; null where it is neither. */
+function retryAfterSeconds(retryAfter: string | null): number | null {
+  if (retryAfter === null) return null;
+  if (/^\d{1,9}$/.test(retryAfter)) return Math.min(Number(retryAfter), RETRY_AFTER_S_MAX);
+  const atMs = Date.parse(retryAfter);
+  if (Number.isNaN(atMs)) return null;
+  return Math.min(Math.max(0, Math.ceil((atMs - Date.now()) / 1_000)), RETRY_AFTER_S_MAX);
+}
+
+/** An answer that began with a 2xx and then turned out to be no answer, or an error. */
+export function failureInAnswer(condition: Condition, message: string): ProviderFailure {
+  if (condition === 'invalid_request' || condition === 'context_length_exceeded') {
+    return { ...REQUEST_AT_FAULT, condition, message, retryAfterS: null };
+  }
+  // A provider that is merely busy may be asked again; one that answers with nonsense will do so again.
+  const retry = condition === 'provider_unavailable' ? 'anywhere' : 'elsewhere';
+  return { ...UNHEALTHY, condition, message, retry, retryAfterS: null };
 }
 
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {
-  const condition: Condition =
-    transport.kind === 'unreachable' || transport.kind === 'connect_timeout'
-      ? 'provider_unavailable'
-      : transport.kind === 'broken'
-        ? 'upstream_error'
-        : 'upstream_timeout';
   const sentence = transport.message.charAt(0).toUpperCase() + transport.message.slice(1);
-  return { condition, message: `${sentence}.`, retry: 'next', retryAfterS: null, operatorFault: false };
+  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, retryAfterS: null };
 }
+
+const TRANSPORT: Readonly<Record<TransportFailure['kind'], Pick<ProviderFailure, 'condition' | 'retry'>>> = {
+  unreachable: { condition: 'provider_unavailable', retry: 'anywhere' },
+  connect_timeout: { condition: 'provider_unavailable', retry: 'elsewhere' },
+  broken: { condition: 'upstream_error', retry: 'anywhere' },
+  first_byte_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
+  idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
+};
 
 /** Replaces the gateway's own upstream credentials, and anything that looks like one, in a provider's words. */
 export function redact(text: string, secrets: readonly string[]): string {
   let out = text;
   for (const secret of secrets) if (secret !== '') out = out.replaceAll(secret, '[redacted]');
-  return out.replace(/\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_\-.*]{8,200}/g, '[redacted]').slice(0, MESSAGE_CHARACTERS_MAX);
+  return out
+    .replace(/\b(?:sk|key)[-_][\w\-.*]{8,200}/g, (word) => (/[\d*]/.test(word) ? '[redacted]' : word))
+    .replace(/\bBearer [\w\-.*+/=]{8,1000}/g, '[redacted]')
+    .slice(0, MESSAGE_CHARACTERS_MAX);
 }
 
 function messageOf(body: string): string {

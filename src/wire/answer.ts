@@ -1,6 +1,6 @@
 /** What every writer of answers does alike. */
 import { NO_TOKENS, type TokenCounts } from '../core/usage.ts';
-import type { AnswerContext } from './turn.ts';
+import type { AnswerContext, TurnEvent } from './turn.ts';
 
 const PREFIXES = ['chatcmpl-', 'resp_', 'msg_', 'gen-'];
 
@@ -21,6 +21,11 @@ export function dataFrame(value: object): string {
 
 export function eventFrame(type: string, value: object): string {
   return `event: ${type}\ndata: ${JSON.stringify(value)}\n\n`;
+}
+
+/** Names the paragraph of a thought that a delta belongs to; a summary and the full text are paragraphs apart. */
+export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
+  return `${event.full === true ? 'full' : 'summary'}${event.paragraph}`;
 }
 
 /** Characters of text that make about one token, for figures shown where the provider reports none. */

@@ -30,40 +30,40 @@ export interface StreamObserver {
   place?(): StreamPlace;
 }
 
-/** Edits of one window of bytes, in ascending order. One instance is used again and again. */
+/** Edits of one window of bytes, in ascending order. One instance is used again and again, and never shrinks. */
 export class EditList {
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   readonly #texts: (Buffer | null)[] = [];
+  #length = 0;
 
   get length(): number {
-    return this.#starts.length;
+    return this.#length;
   }
 
   replace(start: number, end: number, text: Buffer | null): void {
-    this.#starts.push(start);
-    this.#ends.push(end);
-    this.#texts.push(text);
+    const at = this.#length++;
+    this.#starts[at] = start;
+    this.#ends[at] = end;
+    this.#texts[at] = text;
   }
 
   /** Forgets the edits from this index on. */
   cut(length: number): void {
-    this.#starts.length = length;
-    this.#ends.length = length;
-    this.#texts.length = length;
+    this.#length = length;
   }
 
   /** The bytes from `start` to `end` with the edits from index `first` on made; the same memory where there are none. */
   apply(bytes: Buffer, start: number, end: number, first = 0): Buffer {
-    if (first === this.#starts.length) return bytes.subarray(start, end);
+    if (first === this.#length) return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
     let length = end - start;
-    for (let i = first; i < this.#starts.length; i++) {
+    for (let i = first; i < this.#length; i++) {
       length += (this.#texts[i]?.length ?? 0) - ((this.#ends[i] ?? 0) - (this.#starts[i] ?? 0));
     }
     const out = Buffer.allocUnsafe(length);
     let from = start;
     let to = 0;
-    for (let i = first; i < this.#starts.length; i++) {
+    for (let i = first; i < this.#length; i++) {
       to += bytes.copy(out, to, from, this.#starts[i]);
       to += this.#texts[i]?.copy(out, to) ?? 0;
       from = this.#ends[i] ?? from;

@@ -31,7 +31,6 @@ export function parseBody(bytes: Buffer): ParsedBody {
   if (layout === null) throw notAnObject(view);
   const body = parse(ascii ? view : bytes.toString());
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
-  // The layout's names are Latin-1 views, which is enough to tell whether two are equal.
   if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
   const fault = faultIn(body);
   if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
@@ -58,10 +57,7 @@ function notAnObject(view: string): GatewayError {
 function duplicate(layout: Layout): GatewayError {
   const names = new Set<string>();
   for (const { name } of layout.members) {
-    if (names.has(name)) {
-      const param = Buffer.from(name, 'latin1').toString();
-      return refusal(`${param} is given more than once.`, param);
-    }
+    if (names.has(name)) return refusal(`${name} is given more than once.`, name);
     names.add(name);
   }
   return refusal('A field of the request body is given more than once.');

@@ -122,6 +122,10 @@ export class PassthroughStream implements LaneStream {
     return this.#observer.meter();
   }
 
+  betweenFrames(): boolean {
+    return !this.#splitter.flowing;
+  }
+
   place(): StreamPlace {
     return this.#observer.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
   }

@@ -43,6 +43,7 @@ export function skipSpace(text: string, from: number): number {
 export function closingQuote(text: string, from: number, end: number): number {
   let at = text.indexOf('"', from);
   while (at !== -1 && at < end) {
+    if (text.charCodeAt(at - 1) !== BACKSLASH) return at;
     let before = at - 1;
     while (before >= from && text.charCodeAt(before) === BACKSLASH) before--;
     if ((at - before) % 2 === 1) return at;
@@ -135,9 +136,16 @@ function unclosed(text: string, start: number, depthMax: number): LayoutRefusal 
   return null;
 }
 
+/** The name as text: most are plain, the others are decoded. */
 function memberName(text: string, openQuote: number, closeQuote: number): string {
-  const raw = text.slice(openQuote + 1, closeQuote);
-  if (!raw.includes('\\')) return raw;
+  const view = text.slice(openQuote + 1, closeQuote);
+  let plain = true;
+  for (let i = 0; i < view.length; i++) {
+    const code = view.charCodeAt(i);
+    if (code > 0x7f || code === BACKSLASH) plain = false;
+  }
+  if (plain) return view;
+  const raw = Buffer.from(view, 'latin1').toString();
   try {
     const decoded: unknown = JSON.parse(`"${raw}"`);
     return typeof decoded === 'string' ? decoded : raw;
@@ -182,7 +190,7 @@ export class MemberScanner {
       if (code === QUOTE) {
         const close = closingQuote(text, at + 1, end);
         if (close === -1) break;
-        const after = skipSpace(text, close + 1);
+        const after = text.charCodeAt(close + 1) === COLON ? close + 1 : skipSpace(text, close + 1);
         if (text.charCodeAt(after) === COLON && after < end) {
           this.#visit(at + 1, close, skipSpace(text, after + 1));
           return true;
@@ -216,11 +224,11 @@ export class MemberScanner {
   }
 
   keyIs(name: string): boolean {
-    return this.keyEnd - this.keyStart === name.length && this.text.startsWith(name, this.keyStart);
+    return matches(this.text, this.keyStart, this.keyEnd, name);
   }
 
   topIs(name: string): boolean {
-    return this.topEnd - this.topStart === name.length && this.text.startsWith(name, this.topStart);
+    return matches(this.text, this.topStart, this.topEnd, name);
   }
 
   /** Whether the value begins with this character code. */
@@ -242,6 +250,15 @@ export class MemberScanner {
     const to = this.stringEnd === -1 ? valueEnd(this.text, this.valueStart, this.end) : this.stringEnd;
     return this.text.slice(this.valueStart, to === -1 ? this.end : to);
   }
+}
+
+/** Length and first character tell nearly all names apart, and cost nothing. */
+function matches(text: string, start: number, end: number, name: string): boolean {
+  if (end - start !== name.length || text.charCodeAt(start) !== name.charCodeAt(0)) return false;
+  for (let i = 1; i < name.length; i++) {
+    if (text.charCodeAt(start + i) !== name.charCodeAt(i)) return false;
+  }
+  return true;
 }
 
 /** The UTF-8 length of what a JSON string's content, from `start` to `end`, stands for. */

@@ -114,6 +114,11 @@ export class FrameSplitter implements FrameView {
     return this.#at;
   }
 
+  /** Whether an oversized frame is on its way in pieces. */
+  get flowing(): boolean {
+    return this.#flowing;
+  }
+
   get partialLength(): number {
     return this.#pendingLength;
   }

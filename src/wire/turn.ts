@@ -294,7 +294,8 @@ export type TurnEvent =
     }
   /** The frame that says that nothing follows. */
   | { readonly type: 'end' }
-  | { readonly type: 'failure'; readonly code: string | null; readonly message: string };
+  /** The provider's own report of an error, as it came. */
+  | { readonly type: 'failure'; readonly error: Json };
 
 /** What a format's `fromTurn` gives: the body to send, without model and output limit. */
 export interface WrittenTurn {

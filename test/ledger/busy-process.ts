@@ -20,7 +20,8 @@ async function work(worker: number): Promise<never> {
     ledger.mark({ holdId, keyId: 'busy', charge: 2n, tokens });
     if (i % 7 === 0) await ledger.void(holdId, 'busy');
     else {
-      await ledger.settle(settleRequest('busy', holdId, 3n, { usage: usageRecord() }));
+      const reply = { status: 200, contentType: 'text/plain', body: Buffer.from(holdId) };
+      await ledger.settle(settleRequest('busy', holdId, 3n, { usage: usageRecord(), reply }));
       process.stdout.write(`${holdId}\n`);
     }
   }

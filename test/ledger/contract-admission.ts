@@ -75,6 +75,9 @@ export function admissionContract(open: OpenBooks): void {
     clock.advance(1);
     assert.equal((await bench.admit(keyId, 1n))[1].kind, 'admitted');
     assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    clock.advance(60_000);
+    const [, last] = await bench.admit(keyId, 1n);
+    assert.deepEqual(last.kind === 'admitted' && last.rate, { limit: 2, remaining: 1, resetMs: 60_000 });
     await bench.close();
   });
 

@@ -12,7 +12,7 @@ function reply(text: string): StoredReply {
 }
 
 export function claimContract(open: OpenBooks): void {
-  test('[R21] [F4] a repeat of a finished call gets its stored bytes, at no charge', async () => {
+  test('[R21] a repeat of a finished call gets its stored bytes, at no charge', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.creditKey(10n);
     const holdId = await bench.hold(keyId, 4n, CLAIM);

@@ -127,8 +127,8 @@ export function keyContract(open: OpenBooks): void {
     const first = await bench.creditKey(5n, { expiresAtMs: clock.nowMs() + 1_000 });
     clock.advance(10);
     const second = await bench.budgetKey(7n);
-    await ledger.addSecret(second, 'second-digest', 'mg_t_0000002');
     await bench.spend(second, 3n);
+    await ledger.addSecret(second, 'second-digest', 'mg_t_0000002');
     const before = await ledger.listKeys();
     assert.deepEqual(
       before.map(({ key, status, secretPrefixes, periodUsed, purchased }) => [

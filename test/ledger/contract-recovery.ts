@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { recoverAll } from '../../src/ledger/housekeeping.ts';
 import type { OwnedLedger } from '../../src/ledger/ledger.ts';
-import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
+import { admitRequest, Bench, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const TOKENS = { input: 4, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 2, reasoning: 0 };
 const CLAIM = { claim: { name: 'order 7', fingerprint: 'f' } };
@@ -177,6 +177,20 @@ export function recoveryContract(open: OpenBooks): void {
       charged: 5n,
     });
     assert.equal((await bench.summary(keyId)).used, 5n);
+    await bench.close();
+  });
+
+  test('usage records are pruned by age where the operator wants it, and their sums stay', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await bench.spend(keyId, 5n, { usage: usageRecord() });
+    bench.clock.advance(2_000);
+    await bench.spend(keyId, 5n, { usage: usageRecord() });
+    assert.deepEqual(await bench.ledger.prune(null), { removed: 0, more: false });
+    assert.deepEqual(await bench.ledger.prune(2_000), { removed: 1, more: false });
+    assert.deepEqual(await bench.ledger.prune(2_000), { removed: 0, more: false });
+    const summary = await bench.summary(keyId);
+    assert.deepEqual([summary.inputTokens, summary.outputTokens, summary.requests], [32n, 40n, 2]);
     await bench.close();
   });
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
@@ -36,9 +37,10 @@ function kinds(results: readonly Result[]): readonly unknown[] {
 ledgerContract('SQLite', openBooks);
 
 describe('SQLite file', () => {
-  test('a second opener is refused with one clear line, from this process and from the writer thread', async () => {
+  test('a second opener is refused with one clear line, from this process and from the writer thread', async (t) => {
     const file = newFile();
     const store = await openSqliteStore({ file });
+    t.after(() => store.close());
     const refused = (error: unknown) =>
       error instanceof StoreLockedError && /^Another gateway uses this data folder/.test(error.message);
     await assert.rejects(openSqliteStore({ file }), refused);
@@ -107,6 +109,30 @@ describe('SQLite file', () => {
     await second.close();
   });
 
+  test('[F2] a recovered charge leaves a usage record that says what is known of the call', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSqliteEngine({ file, clock }));
+    const key = await first.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
+    const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
+    await first.admit(admitRequest(key.id, 'h1', 50n));
+    first.mark({ holdId: 'h1', keyId: key.id, charge: 36n, tokens, call });
+    await first.close();
+    clock.advance(5_000);
+    const second = createLedger(openSqliteEngine({ file, clock }));
+    await recoverAll(second);
+    assert.equal((await second.summary(key.id))?.periodUsed, 36n);
+    await second.close();
+    const database = new DatabaseSync(file, { readBigInts: true });
+    const row = database.prepare('SELECT * FROM usage').get();
+    assert.deepEqual(
+      [row?.request_id, row?.model, row?.outcome, row?.source, row?.cost_nanos, row?.cache_write_1h, row?.duration_ms],
+      [call.requestId, call.model, 'broken', 'counted', call.costNanos, 1n, 5_000n],
+    );
+    assert.equal(database.prepare('SELECT flag FROM entries').get()?.flag, 'recovered');
+    database.close();
+  });
+
   test('[F11] across a restart with the clock set back, a limit neither opens nor stays closed past one window', async () => {
     const file = newFile();
     const clock = new ManualClock();
@@ -128,16 +154,16 @@ describe('SQLite file', () => {
     const file = newFile();
     const clock = new ManualClock();
     const first = createLedger(openSqliteEngine({ file, clock }));
-    const key = await first.createKey(newKey({ credit: 500n, rpmLimit: 100 }));
-    for (let i = 0; i < 250; i++) {
-      clock.advance(600);
+    const key = await first.createKey(newKey({ credit: 500n, rpmLimit: 20 }));
+    for (let i = 0; i < 120; i++) {
+      clock.advance(3_000);
       assert.equal((await first.admit(admitRequest(key.id, `h${i}`, 1n))).kind, 'admitted');
     }
     await first.close();
     const second = createLedger(openSqliteEngine({ file, clock }));
     const refused = await second.admit(admitRequest(key.id, 'one more', 1n));
-    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 600);
-    clock.advance(600);
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 3_000);
+    clock.advance(3_000);
     assert.equal((await second.admit(admitRequest(key.id, 'one more', 1n))).kind, 'admitted');
     await second.close();
   });
@@ -183,18 +209,23 @@ describe('SQLite transactions', () => {
   test('one bad operation fails alone; the others of its batch are applied, once', () => {
     const engine = openEngine();
     const key = newKey({ credit: 10n });
+    const { tokens } = usageRecord();
+    const brokenUsage = usageRecord({ tokens: { ...tokens, output: 0.5 } });
     const results = engine.apply([
       { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
       { op: 'createKey', request: key },
       admit(key.id, 'h1', 4n),
       admit(key.id, 'h2', -1n),
       settle(key.id, 'h1', -1n),
+      // Fails late, when the hold is released and the charge is booked already.
+      { op: 'settle', request: settleRequest(key.id, 'h1', 3n, { usage: brokenUsage }) },
       settle(key.id, 'h1', 3n),
       admit(key.id, 'h3', 8n),
       admit(key.id, 'h3', 7n),
     ]);
     assert.deepEqual(kinds(results).slice(2), [
       'admitted',
+      'operation_failed',
       'operation_failed',
       'operation_failed',
       'settled',
@@ -231,9 +262,10 @@ describe('SQLite transactions', () => {
 });
 
 describe('SQLite writer thread', () => {
-  test('serves from start to close, recovers at the next start, and keeps replies', async () => {
+  test('serves from start to close, recovers at the next start, and keeps replies', async (t) => {
     const file = newFile();
     const ledger = createLedger(await openSqliteStore({ file }));
+    t.after(() => ledger.close());
     const housekeeping = await startHousekeeping(ledger);
     const key = await ledger.createKey(newKey({ credit: 1_000n }));
     const body = Buffer.from('a part of a larger buffer').subarray(2, 6);
@@ -252,6 +284,7 @@ describe('SQLite writer thread', () => {
     await assert.rejects(ledger.ping(), StoreError);
 
     const second = createLedger(await openSqliteStore({ file }));
+    t.after(() => second.close());
     const again = await startHousekeeping(second);
     const summary = await second.summary(key.id);
     assert.deepEqual([summary?.used, summary?.reserved, summary?.requests], [300n, 0n, 100]);
@@ -260,12 +293,12 @@ describe('SQLite writer thread', () => {
     assert.equal(replay.kind === 'replay' && Buffer.from(replay.reply.body).toString(), 'part');
     assert.deepEqual((await second.audit()).findings, []);
     await again.stop();
-    await second.close();
   });
 
-  test('[F12] two client threads share the one writer, and together never pass the balance', async () => {
+  test('[F12] two client threads share the one writer, and together never pass the balance', async (t) => {
     const store = await openSqliteStore({ file: newFile() });
     const ledger = createLedger(store);
+    t.after(() => ledger.close());
     const key = await ledger.createKey(newKey({ credit: 30n }));
     const port = store.connect();
     const worker = new Worker(new URL('./client-thread.ts', import.meta.url), {
@@ -281,14 +314,14 @@ describe('SQLite writer thread', () => {
     await once(worker, 'exit');
     assert.equal((await ledger.summary(key.id))?.reserved, 30n);
     assert.deepEqual((await ledger.audit()).findings, []);
-    await ledger.close();
   });
 
-  test('[F1] [F2] [F3] [F5] kill -9 in the middle of work: after the next start the books add up', async () => {
+  test('[F1] [F2] [F3] [F4] kill -9 in the middle of work: after the next start the books add up', async (t) => {
     const file = newFile();
-    const child = spawn(process.execPath, [new URL('./busy-process.ts', import.meta.url).pathname, file], {
+    const child = spawn(process.execPath, [fileURLToPath(new URL('./busy-process.ts', import.meta.url)), file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    t.after(() => child.kill('SIGKILL'));
     const acknowledged: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
       acknowledged.push(line);
@@ -300,8 +333,11 @@ describe('SQLite writer thread', () => {
     await recoverAll(ledger);
     const report = await ledger.audit();
     assert.deepEqual([report.findings, report.liveHolds], [[], 0]);
-    // Each line is a settlement that the process saw committed.
+    // Each line is a settlement that the process saw committed: charged once, and a repeat of the call gets its reply.
     for (const holdId of acknowledged) {
+      const claim = { name: holdId, fingerprint: 'f' };
+      const repeat = await ledger.admit(admitRequest('busy', `${holdId}-again`, 5n, { claim }));
+      assert.equal(repeat.kind === 'replay' && Buffer.from(repeat.reply.body).toString(), holdId);
       const outcome = await ledger.settle(settleRequest('busy', holdId, 1n));
       assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
     }

@@ -6,7 +6,7 @@ import type { AuditView, CreatedKey } from '../../src/admin/api.ts';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { NO_LOG } from '../../src/core/log.ts';
+import { type Log, NO_LOG } from '../../src/core/log.ts';
 import { startGateway } from '../../src/main.ts';
 
 export interface StartedGateway extends AsyncDisposable {
@@ -28,6 +28,8 @@ export interface StartOptions {
   readonly config?: string;
   readonly dataDir?: string;
   readonly env?: Record<string, string>;
+  /** Where the gateway logs to; nowhere by default. */
+  readonly log?: Log;
 }
 
 export async function startedGateway(options: StartOptions = {}): Promise<StartedGateway> {
@@ -45,7 +47,7 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
     await writeFile(env.GATEWAY_CONFIG, options.config);
   }
   const printed: string[] = [];
-  const running = await startGateway(readSettings(env), env, NO_LOG, (line) => printed.push(line));
+  const running = await startGateway(readSettings(env), env, options.log ?? NO_LOG, (line) => printed.push(line));
   const admin = new AdminClient(socketPath(dataDir));
   let stopped = false;
   const stop = async (): Promise<void> => {

@@ -42,7 +42,7 @@ export function chatFacts(body: JsonObject): RequestFacts {
 function tallyParts(parts: readonly object[], path: string, tally: AttachmentTally): void {
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index];
-    if (!isObject(part)) continue;
+    if (!isObject(part) || part.type === 'text') continue;
     const at = `${path}[${index}]`;
     switch (part.type) {
       case 'image_url':

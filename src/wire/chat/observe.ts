@@ -122,7 +122,7 @@ export class ChatObserver implements StreamObserver {
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (scanner.isString) this.#scanString(scanner);
+      else if (scanner.isString && scanner.topIs('choices')) this.#scanString(scanner);
     }
   }
 

@@ -24,14 +24,7 @@ export function finishOf(raw: string, called: boolean, refused: boolean): TurnEv
 /** What went wrong, where an object of this format says so. */
 export function chatFailure(value: JsonObject): TurnEvent | null {
   const error = value['error'];
-  if (typeof error === 'string') return { type: 'failure', code: null, message: error };
-  if (!isObject(error)) return null;
-  const code = error['code'];
-  return {
-    type: 'failure',
-    code: typeof code === 'string' ? code : typeof code === 'number' ? String(code) : (stringAt(error, 'type') ?? null),
-    message: stringAt(error, 'message') ?? 'The provider reported an error.',
-  };
+  return error === undefined || error === null ? null : { type: 'failure', error };
 }
 
 export function chatAnnotation(key: number, raw: JsonObject): TurnEvent {

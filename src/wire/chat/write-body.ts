@@ -15,7 +15,7 @@ export function writeChatBody(events: readonly TurnEvent[], context: AnswerConte
   const thoughts = answer.blocks.flatMap((block) =>
     block.type === 'reasoning' ? [...block.thought.texts, ...(block.thought.full ?? [])] : [],
   );
-  const calls = answer.blocks.flatMap((block) => {
+  const calls = answer.blocks.flatMap((block): object[] => {
     if (block.type !== 'tool') return [];
     const { name, kind } = block.tool;
     if (kind === 'custom') return [{ id: block.callId, type: 'custom', custom: { name, input: block.input } }];

@@ -1,6 +1,6 @@
 /** Events of the hub → chat-completion chunks. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { answerId, dataFrame } from '../answer.ts';
+import { answerId, dataFrame, paragraphOf } from '../answer.ts';
 import { responsesAnnotation } from '../annotations.ts';
 import type { JsonObject } from '../json.ts';
 import { compact } from '../read.ts';
@@ -43,7 +43,7 @@ export class ChatWriter implements EventWriter {
   #blockStart = 0;
   #itemId: string | undefined;
   #gap = '';
-  #paragraph: { key: number; paragraph: number } | null = null;
+  #paragraph: string | null = null;
   readonly #calls = new Map<number, { index: number; kind: ToolKind }>();
   readonly #refusals = new Set<number>();
 
@@ -121,9 +121,8 @@ export class ChatWriter implements EventWriter {
   /** Paragraphs of a thought are set apart as they are in a whole answer. */
   #paragraphGap(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
     const before = this.#paragraph;
-    this.#paragraph = { key: event.key, paragraph: event.paragraph };
-    if (!before) return '';
-    return before.key === event.key && before.paragraph === event.paragraph ? '' : '\n\n';
+    this.#paragraph = `${event.key}.${paragraphOf(event)}`;
+    return before === null || before === this.#paragraph ? '' : '\n\n';
   }
 
   #delta(delta: object, logprobs: object | null = null): string {

@@ -58,7 +58,7 @@ function inputFacts(body: JsonObject, model: string): Omit<RequestFacts, 'stream
 function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {
   for (let index = 0; index < blocks.length; index++) {
     const block = blocks[index];
-    if (!isObject(block)) continue;
+    if (!isObject(block) || block.type === 'text') continue;
     const at = `${path}[${index}]`;
     const source = objectAt(block, 'source');
     switch (block.type) {

@@ -128,7 +128,8 @@ export class MessagesObserver implements StreamObserver {
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     this.#reported = messagesTokens(this.#usage);
-    this.#reportedFinal = this.#reported !== null && this.#type === 'message_delta';
+    const told = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
+    this.#reportedFinal = this.#reported !== null && told;
   }
 }
 

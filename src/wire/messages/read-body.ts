@@ -1,10 +1,10 @@
 /** A whole message → events of the hub. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { isObject, type Json, type JsonObject, stringAt } from '../json.ts';
 import { objectsAt } from '../read.ts';
 import { broken } from '../refuse.ts';
 import type { TurnEvent } from '../turn.ts';
 import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
-import { readMessagesTokens } from './tokens.ts';
+import { messagesTokens } from './observe.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
@@ -15,8 +15,7 @@ export function readMessagesBody(body: Json): readonly TurnEvent[] {
   for (const [key, block] of objectsAt(body, 'content').entries()) events.push(...readBlock(block, key));
   const none: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
   events.push(messagesFinish(body) ?? none);
-  const usage = objectAt(body, 'usage');
-  const tokens = usage && readMessagesTokens(usage, null);
+  const tokens = messagesTokens(body['usage']);
   if (tokens) events.push({ type: 'usage', tokens });
   events.push({ type: 'end' });
   return events;

@@ -1,10 +1,9 @@
 /** Message stream events → events of the hub. One per attempt. */
-import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type JsonObject, objectAt, stringAt } from '../json.ts';
 import { numberAt, parseJson } from '../read.ts';
 import { broken } from '../refuse.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../turn.ts';
-import { readMessagesTokens } from './tokens.ts';
+import { messagesTokens } from './observe.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -29,13 +28,8 @@ export function messagesFinish(value: JsonObject): TurnEvent | null {
 }
 
 export function messagesFailure(value: JsonObject): TurnEvent | null {
-  const error = objectAt(value, 'error');
-  if (!error) return null;
-  return {
-    type: 'failure',
-    code: stringAt(error, 'type') ?? stringAt(error, 'code') ?? null,
-    message: stringAt(error, 'message') ?? 'The provider reported an error.',
-  };
+  const error = value['error'];
+  return error === undefined || error === null ? null : { type: 'failure', error };
 }
 
 interface Block {
@@ -49,7 +43,8 @@ interface Block {
 export class MessagesReader implements EventReader {
   readonly #blocks = new Map<number, Block>();
   #nextKey = 0;
-  #tokens: TokenCounts | null = null;
+  /** The figures so far: a later event may repeat only some of them. */
+  #told: JsonObject = {};
   #finished = false;
   #ended = false;
 
@@ -83,17 +78,19 @@ export class MessagesReader implements EventReader {
 
   #start(value: JsonObject): readonly TurnEvent[] {
     const message = objectAt(value, 'message') ?? {};
-    const events: TurnEvent[] = [{ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null }];
+    // Usage first: a writer that opens with it must know it by then.
+    const events: TurnEvent[] = [];
     this.#usage(message, events);
+    events.push({ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null });
     return events;
   }
 
   #usage(value: JsonObject, events: TurnEvent[]): void {
-    const usage = objectAt(value, 'usage');
-    const tokens = usage && readMessagesTokens(usage, this.#tokens);
-    if (!tokens) return;
-    this.#tokens = tokens;
-    events.push({ type: 'usage', tokens });
+    const told = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
+    if (told.length === 0) return;
+    this.#told = { ...this.#told, ...Object.fromEntries(told) };
+    const tokens = messagesTokens(this.#told);
+    if (tokens) events.push({ type: 'usage', tokens });
   }
 
   #blockStart(value: JsonObject): readonly TurnEvent[] {

@@ -1,6 +1,6 @@
 /** Events of the hub → message stream events. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { answerId, eventFrame, likelyTokens } from '../answer.ts';
+import { answerId, eventFrame, likelyTokens, paragraphOf } from '../answer.ts';
 import { messagesCitation } from '../annotations.ts';
 import { signatureOf, ThoughtDraft } from '../collect.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../turn.ts';
@@ -46,7 +46,7 @@ interface Block {
   readonly kind: 'text' | 'reasoning' | 'tool';
   text: string;
   readonly thought: ThoughtDraft | null;
-  paragraph: number;
+  paragraph: string;
 }
 
 export class MessagesWriter implements EventWriter {
@@ -56,7 +56,6 @@ export class MessagesWriter implements EventWriter {
   #characters = 0;
   #tokens: TokenCounts | null = null;
   #finish: Finish | null = null;
-  #start: Extract<TurnEvent, { type: 'start' }> | null = null;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -65,31 +64,24 @@ export class MessagesWriter implements EventWriter {
   write(event: TurnEvent): string {
     switch (event.type) {
       case 'start':
-        this.#start = event;
-        return '';
+        return this.#opening(event.id);
       case 'usage':
         this.#tokens = event.tokens;
         return '';
       case 'finish':
         this.#finish = event;
-        return this.#opening();
-      case 'end':
-        return this.#opening() + this.#messageDelta();
-      case 'failure':
         return '';
+      case 'end':
+        return this.#messageDelta();
     }
-    return this.#opening() + this.#content(event);
+    return this.#content(event);
   }
 
   terminal(): string {
     return eventFrame('message_stop', { type: 'message_stop' });
   }
 
-  /** Written with the first event that follows `start`, so that usage which comes along with it is told. */
-  #opening(): string {
-    if (!this.#start) return '';
-    const { id } = this.#start;
-    this.#start = null;
+  #opening(id: string | null): string {
     const tokens = this.#tokens ?? likelyTokens(this.#context, 0);
     const message = {
       id: answerId(this.#context, id, 'msg_'),
@@ -109,7 +101,7 @@ export class MessagesWriter implements EventWriter {
   #content(event: TurnEvent): string {
     switch (event.type) {
       case 'text-start':
-        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', thought: null, paragraph: 0 });
+        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', thought: null, paragraph: '' });
         return '';
       case 'text-delta':
         return this.#delta(event.key, event.text, (text) => ({ type: 'text_delta', text }));
@@ -117,7 +109,7 @@ export class MessagesWriter implements EventWriter {
         return this.#annotation(event);
       case 'reasoning-start': {
         const thought = new ThoughtDraft(event);
-        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', thought, paragraph: 0 });
+        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', thought, paragraph: '' });
         return '';
       }
       case 'reasoning-delta':
@@ -125,7 +117,7 @@ export class MessagesWriter implements EventWriter {
       case 'reasoning-end':
         return this.#thoughtEnd(event);
       case 'tool-start': {
-        const block: Block = { index: null, kind: 'tool', text: '', thought: null, paragraph: 0 };
+        const block: Block = { index: null, kind: 'tool', text: '', thought: null, paragraph: '' };
         this.#blocks.set(event.key, block);
         return this.#open(block, { type: 'tool_use', id: event.callId, name: event.tool.name, input: {} });
       }
@@ -182,8 +174,9 @@ export class MessagesWriter implements EventWriter {
     const block = this.#blocks.get(event.key);
     if (!block?.thought) return '';
     block.thought.add(event);
-    const gap = block.index !== null && block.paragraph !== event.paragraph ? '\n\n' : '';
-    block.paragraph = event.paragraph;
+    const paragraph = paragraphOf(event);
+    const gap = block.index !== null && block.paragraph !== paragraph ? '\n\n' : '';
+    block.paragraph = paragraph;
     return this.#delta(event.key, gap + event.text, (thinking) => ({ type: 'thinking_delta', thinking }));
   }
 

@@ -1,6 +1,6 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../json.ts';
 import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
 import {
   dataIs,

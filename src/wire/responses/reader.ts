@@ -7,11 +7,7 @@ import { ItemReader } from './item-reader.ts';
 import { readResponsesTokens } from './tokens.ts';
 
 export function responsesFailure(error: JsonObject | undefined): TurnEvent {
-  return {
-    type: 'failure',
-    code: (error && (stringAt(error, 'code') ?? stringAt(error, 'type'))) ?? null,
-    message: (error && stringAt(error, 'message')) ?? 'The provider reported an error.',
-  };
+  return { type: 'failure', error: error ?? {} };
 }
 
 /** What the end of a response means; the format has no reason of its own for calls and refusals. */
@@ -36,7 +32,10 @@ export class ResponsesReader implements EventReader {
     if (data.trim() === '[DONE]') return [];
     const value = parseJson(data);
     if (!isObject(value)) broken('an event is not a JSON object.');
-    const type = stringAt(value, 'type') ?? event ?? '';
+    return this.take(stringAt(value, 'type') ?? event ?? '', value);
+  }
+
+  take(type: string, value: JsonObject): readonly TurnEvent[] {
     const response = objectAt(value, 'response');
     switch (type) {
       case 'response.created':

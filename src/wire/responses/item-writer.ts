@@ -1,0 +1,228 @@
+/** Output items of a response as they come into being, and the events that tell of it. */
+import { responsesAnnotation } from '../annotations.ts';
+import { encryptedOf, ThoughtDraft } from '../collect.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { compact, parseJson } from '../read.ts';
+import type { Thought, ToolRef, TurnEvent } from '../turn.ts';
+
+type Emit = (type: string, fields: object) => void;
+
+export interface OutputItem {
+  take(event: TurnEvent): void;
+  object(): object;
+}
+
+type TextContent =
+  | { readonly type: 'output_text'; readonly text: string; readonly annotations: JsonObject[]; readonly logprobs: Json[] }
+  | { readonly type: 'refusal'; readonly refusal: string };
+
+interface TextPart {
+  readonly kind: 'text' | 'refusal';
+  text: string;
+  readonly annotations: JsonObject[];
+  readonly logprobs: Json[];
+}
+
+function contentOf(part: TextPart): TextContent {
+  if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text };
+  return { type: 'output_text', text: part.text, annotations: [...part.annotations], logprobs: [...part.logprobs] };
+}
+
+export class MessageItem implements OutputItem {
+  readonly sourceId: string | undefined;
+  readonly #id: string;
+  readonly #index: number;
+  readonly #emit: Emit;
+  readonly #parts: TextPart[] = [];
+  readonly #byKey = new Map<number, number>();
+  #status = 'in_progress';
+
+  constructor(id: string, sourceId: string | undefined, index: number, emit: Emit) {
+    this.#id = id;
+    this.sourceId = sourceId;
+    this.#index = index;
+    this.#emit = emit;
+    emit('response.output_item.added', { output_index: index, item: this.object() });
+  }
+
+  get refused(): boolean {
+    return this.#parts.some((part) => part.kind === 'refusal');
+  }
+
+  object(): object {
+    const content = this.#parts.map(contentOf);
+    return { id: this.#id, type: 'message', status: this.#status, content, role: 'assistant' };
+  }
+
+  take(event: TurnEvent): void {
+    if (!('key' in event)) return;
+    if (event.type === 'text-start') {
+      const part: TextPart = { kind: event.kind, text: '', annotations: [], logprobs: [] };
+      this.#byKey.set(event.key, this.#parts.length);
+      this.#parts.push(part);
+      this.#tell('response.content_part.added', this.#parts.length - 1, { part: contentOf(part) });
+      return;
+    }
+    const place = this.#byKey.get(event.key);
+    const part = place === undefined ? undefined : this.#parts[place];
+    if (place === undefined || !part) return;
+    if (event.type === 'text-delta') {
+      part.text += event.text;
+      part.logprobs.push(...(event.logprobs ?? []));
+      if (part.kind === 'refusal') this.#tell('response.refusal.delta', place, { delta: event.text });
+      else this.#tell('response.output_text.delta', place, { delta: event.text, logprobs: event.logprobs ?? [] });
+    } else if (event.type === 'annotation') {
+      const span = { start: 0, end: part.text.length, text: part.text };
+      const annotation = responsesAnnotation(event.annotation, span);
+      const index = part.annotations.push(annotation) - 1;
+      this.#tell('response.output_text.annotation.added', place, { annotation_index: index, annotation });
+    } else if (event.type === 'text-end') {
+      if (part.kind === 'refusal') this.#tell('response.refusal.done', place, { refusal: part.text });
+      else this.#tell('response.output_text.done', place, { text: part.text, logprobs: part.logprobs });
+      this.#tell('response.content_part.done', place, { part: contentOf(part) });
+    }
+  }
+
+  close(status: 'completed' | 'incomplete'): void {
+    this.#status = status;
+    this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
+  }
+
+  #tell(type: string, part: number, fields: object): void {
+    this.#emit(type, { item_id: this.#id, output_index: this.#index, content_index: part, ...fields });
+  }
+}
+
+export class ReasoningItem implements OutputItem {
+  readonly #id: string;
+  readonly #index: number;
+  readonly #emit: Emit;
+  readonly #draft: ThoughtDraft;
+  #thought: Thought | null = null;
+  /** The paragraph being written, and what it says so far. */
+  #open: { readonly full: boolean; readonly paragraph: number; text: string } | null = null;
+
+  constructor(event: Extract<TurnEvent, { type: 'reasoning-start' }>, id: string, index: number, emit: Emit) {
+    this.#id = id;
+    this.#index = index;
+    this.#emit = emit;
+    this.#draft = new ThoughtDraft(event);
+    emit('response.output_item.added', { output_index: index, item: this.object() });
+  }
+
+  object(): object {
+    const thought = this.#thought ?? this.#draft.end();
+    return compact({
+      id: this.#id,
+      type: 'reasoning',
+      status: this.#thought ? 'completed' : 'in_progress',
+      summary: thought.texts.map((text) => ({ type: 'summary_text', text })),
+      content: thought.full?.map((text) => ({ type: 'reasoning_text', text })),
+      encrypted_content: this.#thought ? encryptedOf(this.#thought) : null,
+    });
+  }
+
+  take(event: TurnEvent): void {
+    if (event.type === 'reasoning-delta') this.#delta(event);
+    if (event.type !== 'reasoning-end') return;
+    this.#closeParagraph();
+    this.#thought = this.#draft.end(event);
+    this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
+  }
+
+  #delta(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): void {
+    const full = event.full === true;
+    const { paragraph } = event;
+    if (!this.#open || this.#open.full !== full || this.#open.paragraph !== paragraph) {
+      this.#closeParagraph();
+      this.#open = { full, paragraph, text: '' };
+      const [type, part] = full
+        ? ['response.content_part.added', { type: 'reasoning_text', text: '' }]
+        : ['response.reasoning_summary_part.added', { type: 'summary_text', text: '' }];
+      this.#tell(type, { part });
+    }
+    this.#draft.add(event);
+    this.#open.text += event.text;
+    this.#tell(full ? 'response.reasoning_text.delta' : 'response.reasoning_summary_text.delta', { delta: event.text });
+  }
+
+  #closeParagraph(): void {
+    if (!this.#open) return;
+    const { full, text } = this.#open;
+    this.#tell(full ? 'response.reasoning_text.done' : 'response.reasoning_summary_text.done', { text });
+    const part = { type: full ? 'reasoning_text' : 'summary_text', text };
+    this.#tell(full ? 'response.content_part.done' : 'response.reasoning_summary_part.done', { part });
+    this.#open = null;
+  }
+
+  #tell(type: string, fields: object): void {
+    const paragraph = this.#open?.paragraph ?? 0;
+    const place = this.#open?.full === true ? { content_index: paragraph } : { summary_index: paragraph };
+    this.#emit(type, { item_id: this.#id, output_index: this.#index, ...place, ...fields });
+  }
+}
+
+export class ToolItem implements OutputItem {
+  readonly #id: string;
+  readonly #index: number;
+  readonly #emit: Emit;
+  readonly #callId: string;
+  readonly #tool: ToolRef;
+  #input = '';
+  #status = 'in_progress';
+
+  constructor(event: Extract<TurnEvent, { type: 'tool-start' }>, id: string, index: number, emit: Emit) {
+    this.#id = id;
+    this.#index = index;
+    this.#emit = emit;
+    this.#callId = event.callId;
+    this.#tool = event.tool;
+    emit('response.output_item.added', { output_index: index, item: this.object() });
+  }
+
+  object(): object {
+    const { kind, name, namespace } = this.#tool;
+    const common = { id: this.#id, status: this.#status, call_id: this.#callId };
+    if (kind === 'custom') return compact({ ...common, type: 'custom_tool_call', name, namespace, input: this.#input });
+    if (kind === 'search') {
+      const args = parseJson(this.#input === '' ? '{}' : this.#input) ?? {};
+      return { ...common, type: 'tool_search_call', execution: 'client', arguments: this.#status === 'completed' ? args : {} };
+    }
+    return compact({ ...common, type: 'function_call', name, namespace, arguments: this.#input });
+  }
+
+  take(event: TurnEvent): void {
+    if (event.type === 'tool-delta') {
+      this.#input += event.text;
+      this.#tell('delta', { delta: event.text });
+    } else if (event.type === 'tool-end') {
+      const whole = this.#tool.kind === 'custom' ? { input: this.#input } : { name: this.#tool.name, arguments: this.#input };
+      this.#tell('done', whole);
+      this.#status = 'completed';
+      this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
+    }
+  }
+
+  /** A tool search has no events for its arguments: the finished item holds them. */
+  #tell(what: 'delta' | 'done', fields: object): void {
+    if (this.#tool.kind === 'search') return;
+    const type = this.#tool.kind === 'custom' ? 'custom_tool_call_input' : 'function_call_arguments';
+    this.#emit(`response.${type}.${what}`, { item_id: this.#id, output_index: this.#index, ...fields });
+  }
+}
+
+export class OpaqueItem implements OutputItem {
+  readonly #raw: JsonObject;
+
+  constructor(raw: JsonObject, index: number, emit: Emit) {
+    this.#raw = raw;
+    emit('response.output_item.added', { output_index: index, item: raw });
+    emit('response.output_item.done', { output_index: index, item: raw });
+  }
+
+  take(): void {}
+
+  object(): object {
+    return this.#raw;
+  }
+}

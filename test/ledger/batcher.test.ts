@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Batcher } from '../../src/ledger/batcher.ts';
+import { StoreError } from '../../src/ledger/errors.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import type { Operation, Result } from '../../src/ledger/operations.ts';
+import type { Mark } from '../../src/ledger/port.ts';
+import type { Store } from '../../src/ledger/store.ts';
+import { settleRequest, usageRecord } from './fixtures.ts';
+
+/** A store that answers when the test says so. */
+class HeldStore implements Store {
+  readonly batches: (readonly Operation[])[] = [];
+  readonly #answers: ((error: Error | null) => void)[] = [];
+  closed = false;
+
+  apply(batch: readonly Operation[]): Promise<readonly Result[]> {
+    this.batches.push(batch);
+    return new Promise((resolve, reject) => {
+      this.#answers.push((error) => (error === null ? resolve(batch.map(() => null)) : reject(error)));
+    });
+  }
+
+  answer(error: Error | null = null): void {
+    this.#answers.shift()?.(error);
+  }
+
+  names(): readonly (readonly string[])[] {
+    return this.batches.map((batch) => batch.map(({ op }) => op));
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+}
+
+function markOf(holdId: string, charge: bigint): Mark {
+  return { holdId, keyId: 'k', charge, tokens: usageRecord().tokens };
+}
+
+/** Until the batch of this turn is out, or the answers of the store have arrived. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 3; i++) await nextTurn();
+}
+
+describe('batcher', () => {
+  test('what is asked in one turn goes as one batch; what comes meanwhile waits and goes together', async () => {
+    const store = new HeldStore();
+    const batcher = new Batcher(store);
+    const first = [batcher.run<'ping'>({ op: 'ping' }), batcher.run<'summary'>({ op: 'summary', keyId: 'k' })];
+    await turns();
+    const second = [batcher.run<'ping'>({ op: 'ping' })];
+    await turns();
+    second.push(batcher.run<'ping'>({ op: 'ping' }));
+    await turns();
+    assert.deepEqual(store.names(), [['ping', 'summary']]);
+    store.answer();
+    await Promise.all(first);
+    await turns();
+    assert.deepEqual(store.names(), [
+      ['ping', 'summary'],
+      ['ping', 'ping'],
+    ]);
+    store.answer();
+    await Promise.all(second);
+    await batcher.close();
+    assert.equal(store.closed, true);
+  });
+
+  test('a failing store fails every operation of its batch, and the next batch goes its own way', async () => {
+    const store = new HeldStore();
+    const batcher = new Batcher(store);
+    const failed = Promise.allSettled([batcher.run<'ping'>({ op: 'ping' }), batcher.run<'ping'>({ op: 'ping' })]);
+    await turns();
+    const later = batcher.run<'ping'>({ op: 'ping' });
+    store.answer(new Error('the disk is gone'));
+    for (const result of await failed) {
+      assert.ok(result.status === 'rejected' && result.reason instanceof StoreError);
+      assert.equal(result.reason.message, 'the disk is gone');
+    }
+    await turns();
+    store.answer();
+    assert.equal(await later, null);
+    await batcher.close();
+  });
+
+  test('a full queue refuses more, instead of growing without end', async () => {
+    const store = new HeldStore();
+    const batcher = new Batcher(store, { queueMax: 3, batchMax: 2 });
+    const accepted = Array.from({ length: 3 }, () => batcher.run<'ping'>({ op: 'ping' }));
+    await assert.rejects(batcher.run<'ping'>({ op: 'ping' }), StoreError);
+    await turns();
+    store.answer();
+    await turns();
+    store.answer();
+    await Promise.all(accepted);
+    assert.deepEqual(store.names(), [['ping', 'ping'], ['ping']]);
+    await batcher.close();
+  });
+
+  test('marks ride on the next batch, the newest of each hold; those of a hold that ends are dropped', async () => {
+    const store = new HeldStore();
+    const ledger = createLedger(store);
+    ledger.mark(markOf('a', 1n));
+    ledger.mark(markOf('b', 1n));
+    ledger.mark(markOf('a', 2n));
+    ledger.mark(markOf('c', 1n));
+    ledger.mark(markOf('d', 1n));
+    await turns();
+    assert.deepEqual(store.batches, []);
+    const settled = ledger.settle(settleRequest('k', 'c', 1n));
+    const voided = ledger.void('d', 'k');
+    await turns();
+    assert.deepEqual(store.names(), [['settle', 'void', 'mark']]);
+    assert.deepEqual(store.batches[0]?.[2], { op: 'mark', marks: [markOf('a', 2n), markOf('b', 1n)] });
+    store.answer();
+    await Promise.all([settled, voided]);
+    await ledger.close();
+    assert.equal(store.batches.length, 1);
+  });
+
+  test('a mark goes by itself when no batch comes in time, and again when its batch failed', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const store = new HeldStore();
+    const batcher = new Batcher(store, { markDelayMs: 1_000 });
+    batcher.mark(markOf('a', 1n));
+    t.mock.timers.tick(999);
+    await turns();
+    assert.deepEqual(store.batches, []);
+    t.mock.timers.tick(1);
+    await turns();
+    assert.deepEqual(store.batches, [[{ op: 'mark', marks: [markOf('a', 1n)] }]]);
+    store.answer(new Error('down'));
+    await turns();
+    t.mock.timers.tick(1_000);
+    await turns();
+    assert.equal(store.batches.length, 2);
+    assert.deepEqual(store.batches[1], store.batches[0]);
+    store.answer();
+    await batcher.close();
+  });
+
+  test('closing sends what waits, and refuses what comes later', async () => {
+    const store = new HeldStore();
+    const batcher = new Batcher(store);
+    const waiting = batcher.run<'ping'>({ op: 'ping' });
+    batcher.mark(markOf('a', 1n));
+    const closed = batcher.close();
+    await assert.rejects(batcher.run<'ping'>({ op: 'ping' }), StoreError);
+    await turns();
+    assert.deepEqual(store.names(), [['ping', 'mark']]);
+    store.answer();
+    await waiting;
+    await closed;
+    assert.equal(store.closed, true);
+  });
+});

@@ -1,0 +1,56 @@
+/** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { AdminClient } from '../../src/admin/client.ts';
+import { socketPath } from '../../src/admin/socket.ts';
+
+const LAUNCHER = resolve(import.meta.dirname, '../../bin/gateway.mjs');
+
+export interface GatewayProcess {
+  readonly origin: string;
+  readonly admin: AdminClient;
+  readonly child: ChildProcess;
+  /** Resolves when the process is gone. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** Resolves when the gateway says that it listens. */
+export async function gatewayProcess(dataDir: string, env: Record<string, string> = {}): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, [LAUNCHER, 'start'], {
+    env: {
+      PATH: process.env.PATH,
+      GATEWAY_PORT: '0',
+      GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_DATA: dataDir,
+      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
+      GATEWAY_DISCOVER_LOCAL: 'off',
+      GATEWAY_LOG: 'warn',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const origin = await new Promise<string>((done, failed) => {
+    let output = '';
+    const read = (chunk: Buffer): void => {
+      output += chunk.toString();
+      const listening = /listens on (http:\S+)/.exec(output);
+      if (listening?.[1] !== undefined) done(listening[1]);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => failed(new Error(`the gateway ended with ${code}: ${output}`)));
+  });
+  const admin = new AdminClient(socketPath(dataDir));
+  return {
+    origin,
+    admin,
+    child,
+    kill: async (signal) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill(signal);
+      await gone;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** A lane driven as the exchange drives it. */
+import type { Format } from '../../src/core/endpoints.ts';
+import type { JsonObject } from '../../src/wire/json.ts';
+import type { Lane, LaneFailure, Meter } from '../../src/wire/lane.ts';
+import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate.ts';
+
+export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];
+
+/** Every way from a client's format to a target's, the rewriting of one's own included. */
+export const DIRECTIONS: readonly (readonly [from: Format, to: Format])[] = FORMATS.flatMap((from) =>
+  FORMATS.map((to) => [from, to] as const),
+);
+export const CROSSINGS = DIRECTIONS.filter(([from, to]) => from !== to);
+
+export const PUBLIC_MODEL = 'public/model';
+export const OUTPUT_LIMIT = 4096;
+
+export const MINIMAL: Readonly<Record<Format, JsonObject>> = {
+  chat: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
+  responses: { model: 'm', input: 'Hi' },
+  messages: { model: 'm', max_tokens: 1024, messages: [{ role: 'user', content: 'Hi' }] },
+};
+
+export function lane(from: Format, to: Format, body: JsonObject, more: Partial<TranslateRequest> = {}): TranslateLane {
+  return translateLane({
+    from,
+    to,
+    body,
+    publicModel: PUBLIC_MODEL,
+    likelyInputTokens: 7,
+    nowS: () => 1_700_000_100,
+    answerId: 'answer1',
+    ...more,
+  });
+}
+
+/** The upstream body that the request becomes. */
+export function upstreamBody(from: Format, to: Format, body: JsonObject, more: Partial<TranslateRequest> = {}): JsonObject {
+  const bytes = lane(from, to, body, more).requestBody({ upstreamModel: 'up', outputLimit: OUTPUT_LIMIT });
+  return JSON.parse(bytes.toString());
+}
+
+export interface StreamRun {
+  readonly text: string;
+  readonly terminal: string | null;
+  readonly failure: LaneFailure | null;
+  readonly meter: Meter;
+}
+
+/** Feeds the stream in chunks that end at these offsets and takes the terminal part where the answer is complete. */
+export function runStream(running: Lane, upstream: string, cuts: readonly number[] = []): StreamRun {
+  const bytes = Buffer.from(upstream);
+  const stream = running.stream();
+  let text = '';
+  let last = stream.push(Buffer.alloc(0));
+  let from = 0;
+  for (const to of [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)) {
+    last = stream.push(bytes.subarray(from, to));
+    text += last.forward?.toString() ?? '';
+    from = to;
+  }
+  if (last.state === 'waiting' || last.state === 'open') {
+    last = stream.end();
+    text += last.forward?.toString() ?? '';
+  }
+  const terminal = last.state === 'complete' ? stream.terminal().toString() : null;
+  return { text, terminal, failure: last.failure, meter: stream.meter() };
+}
+
+export function runWhole(running: Lane, answer: object): { readonly body: JsonObject; readonly meter: Meter } {
+  const { body, meter } = running.whole(Buffer.from(JSON.stringify(answer)));
+  return { body: JSON.parse(body.toString()), meter };
+}
