@@ -4,7 +4,7 @@ import { treeUse } from './cpu.ts';
 import type { Job, LoadResult } from './load.ts';
 import type { LoadClient } from './load-client.ts';
 import type { RunningPeer } from './peer.ts';
-import { sleep } from './processes.ts';
+import { type Child, sleep } from './processes.ts';
 import { expectedMarks, modelName, PATHS, requestBody, terminalText } from './requests.ts';
 import type { UpstreamCounts } from './upstream.ts';
 import type { CaseSpec, RunSpec } from './workloads.ts';
@@ -41,9 +41,15 @@ export interface CaseResult {
   readonly runs: readonly RunResult[];
 }
 
+/** The simulated upstream's process. */
+export interface Upstream {
+  readonly origin: string;
+  readonly child: Child;
+}
+
 export interface Bench {
   readonly load: LoadClient;
-  readonly upstreamOrigin: string;
+  readonly upstream: Upstream;
   readonly say: (line: string) => void;
 }
 
@@ -191,7 +197,9 @@ function watchMemory(pid: number): { open(): void; close(): number } {
 }
 
 async function upstreamCounts(bench: Bench): Promise<UpstreamCounts> {
-  const response = await fetch(bench.upstreamOrigin);
+  const { origin, child } = bench.upstream;
+  if (child.hasExited()) throw new Error(`the simulated upstream ended: ${child.output()}`);
+  const response = await fetch(origin);
   return (await response.json()) as UpstreamCounts;
 }
 

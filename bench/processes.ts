@@ -82,7 +82,8 @@ export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
   child.stdout?.on('data', keep);
   child.stderr?.on('data', keep);
   const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => {
+    child.once('exit', (code, signal) => {
+      keep(Buffer.from(`(ended with ${signal ?? code})`));
       living.delete(child);
       resolve();
     });

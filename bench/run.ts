@@ -10,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { caseFigures } from './figures.ts';
 import { LoadClient } from './load-client.ts';
-import { type Bench, type CaseResult, measureCase } from './measure.ts';
+import { type Bench, type CaseResult, measureCase, type Upstream } from './measure.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { ADAPTERS } from './peers/all.ts';
-import { type Child, findPlacement, freePort, type Placement, sleep, startChild } from './processes.ts';
+import { findPlacement, freePort, type Placement, sleep, startChild } from './processes.ts';
 import { type Report, renderCase, renderReport } from './report.ts';
 import { judge } from './targets.ts';
 import { allWorkloads, type CaseSpec, type Workload } from './workloads.ts';
@@ -80,7 +80,7 @@ function choosePeers(options: Options, notes: string[]): readonly Adapter[] {
   return chosen;
 }
 
-async function startUpstream(placement: Placement): Promise<{ child: Child; origin: string }> {
+async function startUpstream(placement: Placement): Promise<Upstream> {
   const port = await freePort();
   const child = startChild(placement.prefix('load'), { command: process.execPath, args: [UPSTREAM, String(port)] });
   const origin = `http://127.0.0.1:${port}`;
@@ -126,7 +126,7 @@ async function startPeers(
     if (own.length === 0) return;
     try {
       const peer = await startPeer(adapter, session.placement, {
-        upstreamOrigin: session.upstreamOrigin,
+        upstreamOrigin: session.upstream.origin,
         folder: mkdtempSync(join(session.folder, 'peer-')),
         shapes: own.flatMap((run) => [run.shape, run.warmUpShape]),
         keys: Math.max(...own.map((run) => run.keys)),
@@ -184,7 +184,7 @@ async function main(): Promise<number> {
   const load = new LoadClient(placement);
   const session: Session = {
     load,
-    upstreamOrigin: upstream.origin,
+    upstream,
     say,
     placement,
     adapters,

@@ -8,13 +8,13 @@ import { publicOrigin } from './admin/view.ts';
 import type { Settings } from './config/config.ts';
 import type { Environment } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
-import type { Mode } from './core/key.ts';
 import type { Log } from './core/log.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openSqliteStore } from './ledger/sqlite/store.ts';
 import { openLog } from './observe/log.ts';
 import { startSandbox } from './sandbox/server.ts';
-import { serve } from './serve.ts';
+import { originOf, serve } from './serve.ts';
+import { serveInThreads } from './threads.ts';
 import { firstKeys, welcome } from './welcome.ts';
 
 export interface RunningGateway {
@@ -61,16 +61,11 @@ export async function startGateway(
   parts.defer(() => sandbox.close());
 
   let origin = publicOrigin(settings.host, settings.port);
-  const serving = await serve({
-    settings,
-    env,
-    log,
-    ledger,
-    installationSecret: secret,
-    sandboxUrl: sandbox.url,
-    reusePort: false,
-    originOf: (mode: Mode) => (mode === 'credit' ? origin : `${origin}/token`),
-  });
+  const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  const serving =
+    settings.workers === 1
+      ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
+      : await serveInThreads(shared, store.connect);
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port);
 
@@ -79,10 +74,7 @@ export async function startGateway(
     installationSecret: secret,
     clock: systemClock(),
     gatewayOrigin: origin,
-    known: () => {
-      const { providers, models } = serving.config().catalog;
-      return { providers: [...providers.keys()], models: [...models.keys()] };
-    },
+    known: () => serving.catalog(),
   });
   const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);
   parts.defer(() => socket.close());
@@ -95,10 +87,10 @@ export async function startGateway(
   parts.defer(() => adminPort.close());
 
   const keys = await firstKeys(admin);
-  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.config().sandbox, keys })) {
+  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
   }
-  log.info({ origin, adminPort: adminPort.port, models: serving.config().catalog.models.size }, 'the gateway listens');
+  log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   const opened = parts.move();
   return {

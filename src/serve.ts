@@ -25,13 +25,22 @@ export interface ServeOptions {
   readonly sandboxUrl: string;
   /** Several threads share the port; 0 is then not possible. */
   readonly reusePort: boolean;
+  /** Told at the start and after each reload. */
+  onCatalog?(names: CatalogNames): void;
   /** The base URL for messages to people. */
   originOf(mode: Mode): string;
 }
 
+/** What the operator's side must know of the catalog in use. */
+export interface CatalogNames {
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+  readonly sandbox: boolean;
+}
+
 export interface Serving {
   readonly port: number;
-  config(): Config;
+  catalog(): CatalogNames;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
   /** After `drain`. The ledger stays open. */
@@ -49,11 +58,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     load,
     (fresh) => {
       config = fresh;
+      options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
   );
   parts.defer(() => watch.close());
+  options.onCatalog?.(namesOf(config));
   const housekeeping = await startHousekeeping(ledger, {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
@@ -96,7 +107,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const opened = parts.move();
   return {
     port: address.port,
-    config: () => config,
+    catalog: () => namesOf(config),
     drain: async () => {
       draining = true;
       app.server.close();
@@ -105,4 +116,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     },
     close: () => opened.disposeAsync(),
   };
+}
+
+/** The base URL that a key of this mode must use. */
+export function originOf(origin: string, mode: Mode): string {
+  return mode === 'credit' ? origin : `${origin}/token`;
+}
+
+function namesOf({ catalog, sandbox }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
 }

@@ -20,9 +20,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['core', 'wire'],
 };
 /** Files at the top compose the rest; each says why it may. */
-const COMPOSERS = ['main.ts', 'serve.ts', 'cli.ts', 'welcome.ts', 'worker.ts'];
+const COMPOSERS = ['main.ts', 'serve.ts', 'threads.ts', 'thread.ts', 'cli.ts', 'welcome.ts'];
 /** Entry points that nothing imports: started by a command, as a thread, or by their name. */
-const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'worker.ts'];
+const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'thread.ts'];
 
 function files(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 /** What a client of an endpoint is told about a failure, whatever the envelope. */
 import { type Condition, conditionRow, GatewayError } from './conditions.ts';
-import type { Endpoint } from './endpoints.ts';
+import { COMMON_STATUSES, type Endpoint } from './endpoints.ts';
 
 export interface Failure {
   readonly condition: Condition;
@@ -16,7 +16,7 @@ export interface Failure {
 
 /** `endpoint` is null where the request reached none: then nothing is projected. */
 export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
-  const known = error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error });
+  const known = knownTo(endpoint, error);
   const condition = endpoint?.projection[known.condition] ?? known.condition;
   const row = conditionRow(condition);
   return {
@@ -30,4 +30,15 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
     retryAfterS: known.retryAfterS ?? row.retryAfterS ?? null,
     mayRetry: row.retry === 'allowed',
   };
+}
+
+/** No endpoint tells a status that its list does not have: a failure that cannot happen there is a fault of this program. */
+function knownTo(endpoint: Endpoint | null, error: unknown): GatewayError {
+  if (error instanceof GatewayError && (endpoint === null || lists(endpoint, error.condition))) return error;
+  return new GatewayError('internal_error', { cause: error });
+}
+
+function lists(endpoint: Endpoint, condition: Condition): boolean {
+  const { status } = conditionRow(endpoint.projection[condition] ?? condition);
+  return endpoint.statuses.includes(status) || COMMON_STATUSES.includes(status);
 }

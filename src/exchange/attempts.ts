@@ -3,7 +3,6 @@
 import { addressOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
-import type { Lane } from '../wire/lane.ts';
 import { Attempt, type AttemptEnd } from './attempt.ts';
 import type { Exchange } from './exchange.ts';
 import { forwardedHeaders } from './forwarded.ts';
@@ -37,7 +36,7 @@ export async function* attempts(gateway: Gateway, exchange: Exchange): AsyncGene
 function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
   const { arrival, facts } = exchange;
   const { target, provider } = leg;
-  const lane = laneTo(exchange, leg);
+  const lane = exchange.plan.lanes.to(target, provider);
   const address = addressOf(
     provider,
     target.format,
@@ -45,13 +44,11 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     leg.apiKey,
     forwardedHeaders(arrival.headers),
   );
+  const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
+  // Nothing may fail between the beginning of the trial and the attempt that ends it.
   const trial = gateway.standing.health.begin(target, facts.stream);
   const attempt = new Attempt({
-    call: {
-      ...address,
-      body: lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit }),
-      timeouts: provider.timeouts,
-    },
+    call: { ...address, body, timeouts: provider.timeouts },
     lane,
     stream: facts.stream,
     client: exchange.client,
@@ -67,16 +64,6 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     else trial.dropped();
   });
   return attempt;
-}
-
-/** The lane between the client's format and the target's, as `candidatesFor` has chosen the target. */
-function laneTo(exchange: Exchange, { provider }: Leg): Lane {
-  const { arrival, request, plan } = exchange;
-  return FORMATS[arrival.endpoint.format].passthrough({
-    ...request,
-    publicModel: plan.model.id,
-    outputLimitField: provider.chatLimitField,
-  });
 }
 
 /** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */

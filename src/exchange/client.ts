@@ -20,8 +20,8 @@ export interface Client {
   /** False when the client reads too slowly: stop until `whenDrained`. */
   write(bytes: Buffer): boolean;
   whenDrained(listener: () => void): void;
-  /** The last bytes of a stream. */
-  end(bytes: Buffer): void;
+  /** The last bytes of a stream. A client that has not read them `lingerMs` later is cut off; without it, waited for. */
+  end(bytes: Buffer, lingerMs?: number): void;
   /** Breaks the connection: the client must not take what it has for a complete answer. */
   cut(): void;
   whole(status: number, contentType: string, body: Uint8Array): void;

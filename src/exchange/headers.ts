@@ -7,6 +7,7 @@ const READ = [
   'compat-version',
   'anthropic-version',
   'anthropic-beta',
+  'x-request-id',
 ] as const;
 export type ReadHeader = (typeof READ)[number];
 

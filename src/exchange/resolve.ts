@@ -3,14 +3,14 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint } from '../core/endpoints.ts';
+import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
-import type { HostedTool, RequestFacts } from '../wire/format.ts';
-import { arrayAt } from '../wire/json.ts';
+import type { RequestFacts } from '../wire/format.ts';
 import { countInput, type InputCount } from './counter.ts';
+import { Lanes } from './lanes.ts';
 import type { ValidRequest } from './read.ts';
 import { candidatesFor } from './route.ts';
 
@@ -25,6 +25,7 @@ export interface Plan {
   readonly model: Model;
   /** The candidates, in the order of the catalog: within the key's scope, one for each upstream model of a provider. */
   readonly targets: readonly Target[];
+  readonly lanes: Lanes;
   readonly input: InputCount;
   /** Effective limit of one choice, if the balance carries it. */
   readonly outputLimit: number;
@@ -63,8 +64,11 @@ export interface ResolveContext {
   readonly catalog: Catalog;
   readonly policy: Policy;
   readonly key: KeyRecord;
-  readonly endpoint: Endpoint;
+  readonly endpoint: GenerationEndpoint;
 }
+
+/** An endpoint whose body has a format. */
+export type GenerationEndpoint = Endpoint & { readonly format: Format };
 
 export function resolve({ catalog, policy, key, endpoint }: ResolveContext, request: ValidRequest): Plan {
   const { facts } = request;
@@ -88,29 +92,38 @@ export function resolve({ catalog, policy, key, endpoint }: ResolveContext, requ
       param: lack?.param ?? 'model',
     });
   }
-  const candidates = endpoint.format === null ? [] : candidatesFor(endpoint.format, usable);
-  // A count needs no target: the local counter knows every model.
-  if (candidates.length === 0 && endpoint.name !== 'count_tokens') throw otherFormat(model, endpoint);
   const output = outputLimits(model, endpoint, facts);
   const input = countInput(request.bytes.length, facts, model.contextWindow);
   if (model.contextWindow !== null && input.low > model.contextWindow) {
     throw contextExceeded(endpoint, input.likely, model.contextWindow);
   }
-  return { model, targets: candidates, input, ...output, totalMs: totalMs(catalog, policy, candidates, facts) };
+  const lanes = new Lanes({ format: endpoint.format, request, model, likelyInputTokens: () => input.likely });
+  const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
+  return { model, targets: carrying, lanes, input, ...output, totalMs: totalMs(catalog, policy, carrying, facts) };
+}
+
+/** The targets that the request can be carried to; the refusal of the first one where there is none. */
+function carriers(candidates: readonly Target[], catalog: Catalog, lanes: Lanes): readonly Target[] {
+  let refusal: unknown = null;
+  const carrying = candidates.filter((target) => {
+    const provider = catalog.providers.get(target.provider);
+    if (!provider) return false;
+    try {
+      lanes.to(target, provider);
+      return true;
+    } catch (error) {
+      refusal ??= error;
+      return false;
+    }
+  });
+  if (carrying.length === 0 && refusal !== null) throw refusal;
+  return carrying;
 }
 
 /** Streams have the policy's limit; a whole answer has as long as the slowest of its providers may take. */
 function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], facts: RequestFacts): number {
   if (facts.stream) return policy.streams.totalMs;
   return Math.max(0, ...targets.map(({ provider }) => catalog.providers.get(provider)?.timeouts.totalMs ?? 0));
-}
-
-function otherFormat(model: Model, endpoint: Endpoint): GatewayError {
-  const spoken = [...new Set(model.targets.map(({ format }) => format))].join(' and ');
-  return new GatewayError('invalid_request', {
-    message: `The model ${JSON.stringify(model.id)} speaks ${spoken}; it is not served on ${endpoint.path}.`,
-    param: 'model',
-  });
 }
 
 export function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {
@@ -131,20 +144,12 @@ interface Lack {
 }
 
 /** What the request needs and this model on this provider does not have; null when nothing is missing. */
-function lacking(model: Model, provider: Provider, { facts, body }: ValidRequest): Lack | null {
+function lacking(model: Model, provider: Provider, { facts }: ValidRequest): Lack | null {
   const { needs } = facts;
   if (needs.tools !== undefined && !model.capabilities.tools)
     return { message: `The model ${model.id} does not take tools.`, param: needs.tools };
   if (needs.images !== undefined && !model.capabilities.images)
     return { message: `The model ${model.id} does not take images.`, param: needs.images };
-  const [hosted, ...others] = unpricedTools(provider, facts);
-  // Where other tools remain, the attempt leaves the unpriced ones out.
-  if (hosted && others.length + 1 === arrayAt(body, 'tools')?.length) {
-    return {
-      message: `The hosted tool type ${JSON.stringify(hosted.type)} has no configured price here.`,
-      param: hosted.param,
-    };
-  }
   if (facts.serviceTier !== null && !['auto', 'default', ...provider.serviceTiers].includes(facts.serviceTier)) {
     return {
       message: `The service tier ${JSON.stringify(facts.serviceTier)} has no configured price here.`,
@@ -152,11 +157,6 @@ function lacking(model: Model, provider: Provider, { facts, body }: ValidRequest
     };
   }
   return null;
-}
-
-/** Tools that the provider would run at a price that the operator has not configured. */
-export function unpricedTools(provider: Provider, facts: RequestFacts): readonly HostedTool[] {
-  return facts.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
 }
 
 function outputLimits(

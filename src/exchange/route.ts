@@ -15,9 +15,10 @@ import type { Standing } from '../provider/standing.ts';
  * through, and then those that a lane translates to. A target of any other format is no candidate.
  */
 const SERVED_BY: Readonly<Record<Format, readonly Format[]>> = {
-  chat: ['chat'],
-  responses: ['responses'],
-  messages: ['messages'],
+  chat: ['chat', 'responses', 'messages'],
+  responses: ['responses', 'messages', 'chat'],
+  // Thinking survives on the way to responses, and is lost on the way to chat.
+  messages: ['messages', 'responses', 'chat'],
 };
 
 /** One target for each upstream model at each provider: the one with the best format. In the order of the catalog. */

@@ -7,7 +7,6 @@
  * ends exactly once: here, in `conclude`.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint } from '../core/endpoints.ts';
 import { failureOf } from '../core/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { StreamPlace } from '../wire/lane.ts';
@@ -20,10 +19,11 @@ import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import type { RequestHeaders } from './headers.ts';
 import { read } from './read.ts';
+import type { GenerationEndpoint } from './resolve.ts';
 
 export interface Arrival {
   readonly requestId: string;
-  readonly endpoint: Endpoint & { readonly format: NonNullable<Endpoint['format']> };
+  readonly endpoint: GenerationEndpoint;
   /** As the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
   readonly caller: Caller;

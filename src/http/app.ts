@@ -32,6 +32,9 @@ const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
   { prefix: '/token', mode: 'token_budget' },
 ];
 
+/** More of a client's own request id is not logged. */
+const CLIENT_ID_CHARACTERS_MAX = 200;
+
 interface Visit {
   readonly endpoint: Endpoint;
   readonly caller: Caller | null;
@@ -118,6 +121,11 @@ async function serve(
   const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
   try {
     const headers = new RequestHeaders(request.rawHeaders);
+    const clientsId = headers.get('x-request-id');
+    if (clientsId !== null) {
+      const fields = { requestId: reply.requestId, clientRequestId: clientsId.slice(0, CLIENT_ID_CHARACTERS_MAX) };
+      gateway.log.info(fields, 'the client has a request id of its own');
+    }
     const caller = await authenticate(gateway, options.installationSecret, endpoint, mode, headers);
     await ROUTES[endpoint.name](gateway, { endpoint, caller, headers, request, reply, receivedAtMs });
   } catch (error) {
@@ -186,8 +194,9 @@ function refuseRoute(request: IncomingMessage, response: ServerResponse): void {
     reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${endpoint.method} only.` }), {
       allow: endpoint.method,
     });
-  } else if (OPEN_PATHS.has(relative) || OPEN_PATHS.has(path)) {
-    reply.error(new GatewayError('method_not_allowed'), { allow: 'GET, HEAD' });
+  } else if (OPEN_PATHS[path] !== undefined) {
+    const allow = OPEN_PATHS[path];
+    reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${allow} only.` }), { allow });
   } else {
     reply.error(
       new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
@@ -196,7 +205,14 @@ function refuseRoute(request: IncomingMessage, response: ServerResponse): void {
   request.resume();
 }
 
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/token', '/openapi.json', '/healthz']);
+/** The routes that need no credential, and the methods that they take. */
+const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
+  '/': 'GET, HEAD',
+  '/token': 'GET, HEAD',
+  '/openapi.json': 'GET',
+  '/token/openapi.json': 'GET',
+  '/healthz': 'GET',
+});
 
 function plainReply(request: IncomingMessage, response: ServerResponse): Reply {
   return new Reply(response, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');

@@ -14,7 +14,7 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= limitBytes) chunks.push(chunk);
-      else if (chunks.length > 0) {
+      else {
         chunks.length = 0;
         resolve(tooLarge(limitBytes));
       }

@@ -57,8 +57,12 @@ export class Reply implements Client {
     this.#response.once('drain', listener);
   }
 
-  end(bytes: Uint8Array): void {
-    this.#response.end(bytes);
+  end(bytes: Uint8Array, lingerMs?: number): void {
+    const response = this.#response;
+    response.end(bytes);
+    if (lingerMs === undefined) return;
+    const timer = setTimeout(() => response.destroy(), lingerMs);
+    response.once('close', () => clearTimeout(timer));
   }
 
   cut(): void {

@@ -13,7 +13,7 @@ export interface Span {
 export function responsesAnnotation(annotation: Annotation, span: Span): JsonObject {
   const { raw } = annotation;
   if (annotation.format === 'responses') return raw;
-  const url = stringAt(raw, 'url') ?? (raw['type'] === 'search_result_location' ? stringAt(raw, 'source') : undefined);
+  const url = stringAt(raw, 'url') ?? (raw.type === 'search_result_location' ? stringAt(raw, 'source') : undefined);
   const title = stringAt(raw, 'title') ?? stringAt(raw, 'document_title') ?? '';
   if (url !== undefined) return { type: 'url_citation', url, title, start_index: span.start, end_index: span.end };
   const index = numberAt(raw, 'document_index') ?? 0;

@@ -1,7 +1,7 @@
 /** An answer's events put together: what a whole body holds. */
 import type { TokenCounts } from '../core/usage.ts';
-import { packThought } from './thought.ts';
 import type { Json, JsonObject } from './json.ts';
+import { packThought } from './thought.ts';
 import type { Annotation, Thought, ToolRef, TurnEvent } from './turn.ts';
 
 export interface TextBlock {

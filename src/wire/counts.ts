@@ -14,9 +14,9 @@ export function openaiCounts(
   const total = figure(usage[names.input]);
   const output = figure(usage[names.output]);
   const details = objectAt(usage, names.inputDetails);
-  const cacheRead = orZero(figure(details?.['cached_tokens']));
-  const cacheWrite = orZero(figure(details?.['cache_write_tokens']));
-  const thought = orZero(figure(objectAt(usage, names.outputDetails)?.['reasoning_tokens']));
+  const cacheRead = orZero(figure(details?.cached_tokens));
+  const cacheWrite = orZero(figure(details?.cache_write_tokens));
+  const thought = orZero(figure(objectAt(usage, names.outputDetails)?.reasoning_tokens));
   if (typeof total !== 'number' || typeof output !== 'number') return null;
   if (cacheRead === 'insane' || cacheWrite === 'insane' || thought === 'insane') return null;
   // Some servers report the input without its cached part; then there is nothing to take off.

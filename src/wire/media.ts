@@ -5,7 +5,7 @@ import type { BinarySource, FilePart } from './turn.ts';
 export function sourceOfUrl(url: string): BinarySource {
   if (!url.startsWith('data:')) return { kind: 'url', url };
   const comma = url.indexOf(',');
-  const head = url.slice('data:'.length, comma < 0 ? 0 : comma);
+  const head = url.slice('data:'.length, Math.max(comma, 0));
   if (comma < 0 || !head.endsWith(';base64')) return { kind: 'url', url };
   return { kind: 'base64', mediaType: head.slice(0, -';base64'.length) || 'text/plain', data: url.slice(comma + 1) };
 }

@@ -27,13 +27,13 @@ export interface PassthroughFormat {
   changes(request: PassthroughRequest, order: UpstreamOrder): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
-  /** Null where the whole answer reports no usage, or nonsense. */
   wholeMeter(answer: JsonObject): Meter;
   observer(request: PassthroughRequest): StreamObserver;
 }
 
 /** A frame that must be complete before the client gets any of it may grow to this. */
 const KEPT_MAX = 16 * 1024 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 export function passthroughLane(request: PassthroughRequest, format: PassthroughFormat): Lane {
   return {
@@ -155,9 +155,9 @@ export class PassthroughStream implements LaneStream {
       else if (this.#take(splitter)) break;
       end = splitter.end;
     }
-    if (end === 0) return null;
-    this.#keeping = false;
-    const bytes = edits.apply(splitter.bytes, 0, end);
+    const bytes = end === 0 ? NOTHING : edits.apply(splitter.bytes, 0, end);
+    splitter.release();
+    if (end > 0) this.#keeping = false;
     return bytes.length === 0 ? null : bytes;
   }
 

@@ -182,6 +182,11 @@ export class MemberScanner {
     this.#at = start;
   }
 
+  /** Lets go of the text, so that an idle stream keeps nothing alive. */
+  release(): void {
+    this.text = '';
+  }
+
   next(): boolean {
     const { text, end } = this;
     let at = this.#at;
@@ -264,14 +269,16 @@ function matches(text: string, start: number, end: number, name: string): boolea
 /** The UTF-8 length of what a JSON string's content, from `start` to `end`, stands for. */
 export function unescapedBytes(text: string, start: number, end: number): number {
   let bytes = end - start;
-  let at = text.indexOf('\\', start);
-  while (at !== -1 && at < end) {
-    if (text.charCodeAt(at + 1) === 0x75) {
-      bytes -= 6 - utf8Share(Number.parseInt(text.slice(at + 2, at + 6), 16));
-      at = text.indexOf('\\', at + 6);
+  // The slice bounds the search: a window may hold many frames behind this string.
+  const content = text.slice(start, end);
+  let at = content.indexOf('\\');
+  while (at !== -1) {
+    if (content.charCodeAt(at + 1) === 0x75) {
+      bytes -= 6 - utf8Share(Number.parseInt(content.slice(at + 2, at + 6), 16));
+      at = content.indexOf('\\', at + 6);
     } else {
       bytes -= 1;
-      at = text.indexOf('\\', at + 2);
+      at = content.indexOf('\\', at + 2);
     }
   }
   return bytes;

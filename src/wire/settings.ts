@@ -1,6 +1,8 @@
 /** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
 import { hash } from 'node:crypto';
-import type { Turn } from './turn.ts';
+import { isObject, type Json, objectAt } from './json.ts';
+import { objectsAt, stringsAt } from './read.ts';
+import type { OutputShape, Turn } from './turn.ts';
 
 /** The settings that chat and responses write under the same names. */
 export function plainSettings(turn: Turn): object {
@@ -52,6 +54,32 @@ export function effortOf(turn: Turn): string | undefined {
 
 /** The thinking budget for an effort, always less than the output limit; undefined where there is no room for it. */
 export function budgetOf(effort: string, outputLimit: number): number | undefined {
-  const budget = Math.min(BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT['medium'] ?? BUDGET_MIN, outputLimit - 1);
+  const budget = Math.min(BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN, outputLimit - 1);
   return budget >= BUDGET_MIN ? budget : undefined;
+}
+
+/**
+ * Whether the far side is asked to hold the schema strictly. The messages format always does and says nothing of it;
+ * the others take `strict` only with a schema that names every property as required.
+ */
+export function strictOf(turn: Turn, output: Extract<OutputShape, { kind: 'schema' }>): boolean | undefined {
+  if (output.strict !== undefined || turn.origin !== 'messages') return output.strict;
+  return isStrictSchema(output.schema) ? true : undefined;
+}
+
+function isStrictSchema(schema: Json | undefined): boolean {
+  if (!isObject(schema)) return true;
+  const properties = objectAt(schema, 'properties');
+  if (schema.type === 'object' || properties) {
+    const required = new Set(stringsAt(schema, 'required'));
+    const names = Object.keys(properties ?? {});
+    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
+  }
+  const inner = [
+    ...Object.values(properties ?? {}),
+    ...Object.values(objectAt(schema, '$defs') ?? {}),
+    schema.items,
+    ...objectsAt(schema, 'anyOf'),
+  ];
+  return inner.every(isStrictSchema);
 }

@@ -109,6 +109,12 @@ export class FrameSplitter implements FrameView {
     }
   }
 
+  /** Lets go of the chunk, so that an idle stream keeps nothing but its partial frame alive. */
+  release(): void {
+    this.bytes = NOTHING;
+    this.text = '';
+  }
+
   /** Offset behind the last frame that `next` described. */
   get consumed(): number {
     return this.#at;

@@ -17,7 +17,7 @@ export function unpackThought(packed: string): Thought | undefined {
   if (!packed.startsWith(MARK)) return undefined;
   const value = parseJson(Buffer.from(packed.slice(MARK.length), 'base64url').toString());
   if (!isObject(value)) return undefined;
-  const origin = value['origin'];
+  const origin = value.origin;
   if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;
   return {
     origin,

@@ -1,7 +1,8 @@
 /** What the formats share in writing tools, calls and results. */
-import { refuse } from './refuse.ts';
+
 import { isObject, type Json } from './json.ts';
 import { parseJson } from './read.ts';
+import { refuse } from './refuse.ts';
 import type { ClientTool, ForeignTool, OpaquePart, ToolCallPart, ToolResultPart, Turn, TurnMessage } from './turn.ts';
 
 /** A custom tool as a function: its free text is the one argument. */
@@ -20,9 +21,9 @@ export function functionSchema(tool: ClientTool): Json {
 }
 
 export function functionDescription(tool: ClientTool): string | undefined {
-  if (tool.kind !== 'custom' || tool.grammar?.['type'] !== 'grammar') return tool.description;
-  const syntax = String(tool.grammar['syntax'] ?? 'given');
-  const rule = `The input must match this ${syntax} grammar:\n${String(tool.grammar['definition'] ?? '')}`;
+  if (tool.kind !== 'custom' || tool.grammar?.type !== 'grammar') return tool.description;
+  const syntax = String(tool.grammar.syntax ?? 'given');
+  const rule = `The input must match this ${syntax} grammar:\n${String(tool.grammar.definition ?? '')}`;
   return tool.description === undefined ? rule : `${tool.description}\n\n${rule}`;
 }
 
@@ -43,7 +44,7 @@ export function argumentsValue(call: ToolCallPart, at: string): Json {
 export function usableTools(turn: Turn, warnings: string[]): readonly (ClientTool | ForeignTool)[] {
   return turn.tools.filter((tool, _index, all) => {
     if (tool.kind !== 'foreign') return true;
-    const name = String(tool.raw['type'] ?? tool.raw['name'] ?? 'unknown');
+    const name = String(tool.raw.type ?? tool.raw.name ?? 'unknown');
     if (!tool.hosted) refuse(tool.at, `The tool type "${name}" is not available for this model.`);
     if (!all.some((other) => other.kind !== 'foreign')) {
       refuse(tool.at, `The hosted tool "${name}" is not available for this model.`);
@@ -55,7 +56,7 @@ export function usableTools(turn: Turn, warnings: string[]): readonly (ClientToo
 
 /** A part that the target's format does not know: left out where the provider had done it, refused otherwise. */
 export function leaveOut(part: OpaquePart, warnings: string[]): void {
-  const name = String(part.raw['type'] ?? 'unknown');
+  const name = String(part.raw.type ?? 'unknown');
   if (!part.hosted) refuse(part.at, `"${name}" cannot be carried to this model.`);
   warnings.push(`${part.at}: "${name}" is left out`);
 }

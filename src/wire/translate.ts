@@ -29,15 +29,7 @@ import { ResponsesWriter } from './responses/writer.ts';
 import { Restorer } from './restore.ts';
 import { FrameSplitter, joinedData } from './sse.ts';
 import { type ToolNames, toolNames } from './tool-names.ts';
-import type {
-  AnswerContext,
-  EventReader,
-  EventWriter,
-  TargetTraits,
-  Turn,
-  TurnEvent,
-  WrittenTurn,
-} from './turn.ts';
+import type { AnswerContext, EventReader, EventWriter, TargetTraits, Turn, TurnEvent, WrittenTurn } from './turn.ts';
 import { brokenStream, readFailure } from './upstream-failure.ts';
 
 /** What one format knows of the hub. */
@@ -147,7 +139,12 @@ export function translateLane(request: TranslateRequest): TranslateLane {
       return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter: meter.read() };
     },
     stream: () =>
-      new TranslateStream(target.reader(), client.writer(context()), new Restorer(order.names, from), new TurnMeter(to)),
+      new TranslateStream(
+        target.reader(),
+        client.writer(context()),
+        new Restorer(order.names, from),
+        new TurnMeter(to),
+      ),
   };
 }
 
@@ -187,9 +184,9 @@ function translatedOrder(request: TranslateRequest): Order {
 /** The client's own body, with what the contract needs set: nothing that the target knows is lost on the way. */
 function nativeOrder(request: TranslateRequest): Order {
   const { to, body } = request;
-  const options = body['stream_options'];
+  const options = body.stream_options;
   const asked = typeof options === 'object' && options !== null && 'include_usage' in options && options.include_usage;
-  if (to === 'chat' && typeof body['n'] === 'number' && body['n'] > 1) {
+  if (to === 'chat' && typeof body.n === 'number' && body.n > 1) {
     throw new GatewayError('invalid_request', { param: 'n', message: 'This model gives one answer per request.' });
   }
   return {
@@ -197,8 +194,9 @@ function nativeOrder(request: TranslateRequest): Order {
     includeUsage: to !== 'chat' || asked === true,
     warnings: [],
     body(upstream) {
-      const field = to === 'chat' && 'max_completion_tokens' in body ? 'max_completion_tokens' : limitField(to, request);
-      const usage = to === 'chat' && body['stream'] === true ? { stream_options: { include_usage: true } } : {};
+      const field =
+        to === 'chat' && 'max_completion_tokens' in body ? 'max_completion_tokens' : limitField(to, request);
+      const usage = to === 'chat' && body.stream === true ? { stream_options: { include_usage: true } } : {};
       return { ...body, ...usage, model: upstream.upstreamModel, [field]: upstream.outputLimit };
     },
   };

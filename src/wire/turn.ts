@@ -252,10 +252,20 @@ export type TurnEvent =
       /** Text blocks that the responses format holds in one message item share it. */
       readonly itemId?: string | undefined;
     }
-  | { readonly type: 'text-delta'; readonly key: number; readonly text: string; readonly logprobs?: readonly Json[] | undefined }
+  | {
+      readonly type: 'text-delta';
+      readonly key: number;
+      readonly text: string;
+      readonly logprobs?: readonly Json[] | undefined;
+    }
   | { readonly type: 'annotation'; readonly key: number; readonly annotation: Annotation }
   | { readonly type: 'text-end'; readonly key: number }
-  | { readonly type: 'reasoning-start'; readonly key: number; readonly origin: Format; readonly id?: string | undefined }
+  | {
+      readonly type: 'reasoning-start';
+      readonly key: number;
+      readonly origin: Format;
+      readonly id?: string | undefined;
+    }
   | {
       readonly type: 'reasoning-delta';
       readonly key: number;

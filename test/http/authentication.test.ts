@@ -209,7 +209,7 @@ describe('the model list', () => {
   });
 
   test('with a valid credential of either scheme: everything that the key may use, public or not', async () => {
-    const ids = ['gated/one', 'gated/two', 'sandbox/alpha', 'sandbox/beta', 'sandbox/tiny'];
+    const ids = ['gated/few', 'gated/one', 'gated/two', 'sandbox/alpha', 'sandbox/beta', 'sandbox/tiny'];
     assert.deepEqual(await modelIds(credit), ids);
     const response = await call(`${credit.origin}/v1/models`, { headers: { 'x-api-key': credit.key } });
     const { data } = (await response.json()) as { data: { id: string }[] };

@@ -80,7 +80,7 @@ function tokens(prompt: number, completion: number): object {
 export interface GatedUpstream extends AsyncDisposable {
   /**
    * A config file that publishes it, beside the sandbox and not to the public: `gated/one` at the sandbox's prices,
-   * `gated/two` with prices for caching, of which writing costs twice as much as input.
+   * `gated/two` with prices for caching, of which writing costs twice as much as input, `gated/few` with an output limit of 100.
    */
   readonly config: string;
   /** How many requests have arrived so far. */
@@ -89,12 +89,12 @@ export interface GatedUpstream extends AsyncDisposable {
   next(): Promise<Gated>;
 }
 
-function model(id: string, pricing: string): string[] {
+function model(id: string, outputTokens: number, pricing: string): string[] {
   return [
     `  - id: ${id}`,
     '    targets: [{ provider: gated, model: gated-upstream, format: chat }]',
     '    context_window: 128000',
-    '    max_output_tokens: 16384',
+    `    max_output_tokens: ${outputTokens}`,
     `    pricing: ${pricing}`,
   ];
 }
@@ -128,10 +128,12 @@ export async function gatedUpstream(): Promise<GatedUpstream> {
       `    api_key: ${GATED_SECRET}`,
       '    formats: [chat]',
       'models:',
-      ...model('gated/one', '{ input: 1, output: 4 }'),
-      ...model('gated/two', '{ input: 1, output: 4, cache_read: 0.1, cache_write: 2 }'),
+      ...model('gated/one', 16_384, '{ input: 1, output: 4 }'),
+      ...model('gated/two', 16_384, '{ input: 1, output: 4, cache_read: 0.1, cache_write: 2 }'),
+      ...model('gated/few', 100, '{ input: 1, output: 4 }'),
       // A test that failed midway must not hold up the end of its file.
       'limits: { drain: 1 }',
+      'routing: { max_attempts: 1 }',
       '',
     ].join('\n'),
     get arrivals() {

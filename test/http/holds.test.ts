@@ -5,7 +5,7 @@ import type { CreatedKey } from '../../src/admin/api.ts';
 import { periodEndMs } from '../../src/core/period.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 import { type Gated, type GatedUpstream, gatedUpstream } from './gated-upstream.ts';
-import { account, auditClean, GENERATIONS, type GenerationName, refusal, say, usage } from './requests.ts';
+import { account, answerText, auditClean, GENERATIONS, type GenerationName, refusal, say, usage } from './requests.ts';
 
 /** Nanos of a credit, at the sandbox's prices. */
 const INPUT_NANOS = 1_000;
@@ -57,10 +57,8 @@ function credits(nanos: number): string {
 
 /** The request as it arrived upstream. */
 async function arrivedUpstream(name: GenerationName, response: Response): Promise<Record<string, unknown>> {
-  const answer = await response.json();
-  assert.equal(response.status, 200, JSON.stringify(answer));
-  if (name === 'chat') return JSON.parse(answer.choices[0].message.content);
-  return JSON.parse(name === 'messages' ? answer.content[0].text : answer.output[0].content[0].text);
+  assert.equal(response.status, 200);
+  return JSON.parse(await answerText(name, response));
 }
 
 describe('parallel requests', () => {
@@ -199,11 +197,15 @@ describe('the effective output limit', () => {
   }
 
   test('[R14] the floor is the published limit where that is less than 256', async () => {
-    const extra = { model: 'sandbox/tiny' };
-    const rich = await arrivedUpstream('chat', await say(await gateway.creditKey(), 'chat', '[[echo]]', extra));
-    assert.equal(rich.max_tokens, 256);
-    const poor = await gateway.creditKey({ credit: credits(256 * OUTPUT_NANOS) });
-    await refusal(say(poor, 'chat', 'Hi', extra), 'chat', 402, 'insufficient_credit');
+    const open = { model: 'gated/few' };
+    const need = await heldBy(await gateway.creditKey(), open);
+    assert.ok(need < 256 * OUTPUT_NANOS);
+    const one = await running(await gateway.creditKey({ credit: credits(need) }), open);
+    assert.equal(one.gated.body.max_tokens, 100);
+    await letThrough(one);
+    const short = await gateway.creditKey({ credit: credits(need - 1) });
+    await refusal(say(short, 'chat', 'go', open), 'chat', 402, 'insufficient_credit');
+    await auditClean(gateway);
   });
 
   test('[R14] [R40] the limit is sent in the field in which the client gave it', async () => {

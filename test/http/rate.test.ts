@@ -14,7 +14,7 @@ const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 let gateway: StartedGateway;
 
 before(async () => {
-  gateway = await startedGateway();
+  gateway = await startedGateway({ config: 'routing: { max_attempts: 1 }' });
 });
 
 after(() => gateway[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
 /** What the black-box tests send, and how they read what comes back. */
 import assert from 'node:assert/strict';
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -167,7 +167,9 @@ export async function rawBytes(origin: string, bytes: string): Promise<RawReply>
   const answer = await text(socket);
   const [head = '', ...rest] = answer.split('\r\n\r\n');
   const [statusLine = '', ...lines] = head.split('\r\n');
-  const headers = new Headers(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+  const headers = new Headers(
+    lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  );
   return { status: Number(statusLine.split(' ')[1]), headers, rawHeaders: {}, text: rest.join('\r\n\r\n') };
 }
 
@@ -178,4 +180,22 @@ export function events(stream: string): unknown[] {
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice('data:'.length).trim())
     .map((data) => (data === '[DONE]' ? data : JSON.parse(data)));
+}
+
+interface Answer {
+  readonly choices?: readonly { readonly message: { readonly content: string } }[];
+  readonly output?: readonly { readonly content: readonly { readonly text: string }[] }[];
+  readonly content?: readonly { readonly text: string }[];
+}
+
+/** The text of a whole answer. */
+export async function answerText(name: GenerationName, response: Response): Promise<string> {
+  const answer = (await response.json()) as Answer;
+  const text = {
+    chat: answer.choices?.[0]?.message.content,
+    responses: answer.output?.[0]?.content[0]?.text,
+    messages: answer.content?.[0]?.text,
+  }[name];
+  assert.ok(text !== undefined, JSON.stringify(answer));
+  return text;
 }

@@ -13,39 +13,52 @@ function cut(text: string, at: readonly number[]): string[] {
 
 const args = fc
   .tuple(
-    fc.dictionary(fc.string({ maxLength: 6 }).filter((name) => name !== '__proto__'), fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
-      maxKeys: 3,
-    }),
+    fc.dictionary(
+      fc.string({ maxLength: 6 }).filter((name) => name !== '__proto__'),
+      fc.oneof(fc.string(), fc.integer(), fc.boolean()),
+      {
+        maxKeys: 3,
+        noNullPrototype: true,
+      },
+    ),
     fc.array(fc.nat(), { maxLength: 3 }),
   )
   .map(([value, places]) => cut(JSON.stringify(value), places));
 
 const tools = fc
   .array(args, { maxLength: 3 })
-  .map((calls): Block[] => calls.map((parts, index) => ({ kind: 'tool', id: `call_${index}`, name: `tool_${index}`, pieces: parts })));
+  .map((calls): Block[] =>
+    calls.map((parts, index) => ({ kind: 'tool', id: `call_${index}`, name: `tool_${index}`, pieces: parts })),
+  );
 
 const thinking = pieces.map((parts): Block => ({ kind: 'thinking', pieces: parts, signature: 'signed' }));
 const text = pieces.map((parts): Block => ({ kind: 'text', pieces: parts }));
 const refusal = pieces.map((parts): Block => ({ kind: 'refusal', pieces: parts }));
 const count = fc.nat({ max: 100_000 });
 
-const tokens = fc.record({
-  input: count,
-  cacheRead: count,
-  cacheWrite: count,
-  cacheWrite1h: fc.constant(0),
-  output: count.map((output) => output + 1_000),
-  reasoning: fc.nat({ max: 1_000 }),
-});
+const tokens = fc.record(
+  {
+    input: count,
+    cacheRead: count,
+    cacheWrite: count,
+    cacheWrite1h: fc.constant(0),
+    output: count.map((output) => output + 1_000),
+    reasoning: fc.nat({ max: 1_000 }),
+  },
+  { noNullPrototype: true },
+);
 
 /** An answer that a provider of this format could give. */
 export function answerSpec(format: Format): fc.Arbitrary<AnswerSpec> {
-  const redacted = format === 'chat' ? fc.constant([]) : fc.constantFrom<Block[]>([], [{ kind: 'redacted', data: 'hidden' }]);
+  const redacted =
+    format === 'chat' ? fc.constant([]) : fc.constantFrom<Block[]>([], [{ kind: 'redacted', data: 'hidden' }]);
   const said = format === 'messages' ? fc.option(text) : fc.option(fc.oneof(text, refusal));
-  return fc.tuple(fc.option(thinking), redacted, said, tools, fc.boolean(), tokens).map(([thought, hidden, words, calls, full, counts]) => {
-    const blocks = [...(thought ? [thought] : []), ...hidden, ...(words ? [words] : []), ...calls];
-    const refused = words?.kind === 'refusal';
-    const finish = full ? 'length' : calls.length > 0 ? 'tool' : refused ? 'refusal' : 'stop';
-    return { blocks, finish, tokens: counts };
-  });
+  return fc
+    .tuple(fc.option(thinking), redacted, said, tools, fc.boolean(), tokens)
+    .map(([thought, hidden, words, calls, full, counts]) => {
+      const blocks = [...(thought ? [thought] : []), ...hidden, ...(words ? [words] : []), ...calls];
+      const refused = words?.kind === 'refusal';
+      const finish = full ? 'length' : calls.length > 0 ? 'tool' : refused ? 'refusal' : 'stop';
+      return { blocks, finish, tokens: counts };
+    });
 }

@@ -28,7 +28,7 @@ function chatSaid(body: JsonObject): Said {
     thinking: '',
     tools: objects(message, 'tool_calls').map((call) => {
       const details = objectAt(call, 'function') ?? {};
-      return { id: String(call['id']), name: String(details['name']), input: parsed(String(details['arguments'])) };
+      return { id: String(call.id), name: String(details.name), input: parsed(String(details.arguments)) };
     }),
   };
 }
@@ -39,15 +39,15 @@ function responsesSaid(body: JsonObject): Said {
   let thinking = '';
   const tools: Said['tools'][number][] = [];
   for (const item of objects(body, 'output')) {
-    if (item['type'] === 'message') {
+    if (item.type === 'message') {
       for (const part of objects(item, 'content')) {
         text += stringAt(part, 'text') ?? '';
         refusal += stringAt(part, 'refusal') ?? '';
       }
-    } else if (item['type'] === 'reasoning') {
+    } else if (item.type === 'reasoning') {
       for (const part of objects(item, 'summary')) thinking += stringAt(part, 'text') ?? '';
     } else {
-      tools.push({ id: String(item['call_id']), name: String(item['name']), input: parsed(String(item['arguments'])) });
+      tools.push({ id: String(item.call_id), name: String(item.name), input: parsed(String(item.arguments)) });
     }
   }
   return { text, refusal, thinking, tools };
@@ -58,8 +58,8 @@ function messagesSaid(body: JsonObject): Said {
   let thinking = '';
   const tools: Said['tools'][number][] = [];
   for (const block of objects(body, 'content')) {
-    if (block['type'] === 'tool_use') {
-      tools.push({ id: String(block['id']), name: String(block['name']), input: block['input'] ?? {} });
+    if (block.type === 'tool_use') {
+      tools.push({ id: String(block.id), name: String(block.name), input: block.input ?? {} });
     }
     text += stringAt(block, 'text') ?? '';
     thinking += stringAt(block, 'thinking') ?? '';

@@ -35,7 +35,12 @@ export function lane(from: Format, to: Format, body: JsonObject, more: Partial<T
 }
 
 /** The upstream body that the request becomes. */
-export function upstreamBody(from: Format, to: Format, body: JsonObject, more: Partial<TranslateRequest> = {}): JsonObject {
+export function upstreamBody(
+  from: Format,
+  to: Format,
+  body: JsonObject,
+  more: Partial<TranslateRequest> = {},
+): JsonObject {
   const bytes = lane(from, to, body, more).requestBody({ upstreamModel: 'up', outputLimit: OUTPUT_LIMIT });
   return JSON.parse(bytes.toString());
 }
@@ -54,7 +59,9 @@ export function runStream(running: Lane, upstream: string, cuts: readonly number
   let text = '';
   let last = stream.push(Buffer.alloc(0));
   let from = 0;
-  for (const to of [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)) {
+  for (const to of [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))]
+    .sort((a, b) => a - b)
+    .concat(bytes.length)) {
     last = stream.push(bytes.subarray(from, to));
     text += last.forward?.toString() ?? '';
     from = to;

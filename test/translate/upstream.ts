@@ -26,21 +26,32 @@ export function wholeAnswer(format: Format, spec: AnswerSpec): object {
 }
 
 export function streamedAnswer(format: Format, spec: AnswerSpec): string {
-  const frames = format === 'chat' ? chatFrames(spec) : format === 'responses' ? responsesFrames(spec) : messagesFrames(spec);
+  const frames =
+    format === 'chat' ? chatFrames(spec) : format === 'responses' ? responsesFrames(spec) : messagesFrames(spec);
   if (spec.errorAfterFrames === undefined) return frames.join('');
   return [...frames.slice(0, spec.errorAfterFrames), errorFrame(format)].join('');
 }
 
 function errorFrame(format: Format): string {
-  if (format === 'chat') return data({ error: { message: 'The engine is overloaded.', type: 'server_error', code: 'overloaded' } });
-  if (format === 'messages') return event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } });
+  if (format === 'chat')
+    return data({ error: { message: 'The engine is overloaded.', type: 'server_error', code: 'overloaded' } });
+  if (format === 'messages')
+    return event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } });
   const error = { code: 'server_is_overloaded', message: 'The engine is overloaded.' };
-  return event({ type: 'response.failed', sequence_number: 99, response: { ...responseShell(), status: 'failed', error } });
+  return event({
+    type: 'response.failed',
+    sequence_number: 99,
+    response: { ...responseShell(), status: 'failed', error },
+  });
 }
 
 const join = (block: { readonly pieces: readonly string[] }): string => block.pieces.join('');
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
-const event = (value: { readonly type: string } & object): string => `event: ${value.type}\n${data(value)}`;
+interface Typed {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+const event = (value: Typed): string => `event: ${value.type}\n${data(value)}`;
 
 // Chat.
 
@@ -60,7 +71,9 @@ function chatBody(spec: AnswerSpec): object {
   const of = (kind: Block['kind']): string =>
     spec.blocks.flatMap((block) => (block.kind === kind && 'pieces' in block ? [join(block)] : [])).join('');
   const calls = spec.blocks.flatMap((block) =>
-    block.kind === 'tool' ? [{ id: block.id, type: 'function', function: { name: block.name, arguments: join(block) } }] : [],
+    block.kind === 'tool'
+      ? [{ id: block.id, type: 'function', function: { name: block.name, arguments: join(block) } }]
+      : [],
   );
   const thinking = of('thinking');
   const refusal = of('refusal');
@@ -115,7 +128,7 @@ function responseShell(): object {
   return { id: 'resp_up1', object: 'response', created_at: CREATED, model: MODEL, status: 'in_progress', output: [] };
 }
 
-function responsesItem(block: Block, index: number): { readonly type: string; readonly id: string } & object {
+function responsesItem(block: Block, index: number): Typed {
   const status = 'completed';
   if (block.kind === 'text' || block.kind === 'refusal') {
     const content =
@@ -252,18 +265,18 @@ function messagesFrames(spec: AnswerSpec): string[] {
           : block.kind === 'tool'
             ? { type: 'tool_use', id: block.id, name: block.name, input: {} }
             : { type: 'text', text: '', citations: null };
-    const delta = (value: object): string => event({ type: 'content_block_delta', index, delta: value } as { type: string });
-    frames.push(event({ type: 'content_block_start', index, content_block: empty } as { type: string }));
+    const delta = (value: object): string => event({ type: 'content_block_delta', index, delta: value });
+    frames.push(event({ type: 'content_block_start', index, content_block: empty }));
     for (const piece of 'pieces' in block ? block.pieces : []) {
       if (block.kind === 'thinking') frames.push(delta({ type: 'thinking_delta', thinking: piece }));
       else if (block.kind === 'tool') frames.push(delta({ type: 'input_json_delta', partial_json: piece }));
       else frames.push(delta({ type: 'text_delta', text: piece }));
     }
     if (block.kind === 'thinking') frames.push(delta({ type: 'signature_delta', signature: block.signature }));
-    frames.push(event({ type: 'content_block_stop', index } as { type: string }));
+    frames.push(event({ type: 'content_block_stop', index }));
   }
   const ending = { stop_reason: STOP_REASON[spec.finish], stop_sequence: null };
-  frames.push(event({ type: 'message_delta', delta: ending, usage: messagesUsage(spec.tokens, spec.tokens.output) } as { type: string }));
+  frames.push(event({ type: 'message_delta', delta: ending, usage: messagesUsage(spec.tokens, spec.tokens.output) }));
   frames.push(event({ type: 'message_stop' }));
   return frames;
 }

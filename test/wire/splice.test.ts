@@ -24,7 +24,8 @@ describe('change', () => {
     fc.assert(
       fc.property(object, changes, fc.constantFrom('', ' ', '\t'), fc.boolean(), (value, wanted, indent, escaped) => {
         let text = JSON.stringify(value, null, indent);
-        if (escaped) text = text.replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+        if (escaped)
+          text = text.replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
         const bytes = Buffer.from(text);
         const list = wanted.map(
           ({ name, child, value: next }): Change => ({

@@ -2,7 +2,7 @@
 import { documentText, urlOfSource } from '../media.ts';
 import { compact } from '../read.ts';
 import { refuse } from '../refuse.ts';
-import { effortOf, plainSettings, writeUser } from '../settings.ts';
+import { effortOf, plainSettings, strictOf, writeUser } from '../settings.ts';
 import type { ToolNames } from '../tool-names.ts';
 import {
   functionArguments,
@@ -62,32 +62,39 @@ function writeInstructions(turn: Turn): readonly unknown[] {
 
 function writeMessages(writing: Writing): readonly unknown[] {
   const { turn, native } = writing;
-  const messages = native ? turn.messages : settleResults(turn.messages);
-  return messages.flatMap((message) => {
-    if (message.role === 'assistant') return writeAssistant(message, writing);
-    if (message.role === 'user') return writeUserMessage(message, writing);
-    const role = native ? message.role : 'system';
-    return [compact({ role, content: writeContent(message.parts, writing), name: message.name })];
-  });
-}
-
-/** A user's message, its tool results first and each a message of its own; images of results follow in the user's. */
-function writeUserMessage(message: TurnMessage, writing: Writing): readonly unknown[] {
   const out: unknown[] = [];
-  const rest: Part[] = [];
-  for (const part of message.parts) {
-    if (part.type !== 'tool-result') {
-      rest.push(part);
+  // What a user says beside tool results, and the images of results: it follows when all results are told.
+  let held: Part[] = [];
+  const release = (): void => {
+    if (held.length > 0) out.push({ role: 'user', content: writeContent(held, writing) });
+    held = [];
+  };
+  for (const message of native ? turn.messages : settleResults(turn.messages)) {
+    const results = message.parts.filter((part) => part.type === 'tool-result');
+    if (results.length > 0) {
+      for (const result of results) {
+        out.push({ role: 'tool', tool_call_id: result.callId, content: writeResult(result) });
+        held.push(...attachments(result));
+      }
+      held.push(...message.parts.filter((part) => part.type !== 'tool-result'));
       continue;
     }
-    out.push({ role: 'tool', tool_call_id: part.callId, content: writeResult(part) });
-    const media = part.content.filter((item) => item.type !== 'text');
-    if (media.length > 0) rest.push({ type: 'text', text: `Attached to the result of ${part.callId}:` }, ...media);
+    release();
+    if (message.role === 'assistant') {
+      out.push(...writeAssistant(message, writing));
+      continue;
+    }
+    const role = native || message.role === 'user' ? message.role : 'system';
+    out.push(compact({ role, content: writeContent(message.parts, writing), name: message.name }));
   }
-  if (rest.length > 0 || out.length === 0) {
-    out.push(compact({ role: 'user', content: writeContent(rest, writing), name: message.name }));
-  }
+  release();
   return out;
+}
+
+/** A tool message of the format holds text only. */
+function attachments(result: ToolResultPart): readonly Part[] {
+  const media = result.content.filter((item) => item.type !== 'text');
+  return media.length === 0 ? [] : [{ type: 'text', text: `Attached to the result of ${result.callId}:` }, ...media];
 }
 
 function writeResult(result: ToolResultPart): unknown {
@@ -250,7 +257,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     logit_bias: settings.logitBias,
     logprobs: settings.logprobs,
     top_logprobs: settings.logprobs === true ? settings.topLogprobs : undefined,
-    response_format: settings.output && writeOutput(settings.output),
+    response_format: settings.output && writeOutput(settings.output, writing.turn),
     verbosity: settings.verbosity,
     reasoning_effort: traits.reasoning ? effortOf(writing.turn) : undefined,
     user: writeUser(writing.turn),
@@ -258,9 +265,10 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
   };
 }
 
-function writeOutput(output: OutputShape): unknown {
+function writeOutput(output: OutputShape, turn: Turn): unknown {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema, strict } = output;
+  const { name, description, schema } = output;
+  const strict = strictOf(turn, output);
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'output', description, schema, strict }) };
 }

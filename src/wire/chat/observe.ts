@@ -124,6 +124,7 @@ export class ChatObserver implements StreamObserver {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
       else if (scanner.isString && scanner.topIs('choices')) this.#scanString(scanner);
     }
+    scanner.release();
   }
 
   #scanTop(scanner: MemberScanner, edits: EditList): void {

@@ -29,7 +29,7 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     events.push({ type: 'reasoning-start', key, origin: 'chat' });
     events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 }, { type: 'reasoning-end', key });
   }
-  const content = textOf(message['content']);
+  const content = textOf(message.content);
   const annotations = objectsAt(message, 'annotations');
   if (content !== '' || annotations.length > 0) {
     const key = nextKey++;

@@ -23,7 +23,7 @@ export function finishOf(raw: string, called: boolean, refused: boolean): TurnEv
 
 /** What went wrong, where an object of this format says so. */
 export function chatFailure(value: JsonObject): TurnEvent | null {
-  const error = value['error'];
+  const error = value.error;
   return error === undefined || error === null ? null : { type: 'failure', error };
 }
 
@@ -51,7 +51,7 @@ export class ChatReader implements EventReader {
     if (failure) return [failure];
     const events: TurnEvent[] = [];
     if (!this.#started) {
-      if (!Array.isArray(chunk['choices'])) broken('the first chunk has no choices.');
+      if (!Array.isArray(chunk.choices)) broken('the first chunk has no choices.');
       this.#started = true;
       events.push({
         type: 'start',
@@ -136,6 +136,6 @@ export class ChatReader implements EventReader {
 
 export function readLogprobs(choice: JsonObject): readonly Json[] | undefined {
   const logprobs = objectAt(choice, 'logprobs');
-  const content = logprobs?.['content'];
+  const content = logprobs?.content;
   return Array.isArray(content) ? content : undefined;
 }

@@ -21,15 +21,15 @@ export function chatToTurn(body: JsonObject): Turn {
   const warnings: string[] = [];
   const kinds = new Map<string, ToolKind>();
   const messages = (arrayAt(body, 'messages') ?? []).map((message, index) => readMessage(message, index, kinds));
-  if (isObject(body['prediction'])) warnings.push('prediction: left out, it only speeds up the answer');
+  if (isObject(body.prediction)) warnings.push('prediction: left out, it only speeds up the answer');
   return {
     origin: 'chat',
     instructions: [],
     messages,
     tools: objectsAt(body, 'tools').map(readTool),
-    toolChoice: readToolChoice(body['tool_choice']),
+    toolChoice: readToolChoice(body.tool_choice),
     settings: readSettings(body),
-    stream: body['stream'] === true,
+    stream: body.stream === true,
     includeUsage: booleanAt(objectAt(body, 'stream_options') ?? {}, 'include_usage') === true,
     warnings,
   };
@@ -37,14 +37,15 @@ export function chatToTurn(body: JsonObject): Turn {
 
 function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
   if ((numberAt(body, 'n') ?? 1) > 1) refuse('n', 'This model gives one answer per request: n must be 1.');
-  if (Array.isArray(body['modalities']) && body['modalities'].some((modality) => modality !== 'text')) {
+  if (Array.isArray(body.modalities) && body.modalities.some((modality) => modality !== 'text')) {
     refuse('modalities', 'This model answers with text only.');
   }
-  if (isObject(body['audio'])) refuse('audio', 'This model answers with text only.');
+  if (isObject(body.audio)) refuse('audio', 'This model answers with text only.');
   for (const name of ['functions', 'function_call'] as const) {
-    if (body[name] !== undefined && body[name] !== null) refuse(name, `Use "tools" instead of "${name}" with this model.`);
+    if (body[name] !== undefined && body[name] !== null)
+      refuse(name, `Use "tools" instead of "${name}" with this model.`);
   }
-  if (isObject(body['web_search_options'])) {
+  if (isObject(body.web_search_options)) {
     refuse('web_search_options', 'The hosted web search is not available for this model.');
   }
 }
@@ -56,7 +57,7 @@ function readMessage(value: Json, index: number, kinds: Map<string, ToolKind>): 
   const name = stringAt(value, 'name');
   if (role === 'tool') return { role: 'user', parts: [readResult(value, at, kinds)], at };
   if (role === 'system' || role === 'developer' || role === 'user') {
-    return compact({ role, parts: readContent(value['content'], `${at}.content`), name, at });
+    return compact({ role, parts: readContent(value.content, `${at}.content`), name, at });
   }
   if (role !== 'assistant') refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
   return compact({ role, parts: readAssistant(value, at, kinds), name, at });
@@ -66,7 +67,7 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
   const parts: Part[] = [];
   const thought = stringAt(value, 'reasoning_content') ?? stringAt(value, 'reasoning');
   if (thought !== undefined) parts.push({ type: 'reasoning', thought: { origin: 'chat', texts: [thought] } });
-  parts.push(...readContent(value['content'], `${at}.content`));
+  parts.push(...readContent(value.content, `${at}.content`));
   const refusal = stringAt(value, 'refusal');
   if (refusal !== undefined) parts.push({ type: 'refusal', text: refusal });
   for (const [index, call] of objectsAt(value, 'tool_calls').entries()) {
@@ -82,17 +83,17 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
     const input = stringAt(details, custom ? 'input' : 'arguments') ?? '';
     parts.push({ type: 'tool-call', callId, tool: { kind, name }, input });
   }
-  if (isObject(value['function_call'])) {
+  if (isObject(value.function_call)) {
     refuse(`${at}.function_call`, 'Use "tool_calls" instead of "function_call" with this model.');
   }
-  if (isObject(value['audio'])) refuse(`${at}.audio`, 'Audio cannot be carried to this model.');
+  if (isObject(value.audio)) refuse(`${at}.audio`, 'Audio cannot be carried to this model.');
   return parts;
 }
 
 function readResult(value: JsonObject, at: string, kinds: ReadonlyMap<string, ToolKind>): Part {
   const callId = stringAt(value, 'tool_call_id');
   if (callId === undefined) refuse(`${at}.tool_call_id`, 'A tool message needs the id of its call.');
-  const content = readContent(value['content'], `${at}.content`).map((part, index) => {
+  const content = readContent(value.content, `${at}.content`).map((part, index) => {
     if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
     return refuse(`${at}.content[${index}]`, 'A tool result holds text, images or files.');
   });
@@ -138,19 +139,19 @@ function readTool(tool: JsonObject, index: number): TurnTool {
   const at = `tools[${index}]`;
   const details = objectAt(tool, 'function') ?? objectAt(tool, 'custom');
   const name = details && stringAt(details, 'name');
-  if (tool['type'] === 'function' && details && name !== undefined) {
+  if (tool.type === 'function' && details && name !== undefined) {
     return compact({
       kind: 'function',
       name,
       description: stringAt(details, 'description'),
-      schema: details['parameters'],
+      schema: details.parameters,
       strict: booleanAt(details, 'strict'),
       at,
     });
   }
-  if (tool['type'] === 'custom' && details && name !== undefined) {
+  if (tool.type === 'custom' && details && name !== undefined) {
     const format = objectAt(details, 'format');
-    const grammar = format && { ...objectAt(format, 'grammar'), type: format['type'] };
+    const grammar = format && { ...objectAt(format, 'grammar'), type: format.type };
     return compact({ kind: 'custom', name, description: stringAt(details, 'description'), grammar, at });
   }
   return { kind: 'foreign', format: 'chat', hosted: false, raw: tool, at };
@@ -165,20 +166,20 @@ function readToolChoice(value: Json | undefined): ToolChoice | null {
     const allowed = objectAt(value, 'allowed_tools');
     if (allowed) {
       const tools = objectsAt(allowed, 'tools').flatMap((entry) => readRef(entry) ?? []);
-      return { kind: 'allowed', mode: allowed['mode'] === 'required' ? 'required' : 'auto', tools };
+      return { kind: 'allowed', mode: allowed.mode === 'required' ? 'required' : 'auto', tools };
     }
   }
   return { kind: 'foreign', format: 'chat', raw: value };
 }
 
 function readRef(value: JsonObject): ToolRef | undefined {
-  const kind = value['type'] === 'custom' ? 'custom' : 'function';
+  const kind = value.type === 'custom' ? 'custom' : 'function';
   const name = stringAt(objectAt(value, kind) ?? {}, 'name');
   return name === undefined ? undefined : { kind, name };
 }
 
 function readSettings(body: JsonObject): TurnSettings {
-  const stop = body['stop'];
+  const stop = body.stop;
   const effort = stringAt(body, 'reasoning_effort');
   return compact({
     temperature: numberAt(body, 'temperature'),
@@ -207,15 +208,15 @@ function readSettings(body: JsonObject): TurnSettings {
 
 function readOutput(format: JsonObject | undefined): OutputShape | undefined {
   if (!format) return undefined;
-  if (format['type'] === 'text') return { kind: 'text' };
-  if (format['type'] === 'json_object') return { kind: 'json' };
+  if (format.type === 'text') return { kind: 'text' };
+  if (format.type === 'json_object') return { kind: 'json' };
   const details = objectAt(format, 'json_schema');
-  if (format['type'] !== 'json_schema' || !details) {
-    refuse('response_format', `The response format "${String(format['type'])}" is not available for this model.`);
+  if (format.type !== 'json_schema' || !details) {
+    refuse('response_format', `The response format "${String(format.type)}" is not available for this model.`);
   }
   return compact({
     kind: 'schema',
-    schema: details['schema'] ?? {},
+    schema: details.schema ?? {},
     name: stringAt(details, 'name'),
     description: stringAt(details, 'description'),
     strict: booleanAt(details, 'strict'),

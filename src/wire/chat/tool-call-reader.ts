@@ -89,7 +89,16 @@ export class ToolCallReader {
       return known;
     }
     this.settle(events);
-    const call: Call = { index, id, kind: 'function', name: '', waiting: '', key: null, open: true, json: new JsonEnd() };
+    const call: Call = {
+      index,
+      id,
+      kind: 'function',
+      name: '',
+      waiting: '',
+      key: null,
+      open: true,
+      json: new JsonEnd(),
+    };
     this.#calls.push(call);
     this.#last = call;
     return call;

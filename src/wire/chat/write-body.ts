@@ -10,7 +10,9 @@ import { chatAnnotationOf, chatFinishReason } from './writer.ts';
 export function writeChatBody(events: readonly TurnEvent[], context: AnswerContext): object {
   const answer = collect(events);
   const texts = answer.blocks.filter((block): block is TextBlock => block.type === 'text');
-  const { content, annotations, logprobs } = joinTexts(texts.filter((block) => block.kind === 'text' && block.text !== ''));
+  const { content, annotations, logprobs } = joinTexts(
+    texts.filter((block) => block.kind === 'text' && block.text !== ''),
+  );
   const refusals = texts.filter((block) => block.kind === 'refusal');
   const thoughts = answer.blocks.flatMap((block) =>
     block.type === 'reasoning' ? [...block.thought.texts, ...(block.thought.full ?? [])] : [],

@@ -1,10 +1,10 @@
 /** Events of the hub → chat-completion chunks. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { answerId, dataFrame, paragraphOf } from '../answer.ts';
 import { responsesAnnotation } from '../annotations.ts';
+import { answerId, dataFrame, paragraphOf } from '../answer.ts';
 import type { JsonObject } from '../json.ts';
 import { compact } from '../read.ts';
-import type { AnswerContext, Annotation, EventWriter, ToolKind, TurnEvent } from '../turn.ts';
+import type { Annotation, AnswerContext, EventWriter, ToolKind, TurnEvent } from '../turn.ts';
 import { writeChatTokens } from './tokens.ts';
 
 /** The reason in the terms of the format; a refusal told as such ends like any answer. */
@@ -79,14 +79,17 @@ export class ChatWriter implements EventWriter {
       case 'tool-delta': {
         const call = this.#calls.get(event.key);
         if (!call) return '';
-        const details = call.kind === 'custom' ? { custom: { input: event.text } } : { function: { arguments: event.text } };
+        const details =
+          call.kind === 'custom' ? { custom: { input: event.text } } : { function: { arguments: event.text } };
         return this.#delta({ tool_calls: [{ index: call.index, ...details }] });
       }
       case 'usage':
         this.#tokens = event.tokens;
         return '';
       case 'finish':
-        return this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: chatFinishReason(event, this.#refused) }]);
+        return this.#chunk([
+          { index: 0, delta: {}, logprobs: null, finish_reason: chatFinishReason(event, this.#refused) },
+        ]);
     }
     return '';
   }

@@ -21,7 +21,7 @@ export function readBlocks(content: Json | undefined, at: string, role: string):
 
 function readBlock(block: JsonObject, at: string, role: string): Part {
   const cache = readMark(block);
-  switch (block['type']) {
+  switch (block.type) {
     case 'text':
       return readText(block, cache);
     case 'image':
@@ -75,19 +75,20 @@ function readSource(source: JsonObject | undefined, at: string): BinarySource {
 
 function readDocument(block: JsonObject, cache: CacheMark | undefined, at: string): Part {
   const source = objectAt(block, 'source');
-  const extra = compact({ citations: block['citations'], context: block['context'] });
+  const extra = compact({ citations: block.citations, context: block.context });
   const common = {
     name: stringAt(block, 'title'),
     extra: Object.keys(extra).length > 0 ? extra : undefined,
     cache,
     at,
   };
-  if (source && source['type'] === 'text') {
+  if (source && source.type === 'text') {
     return compact({ type: 'file', source: { kind: 'text', text: stringAt(source, 'data') ?? '' }, ...common });
   }
-  if (source && source['type'] === 'content') {
-    const inner = source['content'];
-    const texts = typeof inner === 'string' ? [inner] : objectsAt(source, 'content').map((part) => stringAt(part, 'text'));
+  if (source && source.type === 'content') {
+    const inner = source.content;
+    const texts =
+      typeof inner === 'string' ? [inner] : objectsAt(source, 'content').map((part) => stringAt(part, 'text'));
     if (texts.some((text) => text === undefined)) {
       refuse(`${at}.source.content`, 'A document made of images cannot be carried to this model.');
     }
@@ -111,7 +112,7 @@ function readCall(block: JsonObject, cache: CacheMark | undefined, at: string): 
   const callId = stringAt(block, 'id');
   const name = stringAt(block, 'name');
   if (callId === undefined || name === undefined) refuse(at, 'A tool_use block needs id and name.');
-  const input = JSON.stringify(block['input'] ?? {});
+  const input = JSON.stringify(block.input ?? {});
   return compact({ type: 'tool-call', callId, tool: { kind: 'function', name }, input, cache });
 }
 
@@ -119,10 +120,10 @@ function readResult(block: JsonObject, cache: CacheMark | undefined, at: string,
   const callId = stringAt(block, 'tool_use_id');
   if (callId === undefined) refuse(`${at}.tool_use_id`, 'A tool_result block needs the id of its call.');
   if (role !== 'user') refuse(at, 'A tool_result block belongs to a user message.');
-  const content = readBlocks(block['content'], `${at}.content`, role).map((part, index) => {
+  const content = readBlocks(block.content, `${at}.content`, role).map((part, index) => {
     if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
-    if (part.type === 'opaque' && part.raw['type'] === 'tool_reference') {
-      return { type: 'text', text: `Tool: ${String(part.raw['tool_name'])}` } as const;
+    if (part.type === 'opaque' && part.raw.type === 'tool_reference') {
+      return { type: 'text', text: `Tool: ${String(part.raw.tool_name)}` } as const;
     }
     return refuse(`${at}.content[${index}]`, 'A tool result holds text, images or documents for this model.');
   });
@@ -131,7 +132,7 @@ function readResult(block: JsonObject, cache: CacheMark | undefined, at: string,
     callId,
     kind: 'function',
     content,
-    isError: block['is_error'] === true,
+    isError: block.is_error === true,
     cache,
     at,
   });

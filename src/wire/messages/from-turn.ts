@@ -15,8 +15,8 @@ import type {
   TurnMessage,
   WrittenTurn,
 } from '../turn.ts';
-import { writeMark, writePart, writeText, type Writing } from './write-blocks.ts';
 import { writeThinking } from './thinking.ts';
+import { type Writing, writeMark, writePart, writeText } from './write-blocks.ts';
 
 export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
@@ -73,7 +73,10 @@ function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown
   const written = merged.flatMap(({ role, parts, at }) => {
     const ordered =
       role === 'user'
-        ? [...parts.filter((part) => part.type === 'tool-result'), ...parts.filter((part) => part.type !== 'tool-result')]
+        ? [
+            ...parts.filter((part) => part.type === 'tool-result'),
+            ...parts.filter((part) => part.type !== 'tool-result'),
+          ]
         : parts;
     const content = ordered.flatMap((part) => writePart(part, writing, at));
     if (content.length === 0) return [];

@@ -97,6 +97,7 @@ export class MessagesObserver implements StreamObserver {
       else if (scanner.depth === 2) this.#scanSecond(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
+    scanner.release();
   }
 
   #scanTop(scanner: MemberScanner): void {

@@ -3,26 +3,26 @@ import { isObject, type Json, type JsonObject, stringAt } from '../json.ts';
 import { objectsAt } from '../read.ts';
 import { broken } from '../refuse.ts';
 import type { TurnEvent } from '../turn.ts';
-import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 import { messagesTokens } from './observe.ts';
+import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
   const failure = messagesFailure(body);
   if (failure) return [failure];
-  if (!Array.isArray(body['content'])) broken('it has no content.');
+  if (!Array.isArray(body.content)) broken('it has no content.');
   const events: TurnEvent[] = [{ type: 'start', id: stringAt(body, 'id') ?? null, createdS: null }];
   for (const [key, block] of objectsAt(body, 'content').entries()) events.push(...readBlock(block, key));
   const none: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
   events.push(messagesFinish(body) ?? none);
-  const tokens = messagesTokens(body['usage']);
+  const tokens = messagesTokens(body.usage);
   if (tokens) events.push({ type: 'usage', tokens });
   events.push({ type: 'end' });
   return events;
 }
 
 function readBlock(block: JsonObject, key: number): readonly TurnEvent[] {
-  switch (block['type']) {
+  switch (block.type) {
     case 'text': {
       const text = stringAt(block, 'text') ?? '';
       const citations = objectsAt(block, 'citations').map(
@@ -48,7 +48,7 @@ function readBlock(block: JsonObject, key: number): readonly TurnEvent[] {
       const tool = { kind: 'function', name: stringAt(block, 'name') ?? '' } as const;
       return [
         { type: 'tool-start', key, callId: stringAt(block, 'id') ?? `toolu_${key}`, tool },
-        { type: 'tool-delta', key, text: JSON.stringify(block['input'] ?? {}) },
+        { type: 'tool-delta', key, text: JSON.stringify(block.input ?? {}) },
         { type: 'tool-end', key },
       ];
     }

@@ -28,7 +28,7 @@ export function messagesFinish(value: JsonObject): TurnEvent | null {
 }
 
 export function messagesFailure(value: JsonObject): TurnEvent | null {
-  const error = value['error'];
+  const error = value.error;
   return error === undefined || error === null ? null : { type: 'failure', error };
 }
 

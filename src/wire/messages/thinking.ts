@@ -58,7 +58,7 @@ function whyNot(turn: Turn): string | null {
   if (choice && (choice.kind === 'required' || choice.kind === 'tool')) return 'a forced tool excludes thinking';
   if (choice?.kind === 'allowed' && choice.mode === 'required') return 'a forced tool excludes thinking';
   const last = turn.messages.findLast((message) => message.role === 'assistant');
-  if (!last || !last.parts.some((part) => part.type === 'tool-call')) return null;
+  if (!last?.parts.some((part) => part.type === 'tool-call')) return null;
   const signed = last.parts.some(
     (part) =>
       part.type === 'reasoning' &&

@@ -8,15 +8,15 @@ import { readBlocks, readMark } from './blocks.ts';
 export function messagesToTurn(body: JsonObject): Turn {
   refuseWhatNoOtherFormatKnows(body);
   const warnings: string[] = [];
-  if (isObject(body['context_management'])) warnings.push('context_management: left out, the target has no counterpart');
+  if (isObject(body.context_management)) warnings.push('context_management: left out, the target has no counterpart');
   return {
     origin: 'messages',
-    instructions: readSystem(body['system']),
+    instructions: readSystem(body.system),
     messages: (arrayAt(body, 'messages') ?? []).map(readMessage),
     tools: objectsAt(body, 'tools').map(readTool),
     toolChoice: readToolChoice(objectAt(body, 'tool_choice')),
     settings: readSettings(body),
-    stream: body['stream'] === true,
+    stream: body.stream === true,
     includeUsage: true,
     warnings,
   };
@@ -26,10 +26,10 @@ function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
   if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
     refuse('mcp_servers', 'Remote tool servers are not available for this model.');
   }
-  if (body['container'] !== undefined && body['container'] !== null) {
+  if (body.container !== undefined && body.container !== null) {
     refuse('container', 'Containers are not available for this model.');
   }
-  if (body['speed'] === 'fast') refuse('speed', 'The fast mode is not available for this model.');
+  if (body.speed === 'fast') refuse('speed', 'The fast mode is not available for this model.');
 }
 
 function readSystem(system: Json | undefined): readonly TextPart[] {
@@ -46,7 +46,7 @@ function readMessage(value: Json, index: number): TurnMessage {
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
   }
-  return { role, parts: readBlocks(value['content'], `${at}.content`, role), at };
+  return { role, parts: readBlocks(value.content, `${at}.content`, role), at };
 }
 
 /** Tools that the provider runs, by how their versioned types begin. */
@@ -64,7 +64,7 @@ function readTool(tool: JsonObject, index: number): TurnTool {
     kind: 'function',
     name,
     description: stringAt(tool, 'description'),
-    schema: tool['input_schema'],
+    schema: tool.input_schema,
     strict: booleanAt(tool, 'strict'),
     cache: readMark(tool),
     at,
@@ -94,7 +94,7 @@ function readSettings(body: JsonObject): TurnSettings {
     topP: numberAt(body, 'top_p'),
     topK: numberAt(body, 'top_k'),
     stop: stringsAt(body, 'stop_sequences'),
-    output: format && ({ kind: 'schema', schema: format['schema'] ?? {} } as const),
+    output: format && ({ kind: 'schema', schema: format.schema ?? {} } as const),
     reasoning: readReasoning(objectAt(body, 'thinking'), stringAt(output, 'effort')),
     parallelToolCalls: parallel === undefined ? undefined : !parallel,
     user: stringAt(objectAt(body, 'metadata') ?? {}, 'user_id'),

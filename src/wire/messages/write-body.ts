@@ -1,6 +1,7 @@
 /** Events of the hub → a whole message. */
-import { answerId, likelyTokens } from '../answer.ts';
+
 import { messagesCitation } from '../annotations.ts';
+import { answerId, likelyTokens } from '../answer.ts';
 import { type AnswerBlock, collect, signatureOf } from '../collect.ts';
 import { isObject } from '../json.ts';
 import { parseJson } from '../read.ts';

@@ -1,7 +1,7 @@
 /** Events of the hub → message stream events. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { answerId, eventFrame, likelyTokens, paragraphOf } from '../answer.ts';
 import { messagesCitation } from '../annotations.ts';
+import { answerId, eventFrame, likelyTokens, paragraphOf } from '../answer.ts';
 import { signatureOf, ThoughtDraft } from '../collect.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../turn.ts';
 import { writeMessagesTokens } from './tokens.ts';
@@ -129,7 +129,11 @@ export class MessagesWriter implements EventWriter {
       case 'opaque': {
         if (event.format !== 'messages') return '';
         const index = this.#nextIndex++;
-        const begin = eventFrame('content_block_start', { type: 'content_block_start', index, content_block: event.raw });
+        const begin = eventFrame('content_block_start', {
+          type: 'content_block_start',
+          index,
+          content_block: event.raw,
+        });
         return begin + eventFrame('content_block_stop', { type: 'content_block_stop', index });
       }
     }

@@ -2,7 +2,7 @@
 import { documentText, urlOfSource } from '../media.ts';
 import { compact, parseJson } from '../read.ts';
 import { refuse } from '../refuse.ts';
-import { effortOf, plainSettings, writeUser } from '../settings.ts';
+import { effortOf, plainSettings, strictOf, writeUser } from '../settings.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { functionArguments, leaveOut, markError, usableTools } from '../tools.ts';
 import type {
@@ -140,8 +140,10 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
     return { type: 'tool_search_output', call_id: result.callId, execution: 'client', status: 'completed', tools };
   }
   const [first, ...rest] = result.content;
-  const content = first?.type === 'text' ? [{ ...first, text: markError(result, first.text) }, ...rest] : result.content;
-  const marked = result.isError && first?.type !== 'text' ? [{ type: 'text', text: 'Error' } as const, ...content] : content;
+  const content =
+    first?.type === 'text' ? [{ ...first, text: markError(result, first.text) }, ...rest] : result.content;
+  const marked =
+    result.isError && first?.type !== 'text' ? [{ type: 'text', text: 'Error' } as const, ...content] : content;
   const written = marked.flatMap((part) => writeInputPart(part, writing));
   const [only] = written;
   const bare = written.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
@@ -209,7 +211,10 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     ...(reasoning ? ['reasoning.encrypted_content'] : []),
     ...(settings.logprobs === true ? ['message.output_text.logprobs'] : []),
   ];
-  const text = compact({ format: settings.output && writeOutput(settings.output), verbosity: settings.verbosity });
+  const text = compact({
+    format: settings.output && writeOutput(settings.output, turn),
+    verbosity: settings.verbosity,
+  });
   return {
     ...plainSettings(turn),
     text: Object.keys(text).length > 0 ? text : undefined,
@@ -229,9 +234,10 @@ function writeReasoning(turn: Turn): object | undefined {
   return Object.keys(reasoning).length > 0 ? reasoning : undefined;
 }
 
-function writeOutput(output: OutputShape): object {
+function writeOutput(output: OutputShape, turn: Turn): object {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema, strict } = output;
+  const { name, description, schema } = output;
+  const strict = strictOf(turn, output);
   return compact({ type: 'json_schema', name: name ?? 'output', description, schema, strict });
 }

@@ -63,7 +63,7 @@ export class ItemReader {
       case 'response.content_part.added':
         return this.#partAdded(part, objectAt(value, 'part') ?? {});
       case 'response.output_text.delta':
-        return this.#text(part, 'text', delta, value['logprobs']);
+        return this.#text(part, 'text', delta, value.logprobs);
       case 'response.refusal.delta':
         return this.#text(part, 'refusal', delta, undefined);
       case 'response.output_text.done':
@@ -174,7 +174,7 @@ export class ItemReader {
     const kind = refusal ? 'refusal' : 'text';
     const events: TurnEvent[] = [];
     this.#piece(index, kind, events);
-    events.push(...this.#fillText(index, kind, stringAt(part, refusal ? 'refusal' : 'text'), part['logprobs']));
+    events.push(...this.#fillText(index, kind, stringAt(part, refusal ? 'refusal' : 'text'), part.logprobs));
     const seen = this.#texts.get(index)?.annotations ?? 0;
     for (const raw of objectsAt(part, 'annotations').slice(seen)) events.push(...this.#annotation(index, raw));
     return [...events, ...this.#close(index)];
@@ -213,23 +213,23 @@ export class ItemReader {
 }
 
 function kindOf(item: JsonObject): Kind {
-  switch (item['type']) {
+  switch (item.type) {
     case 'message':
     case 'reasoning':
-      return item['type'];
+      return item.type;
     case 'function_call':
       return 'function';
     case 'custom_tool_call':
       return 'custom';
     case 'tool_search_call':
-      return item['execution'] === 'client' ? 'search' : 'opaque';
+      return item.execution === 'client' ? 'search' : 'opaque';
   }
   return 'opaque';
 }
 
 function inputOf(item: JsonObject, kind: Kind): string | undefined {
   if (kind === 'custom') return stringAt(item, 'input');
-  const args = item['arguments'];
+  const args = item.arguments;
   if (typeof args === 'string') return args;
   return args === undefined || args === null ? undefined : JSON.stringify(args);
 }

@@ -13,7 +13,12 @@ export interface OutputItem {
 }
 
 type TextContent =
-  | { readonly type: 'output_text'; readonly text: string; readonly annotations: JsonObject[]; readonly logprobs: Json[] }
+  | {
+      readonly type: 'output_text';
+      readonly text: string;
+      readonly annotations: JsonObject[];
+      readonly logprobs: Json[];
+    }
   | { readonly type: 'refusal'; readonly refusal: string };
 
 interface TextPart {
@@ -186,7 +191,12 @@ export class ToolItem implements OutputItem {
     if (kind === 'custom') return compact({ ...common, type: 'custom_tool_call', name, namespace, input: this.#input });
     if (kind === 'search') {
       const args = parseJson(this.#input === '' ? '{}' : this.#input) ?? {};
-      return { ...common, type: 'tool_search_call', execution: 'client', arguments: this.#status === 'completed' ? args : {} };
+      return {
+        ...common,
+        type: 'tool_search_call',
+        execution: 'client',
+        arguments: this.#status === 'completed' ? args : {},
+      };
     }
     return compact({ ...common, type: 'function_call', name, namespace, arguments: this.#input });
   }
@@ -196,7 +206,8 @@ export class ToolItem implements OutputItem {
       this.#input += event.text;
       this.#tell('delta', { delta: event.text });
     } else if (event.type === 'tool-end') {
-      const whole = this.#tool.kind === 'custom' ? { input: this.#input } : { name: this.#tool.name, arguments: this.#input };
+      const whole =
+        this.#tool.kind === 'custom' ? { input: this.#input } : { name: this.#tool.name, arguments: this.#input };
       this.#tell('done', whole);
       this.#status = 'completed';
       this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });

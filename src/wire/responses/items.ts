@@ -39,7 +39,11 @@ export function readItem(value: Json, at: string): ReadItem {
       return answer(readCall(value, type === 'function_call' ? 'function' : 'custom', at));
     case 'function_call_output':
     case 'custom_tool_call_output':
-      return { role: 'user', parts: [readResult(value, type === 'function_call_output' ? 'function' : 'custom', at)], tools: [] };
+      return {
+        role: 'user',
+        parts: [readResult(value, type === 'function_call_output' ? 'function' : 'custom', at)],
+        tools: [],
+      };
     case 'reasoning':
       return answer(readReasoning(value));
     case 'additional_tools':
@@ -47,8 +51,8 @@ export function readItem(value: Json, at: string): ReadItem {
     case 'item_reference':
       return refuse(at, 'Item references are not available for this model: no item is stored. Send the item itself.');
   }
-  if (type === 'tool_search_call' && value['execution'] === 'client') return answer(readSearchCall(value, at));
-  if (type === 'tool_search_output' && value['execution'] === 'client') return readSearchOutput(value, at);
+  if (type === 'tool_search_call' && value.execution === 'client') return answer(readSearchCall(value, at));
+  if (type === 'tool_search_output' && value.execution === 'client') return readSearchOutput(value, at);
   return answer({ type: 'opaque', format: 'responses', hosted: HOSTED_ITEMS.has(type), raw: value, at });
 }
 
@@ -61,7 +65,11 @@ function readMessage(value: JsonObject, at: string): ReadItem {
   if (role !== 'user' && role !== 'assistant' && role !== 'system' && role !== 'developer') {
     refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
   }
-  const parts = readContent(value['content'], `${at}.content`, role === 'assistant' ? (stringAt(value, 'id') ?? at) : undefined);
+  const parts = readContent(
+    value.content,
+    `${at}.content`,
+    role === 'assistant' ? (stringAt(value, 'id') ?? at) : undefined,
+  );
   return { role, parts, tools: [] };
 }
 
@@ -120,7 +128,7 @@ function readCall(value: JsonObject, kind: ToolKind, at: string): Part {
 function readResult(value: JsonObject, kind: ToolKind, at: string): Part {
   const callId = stringAt(value, 'call_id');
   if (callId === undefined) refuse(`${at}.call_id`, 'A tool result needs the id of its call.');
-  const content = readContent(value['output'], `${at}.output`).map((part, index) => {
+  const content = readContent(value.output, `${at}.output`).map((part, index) => {
     if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
     return refuse(`${at}.output[${index}]`, 'A tool result holds text, images or files.');
   });
@@ -148,7 +156,7 @@ function readReasoning(value: JsonObject): Part {
 function readSearchCall(value: JsonObject, at: string): Part {
   const callId = stringAt(value, 'call_id');
   if (callId === undefined) refuse(`${at}.call_id`, 'A tool search needs a call_id.');
-  const args = value['arguments'];
+  const args = value.arguments;
   return compact({
     type: 'tool-call',
     callId,

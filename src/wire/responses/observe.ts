@@ -132,6 +132,7 @@ export class ResponsesObserver implements StreamObserver {
       else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
+    scanner.release();
   }
 
   #scanTop(scanner: MemberScanner): void {

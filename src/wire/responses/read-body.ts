@@ -10,7 +10,7 @@ export function readResponsesBody(body: Json): readonly TurnEvent[] {
   const error = objectAt(body, 'error');
   const status = stringAt(body, 'status');
   if (error || status === 'failed' || status === 'cancelled') return [responsesFailure(error)];
-  if (!Array.isArray(body['output'])) broken('it has no output.');
+  if (!Array.isArray(body.output)) broken('it has no output.');
   const type = status === 'incomplete' ? 'response.incomplete' : 'response.completed';
   return new ResponsesReader().take(type, { response: body });
 }

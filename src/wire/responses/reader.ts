@@ -123,7 +123,7 @@ export class ResponsesReader implements EventReader {
   /** Text of a server that announces no items. */
   #orphan(type: string, value: JsonObject): readonly TurnEvent[] {
     if (type !== 'response.output_text.delta' && type !== 'response.refusal.delta') return [];
-    const item = this.#open(value, { type: 'message', id: value['item_id'] });
+    const item = this.#open(value, { type: 'message', id: value.item_id });
     return [...item.begin(), ...item.read(type, value)];
   }
 

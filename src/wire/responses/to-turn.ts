@@ -14,15 +14,15 @@ export function responsesToTurn(body: JsonObject): Turn {
     if (value !== undefined && value !== null && value !== 'disabled') warnings.push(`${name}: left out`);
   }
   const instructions = stringAt(body, 'instructions');
-  const { messages, tools } = readInput(body['input']);
+  const { messages, tools } = readInput(body.input);
   return {
     origin: 'responses',
     instructions: instructions === undefined ? [] : [{ type: 'text', text: instructions }],
     messages,
     tools: dedupeTools([...readTools(objectsAt(body, 'tools'), 'tools'), ...tools]),
-    toolChoice: readToolChoice(body['tool_choice']),
+    toolChoice: readToolChoice(body.tool_choice),
     settings: readSettings(body),
-    stream: body['stream'] === true,
+    stream: body.stream === true,
     includeUsage: true,
     warnings,
   };
@@ -36,8 +36,8 @@ function refuseState(body: JsonObject): void {
       refuse(name, `"${name}" is not available for this model: no conversation is stored. ${instead}`);
     }
   }
-  if (isObject(body['prompt'])) refuse('prompt', 'Stored prompts are not available for this model. Send "instructions".');
-  if (body['background'] === true) refuse('background', 'Background responses are not available.');
+  if (isObject(body.prompt)) refuse('prompt', 'Stored prompts are not available for this model. Send "instructions".');
+  if (body.background === true) refuse('background', 'Background responses are not available.');
 }
 
 function readInput(input: Json | undefined): { messages: readonly TurnMessage[]; tools: readonly TurnTool[] } {
@@ -72,9 +72,9 @@ function readToolChoice(value: Json | undefined): ToolChoice | null {
   if (isObject(value)) {
     const tool = readRef(value);
     if (tool) return { kind: 'tool', tool };
-    if (value['type'] === 'allowed_tools') {
+    if (value.type === 'allowed_tools') {
       const tools = objectsAt(value, 'tools').flatMap((entry) => readRef(entry) ?? []);
-      return { kind: 'allowed', mode: value['mode'] === 'required' ? 'required' : 'auto', tools };
+      return { kind: 'allowed', mode: value.mode === 'required' ? 'required' : 'auto', tools };
     }
   }
   return { kind: 'foreign', format: 'responses', raw: value };
@@ -82,8 +82,8 @@ function readToolChoice(value: Json | undefined): ToolChoice | null {
 
 function readRef(value: JsonObject): ToolRef | undefined {
   const name = stringAt(value, 'name');
-  if (name === undefined || (value['type'] !== 'function' && value['type'] !== 'custom')) return undefined;
-  return compact({ kind: value['type'], name, namespace: stringAt(value, 'namespace') });
+  if (name === undefined || (value.type !== 'function' && value.type !== 'custom')) return undefined;
+  return compact({ kind: value.type, name, namespace: stringAt(value, 'namespace') });
 }
 
 function readSettings(body: JsonObject): TurnSettings {
@@ -115,14 +115,14 @@ function readSettings(body: JsonObject): TurnSettings {
 
 function readOutput(format: JsonObject | undefined): OutputShape | undefined {
   if (!format) return undefined;
-  if (format['type'] === 'text') return { kind: 'text' };
-  if (format['type'] === 'json_object') return { kind: 'json' };
-  if (format['type'] !== 'json_schema') {
-    refuse('text.format', `The text format "${String(format['type'])}" is not available for this model.`);
+  if (format.type === 'text') return { kind: 'text' };
+  if (format.type === 'json_object') return { kind: 'json' };
+  if (format.type !== 'json_schema') {
+    refuse('text.format', `The text format "${String(format.type)}" is not available for this model.`);
   }
   return compact({
     kind: 'schema',
-    schema: format['schema'] ?? {},
+    schema: format.schema ?? {},
     name: stringAt(format, 'name'),
     description: stringAt(format, 'description'),
     strict: booleanAt(format, 'strict'),

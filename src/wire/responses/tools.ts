@@ -26,13 +26,13 @@ function readTool(tool: JsonObject, at: string): readonly TurnTool[] {
   const description = stringAt(tool, 'description');
   if (type === 'function' && name !== undefined) {
     const strict = booleanAt(tool, 'strict');
-    return [compact({ kind: 'function', name, description, schema: tool['parameters'] ?? undefined, strict, at })];
+    return [compact({ kind: 'function', name, description, schema: tool.parameters ?? undefined, strict, at })];
   }
   if (type === 'custom' && name !== undefined) {
     return [compact({ kind: 'custom', name, description, grammar: objectAt(tool, 'format'), at })];
   }
-  if (type === SEARCH_TOOL && tool['execution'] === 'client') {
-    return [compact({ kind: 'search', name: SEARCH_TOOL, description, schema: tool['parameters'] ?? undefined, at })];
+  if (type === SEARCH_TOOL && tool.execution === 'client') {
+    return [compact({ kind: 'search', name: SEARCH_TOOL, description, schema: tool.parameters ?? undefined, at })];
   }
   return [{ kind: 'foreign', format: 'responses', hosted: !BUILT_IN.has(type), raw: tool, at }];
 }

@@ -81,7 +81,10 @@ export class ResponsesWriter implements EventWriter {
         this.#textStart(event);
         return;
       case 'reasoning-start':
-        this.#add(event.key, (index) => new ReasoningItem(event, event.id ?? this.#itemId('rs', index), index, this.#emit));
+        this.#add(
+          event.key,
+          (index) => new ReasoningItem(event, event.id ?? this.#itemId('rs', index), index, this.#emit),
+        );
         return;
       case 'tool-start':
         this.#add(event.key, (index) => new ToolItem(event, this.#toolItemId(event, index), index, this.#emit));

@@ -1,0 +1,119 @@
+/**
+ * Responses objects are complete for every client. A provider whose objects or events are not is read and written
+ * anew; whether it is shows in its first event, before which the client has seen nothing.
+ */
+import { isObject, type Json, type JsonObject } from '../json.ts';
+import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../lane.ts';
+import { parseJson } from '../read.ts';
+import { FrameSplitter, joinedData } from '../sse.ts';
+
+/** What the official clients read without asking whether it is there. */
+const REQUIRED = [
+  'id',
+  'created_at',
+  'error',
+  'incomplete_details',
+  'instructions',
+  'metadata',
+  'model',
+  'output',
+  'parallel_tool_calls',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_p',
+] as const;
+
+/** `rewrite` makes the lane that reads and writes anew; it is only asked for when it is needed. */
+export function completingLane(passthrough: Lane, rewrite: () => Lane): Lane {
+  let rewriting: Lane | null = null;
+  const rewriter = (): Lane => {
+    rewriting ??= rewrite();
+    return rewriting;
+  };
+  let upstreamOrder: Parameters<Lane['requestBody']>[0] | null = null;
+  const ready = (): Lane => {
+    const lane = rewriter();
+    // The writer tells the effective limit to the client, as the request told it to the provider.
+    if (upstreamOrder) lane.requestBody(upstreamOrder);
+    return lane;
+  };
+  return {
+    kind: 'passthrough',
+    requestBody(order) {
+      upstreamOrder = order;
+      return passthrough.requestBody(order);
+    },
+    whole(answer) {
+      const parsed = parseJson(answer.toString());
+      return isObject(parsed) && parsed.error == null && parsed.object === 'response' && !isComplete(parsed)
+        ? ready().whole(answer)
+        : passthrough.whole(answer);
+    },
+    stream: () => new CompletingStream(passthrough.stream(), () => ready().stream()),
+  };
+}
+
+class CompletingStream implements LaneStream {
+  #lane: LaneStream;
+  readonly #rewrite: () => LaneStream;
+  #splitter: FrameSplitter | null = new FrameSplitter();
+  #seen: Buffer[] = [];
+
+  constructor(passthrough: LaneStream, rewrite: () => LaneStream) {
+    this.#lane = passthrough;
+    this.#rewrite = rewrite;
+  }
+
+  push(chunk: Buffer): LaneStep {
+    if (this.#splitter === null) return this.#lane.push(chunk);
+    const first = firstEvent(this.#splitter, chunk);
+    if (first === null) {
+      this.#seen.push(chunk);
+      // Nothing is forwarded before the first event, so the lane that is fed here can still be left.
+      return this.#lane.push(chunk);
+    }
+    this.#splitter = null;
+    if (isCompleteEvent(first)) return this.#lane.push(chunk);
+    this.#lane = this.#rewrite();
+    const bytes = Buffer.concat([...this.#seen, chunk]);
+    this.#seen = [];
+    return this.#lane.push(bytes);
+  }
+
+  end(): LaneStep {
+    return this.#lane.end();
+  }
+
+  terminal(): Buffer {
+    return this.#lane.terminal();
+  }
+
+  meter(): Meter {
+    return this.#lane.meter();
+  }
+
+  place(): StreamPlace {
+    return this.#lane.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  }
+}
+
+/** The data of the first event that has any; null while none is complete. */
+function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | null {
+  splitter.feed(chunk);
+  while (splitter.next()) {
+    if (splitter.raw) return undefined;
+    if (splitter.dataLines > 0) return parseJson(joinedData(splitter));
+  }
+  return null;
+}
+
+/** What cannot be judged is left to the passthrough lane, which knows how to fail. */
+function isCompleteEvent(event: Json | undefined): boolean {
+  if (!isObject(event) || event.type === 'error' || event.type === 'response.failed') return true;
+  return typeof event.sequence_number === 'number' && isObject(event.response) && isComplete(event.response);
+}
+
+function isComplete(response: JsonObject): boolean {
+  return REQUIRED.every((name) => name in response);
+}

@@ -1,0 +1,532 @@
+/** What a client is told when something fails: statuses, codes, envelopes, advice and request ids. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { CreatedKey } from '../../src/admin/api.ts';
+import { CONDITIONS, type Condition, GatewayError } from '../../src/core/conditions.ts';
+import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../../src/core/endpoints.ts';
+import { type Failure, failureOf } from '../../src/core/failure.ts';
+import type { Log } from '../../src/core/log.ts';
+import { failureHeaders } from '../../src/http/reply.ts';
+import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { GATED_SECRET, type GatedUpstream, gatedUpstream } from './gated-upstream.ts';
+import {
+  account,
+  auditClean,
+  bodyOf,
+  GENERATIONS,
+  POSTS,
+  rawBytes,
+  rawCall,
+  readError,
+  refusal,
+  say,
+  told,
+  visit,
+} from './requests.ts';
+
+const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
+const CONDITION_NAMES = Object.keys(CONDITIONS) as Condition[];
+
+function failure(endpoint: Endpoint | null, condition: Condition): Failure {
+  return failureOf(endpoint, new GatewayError(condition));
+}
+
+describe('every condition at every endpoint', () => {
+  test('[R4] [R30] no endpoint tells a status that its list does not have', () => {
+    const wrong: string[] = [];
+    for (const endpoint of Object.values(ENDPOINTS)) {
+      const listed: readonly number[] = [...endpoint.statuses, ...COMMON_STATUSES];
+      for (const condition of CONDITION_NAMES) {
+        const { status } = failure(endpoint, condition);
+        if (!listed.includes(status)) wrong.push(`${endpoint.name} ${condition}: ${status}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  test('only what cannot happen at an endpoint is told as a fault of the gateway there', () => {
+    const body: readonly Condition[] = ['invalid_request', 'model_not_found', 'context_length_exceeded', 'not_found'];
+    const balance: readonly Condition[] = ['insufficient_credit', 'idempotency_in_flight', 'idempotency_conflict'];
+    const provider: readonly Condition[] = ['provider_unavailable', 'upstream_error', 'upstream_timeout'];
+    const impossible: Readonly<Record<EndpointName, readonly Condition[]>> = {
+      models: [...body, ...balance, ...provider],
+      usage: [...body, ...balance, ...provider],
+      count_tokens: [...balance, ...provider],
+      chat: [],
+      responses: [],
+      messages: [],
+    };
+    for (const endpoint of Object.values(ENDPOINTS)) {
+      const faults = CONDITION_NAMES.filter((condition) => failure(endpoint, condition).condition === 'internal_error');
+      const expected = ['internal_error', ...impossible[endpoint.name]];
+      assert.deepEqual(faults.toSorted(), expected.toSorted(), endpoint.name);
+    }
+  });
+
+  test('[R4] routes without a 403 tell every refusal of the key as a 401; the message stays', () => {
+    for (const name of ['models', 'usage'] as const) {
+      for (const condition of ['key_expired', 'key_disabled'] as const) {
+        const { status, code, message } = failure(ENDPOINTS[name], condition);
+        assert.deepEqual([status, code, message], [401, 'invalid_credentials', CONDITIONS[condition].sentence]);
+      }
+    }
+  });
+
+  test('[R30] a time-out is a 504 on messages and a 502 upstream_error on chat and responses', () => {
+    const told = GENERATIONS.map((name) => {
+      const { status, code } = failure(ENDPOINTS[name], 'upstream_timeout');
+      return [status, code];
+    });
+    assert.deepEqual(told, [
+      [502, 'upstream_error'],
+      [502, 'upstream_error'],
+      [504, 'upstream_timeout'],
+    ]);
+  });
+
+  test('[R28] the type in Format B follows from the status; limit_reached is a billing error', () => {
+    const TYPES: Readonly<Record<number, string>> = {
+      400: 'invalid_request_error',
+      401: 'authentication_error',
+      402: 'billing_error',
+      403: 'permission_error',
+      404: 'not_found_error',
+      409: 'conflict_error',
+      413: 'request_too_large',
+      429: 'rate_limit_error',
+      500: 'api_error',
+      502: 'api_error',
+      503: 'overloaded_error',
+      504: 'timeout_error',
+    };
+    for (const condition of CONDITION_NAMES) {
+      const { status, typeB } = failure(null, condition);
+      if (condition === 'limit_reached') assert.equal(typeB, 'billing_error');
+      else if (status !== 405 && status !== 426) assert.equal(typeB, TYPES[status], condition);
+    }
+  });
+
+  test('section 7.2: status, code and type of every row of the interface', () => {
+    const rows = CONDITION_NAMES.map((condition) => {
+      const { status, code, type } = CONDITIONS[condition];
+      return `${status} ${code} ${type}`;
+    });
+    for (const row of [
+      '401 invalid_credentials authentication_error',
+      '403 key_expired permission_error',
+      '403 key_disabled permission_error',
+      '429 rate_limit_exceeded rate_limit_error',
+      '429 balance_temporarily_reserved rate_limit_error',
+      '429 limit_reached quota_error',
+      '402 insufficient_credit quota_error',
+      '400 invalid_request invalid_request_error',
+      '404 model_not_found invalid_request_error',
+      '400 context_length_exceeded invalid_request_error',
+      '502 provider_unavailable api_error',
+      '502 upstream_error api_error',
+      '504 upstream_timeout api_error',
+      '500 internal_error api_error',
+    ]) {
+      assert.ok(rows.includes(row), row);
+    }
+  });
+
+  test('[R29] 503 is service_unavailable of type api_error; it and every 429 carry Retry-After at every endpoint', () => {
+    const { code, type } = failure(null, 'service_unavailable');
+    assert.deepEqual([code, type], ['service_unavailable', 'api_error']);
+    for (const endpoint of Object.values(ENDPOINTS)) {
+      for (const condition of CONDITION_NAMES) {
+        const answer = failure(endpoint, condition);
+        if (answer.status !== 429 && answer.status !== 503) continue;
+        assert.match(String(failureHeaders(answer)['retry-after']), /^\d+$/, condition);
+      }
+    }
+  });
+
+  test('[R33] x-should-retry: false on 401, 402, 403, limit_reached and idempotency_conflict, and on nothing else', () => {
+    for (const condition of CONDITION_NAMES) {
+      const answer = failure(null, condition);
+      const never = [401, 402, 403].includes(answer.status) || /^(limit_reached|idempotency_conflict)$/.test(condition);
+      assert.equal(failureHeaders(answer)['x-should-retry'], never ? 'false' : undefined, condition);
+    }
+  });
+});
+
+describe('a provider that fails', () => {
+  const STATUSES: readonly (readonly [sent: number, status: number, code: string])[] = [
+    [400, 400, 'invalid_request'],
+    [401, 502, 'upstream_error'],
+    [403, 502, 'upstream_error'],
+    [404, 502, 'upstream_error'],
+    [422, 400, 'invalid_request'],
+    [429, 502, 'provider_unavailable'],
+    [500, 502, 'upstream_error'],
+    [503, 502, 'provider_unavailable'],
+    [529, 502, 'provider_unavailable'],
+  ];
+
+  for (const name of GENERATIONS) {
+    // A gateway of its own: so many failures would open the circuit of a provider that others use.
+    test(`[R30] [R31] ${name}: each status of the provider is told as what it means here, and nothing is charged`, async () => {
+      const errors: string[] = [];
+      const log: Log = { debug() {}, info() {}, warn() {}, error: (_fields, message) => errors.push(message) };
+      await using gateway = await startedGateway({ config: 'routing: { max_attempts: 1 }', log });
+      const key = await gateway.creditKey();
+      const untouched = await account(gateway, key);
+      for (const [sent, status, code] of STATUSES) {
+        const before = errors.length;
+        const error = await refusal(say(key, name, `[[status=${sent}]]`), name, status, code);
+        if (status === 400) assert.equal(error.message, `Simulated error with status ${sent}.`);
+        if (sent === 401 || sent === 403) assert.equal(errors.length, before + 1, 'the operator is told');
+        assert.equal((await visit(key, name)).status, 200);
+      }
+      const late = name === 'messages' ? ([504, 'upstream_timeout'] as const) : ([502, 'upstream_error'] as const);
+      await refusal(say(key, name, '[[status=504]]'), name, ...late);
+      for (const [sent, status, code] of [STATUSES[0], STATUSES[5], STATUSES[6]] as typeof STATUSES) {
+        const streamed = say(key, name, `[[status=${sent}]]`, { stream: true });
+        await refusal(streamed, name, status, code);
+      }
+      await refusal(say(key, name, '[[fail-after=0]]'), name, 502, 'upstream_error');
+      const { requests } = await gateway.admin.showKey(key.id);
+      assert.equal(requests, STATUSES.length, 'only the good ones were charged');
+      assert.notDeepEqual(await account(gateway, key), untouched);
+      await auditClean(gateway);
+    });
+  }
+
+  describe('in its own words', () => {
+    let upstream: GatedUpstream;
+    let gateway: StartedGateway;
+    let key: CreatedKey;
+
+    before(async () => {
+      upstream = await gatedUpstream();
+      gateway = await startedGateway({ config: upstream.config });
+      key = await gateway.creditKey();
+    });
+
+    after(async () => {
+      await gateway[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    });
+
+    async function providerSays(status: number, body: object, headers = {}): Promise<Response> {
+      const response = say(key, 'chat', 'go', { model: 'gated/one' });
+      (await upstream.next()).reply(status, body, headers);
+      return response;
+    }
+
+    test('[R31] its 400 stays a 400 with its message, secrets redacted', async () => {
+      const message = `Bad field foo; you sent ${GATED_SECRET} and Bearer ${GATED_SECRET}.`;
+      const response = await providerSays(400, { error: { message, type: 'x' } });
+      const text = await response.clone().text();
+      assert.ok(!text.includes(GATED_SECRET));
+      const error = await refusal(response, 'chat', 400, 'invalid_request');
+      assert.match(error.message, /^Bad field foo/);
+    });
+
+    test('[R31] its context-length error becomes context_length_exceeded', async () => {
+      const told = { error: { message: 'too many tokens', code: 'context_length_exceeded' } };
+      await refusal(await providerSays(400, told), 'chat', 400, 'context_length_exceeded');
+    });
+
+    test('[R31] its refusal of our credential is not repeated to the client', async () => {
+      const said = { error: { message: `Incorrect API key provided: ${GATED_SECRET}` } };
+      const error = await refusal(await providerSays(401, said), 'chat', 502, 'upstream_error');
+      assert.ok(!error.message.includes('Incorrect'));
+    });
+
+    test('[R31] an invalid body is a 502 upstream_error and is not charged', async () => {
+      const before = await account(gateway, key);
+      await refusal(await providerSays(200, { hello: 'there' }), 'chat', 502, 'upstream_error');
+      await refusal(await providerSays(200, []), 'chat', 502, 'upstream_error');
+      assert.deepEqual(await account(gateway, key), before);
+      await auditClean(gateway);
+    });
+
+    test('[R61] nothing of its headers reaches the client, in errors either', async () => {
+      const private_ = { 'set-cookie': 'a=b', 'x-ratelimit-remaining-tokens': '3', 'openai-organization': 'org-1' };
+      for (const status of [400, 500]) {
+        const { headers } = await providerSays(status, { error: { message: 'no' } }, private_);
+        for (const name of Object.keys(private_)) assert.equal(headers.get(name), null, name);
+      }
+    });
+  });
+
+  test('[R31] one that cannot be reached is provider_unavailable', async () => {
+    const dead = await gatedUpstream();
+    await dead[Symbol.asyncDispose]();
+    await using gateway = await startedGateway({ config: dead.config });
+    const key = await gateway.creditKey();
+    const response = say(key, 'chat', 'go', { model: 'gated/one' });
+    await refusal(response, 'chat', 502, 'provider_unavailable');
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
+    await auditClean(gateway);
+  });
+});
+
+describe('requests that reach no work', () => {
+  const BODY_BYTES = 4_096;
+  const logged: object[] = [];
+  let gateway: StartedGateway;
+  let credit: CreatedKey;
+  let budget: CreatedKey;
+
+  before(async () => {
+    const log: Log = { debug() {}, info: (fields) => logged.push(fields), warn() {}, error() {} };
+    gateway = await startedGateway({ config: `limits: { body_bytes: ${BODY_BYTES} }`, log });
+    credit = await gateway.creditKey();
+    budget = await gateway.tokenKey();
+  });
+
+  after(() => gateway[Symbol.asyncDispose]());
+
+  for (const chunked of [false, true]) {
+    test(`[R32] a body over the limit is a 413, ${chunked ? 'found while it arrives' : 'by its announced length'}`, async () => {
+      for (const key of [credit, budget]) {
+        for (const name of POSTS) {
+          const reply = await rawCall(key.origin + ENDPOINTS[name].path, {
+            method: 'POST',
+            headers: [
+              ['authorization', `Bearer ${key.key}`],
+              ['content-type', 'application/json'],
+            ],
+            body: JSON.stringify(bodyOf(name, 'x'.repeat(BODY_BYTES))),
+            chunked,
+          });
+          const error = readError(reply.status, reply.headers, reply.text, ENDPOINTS[name].envelope);
+          assert.deepEqual([error.status, error.code], [413, 'request_too_large']);
+          assert.match(error.message, /4096 bytes/);
+        }
+      }
+      const fits = JSON.stringify(bodyOf('chat', ''));
+      const full = JSON.stringify(bodyOf('chat', 'x'.repeat(BODY_BYTES - fits.length)));
+      assert.equal(full.length, BODY_BYTES);
+      assert.equal((await visit(credit, 'chat', { body: full })).status, 200);
+      assert.equal((await visit(credit, 'chat', { body: `${full} ` })).status, 413);
+    });
+  }
+
+  test('[R32] the limit is 32 MiB where the operator sets none', async () => {
+    await using plain = await startedGateway();
+    const key = await plain.creditKey();
+    const head = (bytes: number): string =>
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.key}\r\nConnection: close\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
+    const reply = await rawBytes(plain.origin, head(32 * 1024 * 1024 + 1));
+    assert.equal(reply.status, 413);
+    assert.match(reply.text, /33554432 bytes/);
+    const padding = ' '.repeat(32 * 1024 * 1024 - 2);
+    const fits = await visit(key, 'chat', { body: `{${padding}}` });
+    assert.equal((await refusal(fits, 'chat', 400, 'invalid_request')).param, 'model');
+  });
+
+  test('[R32] a body that is not sent as JSON is a 400', async () => {
+    for (const name of POSTS) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'multipart/form-data']) {
+        const response = visit(credit, name, { headers: { 'content-type': type } });
+        assert.match((await refusal(response, name, 400, 'invalid_request')).message, /application\/json/);
+      }
+      const gzip = visit(credit, name, { headers: { 'content-encoding': 'gzip' } });
+      await refusal(gzip, name, 400, 'invalid_request');
+      const charset = await visit(credit, name, { headers: { 'content-type': 'application/json; charset=utf-8' } });
+      assert.equal(charset.status, 200);
+    }
+  });
+
+  test('[R32] an unknown route is a 404 in the envelope of its family, with a credential or without', async () => {
+    for (const [path, envelope] of [
+      ['/v1/nothing', 'A'],
+      ['/nothing', 'A'],
+      ['/v1', 'A'],
+      ['/v1/models/sandbox', 'A'],
+      ['/v1/chat/completions/x', 'A'],
+      ['/token/v2/usage', 'A'],
+      ['/token/healthz', 'A'],
+      ['/v1/messages/batches', 'B'],
+      ['/token/v1/messages/batches', 'B'],
+      ['/v1/messages/', 'B'],
+    ] as const) {
+      for (const sent of [{}, { key: credit.key }, { method: 'POST', body: {} }, { method: 'DELETE' }]) {
+        const error = await told(await call(gateway.origin + path, sent), envelope);
+        assert.deepEqual([error.status, error.code], [404, 'not_found'], path);
+      }
+    }
+  });
+
+  test('[R32] a wrong method is a 405 with Allow, in the envelope of the route', async () => {
+    for (const { origin } of [credit, budget]) {
+      for (const name of NAMES) {
+        const { path, method: allowed, envelope } = ENDPOINTS[name];
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+          if (method === allowed) continue;
+          const error = await told(await call(origin + path, { method, key: credit.key }), envelope);
+          assert.deepEqual([error.status, error.code], [405, 'method_not_allowed'], `${method} ${path}`);
+          assert.equal(error.headers.get('allow'), allowed);
+        }
+        const head = await call(origin + path, { method: 'HEAD' });
+        assert.equal(head.status, 405);
+        assert.match(head.headers.get('x-request-id') ?? '', /^req_/);
+      }
+    }
+    for (const [path, allow] of [
+      ['/', 'GET, HEAD'],
+      ['/token', 'GET, HEAD'],
+      ['/healthz', 'GET'],
+      ['/openapi.json', 'GET'],
+      ['/token/openapi.json', 'GET'],
+    ] as const) {
+      const error = await told(await call(gateway.origin + path, { method: 'DELETE' }), 'A');
+      assert.deepEqual([error.status, error.headers.get('allow')], [405, allow], path);
+    }
+  });
+
+  test('[R34] every response has an id of its own, whatever its kind', async () => {
+    const ids = new Set<string>();
+    const responses = [
+      await call(`${gateway.origin}/`),
+      await call(`${gateway.origin}/token`, { method: 'HEAD' }),
+      await call(`${gateway.origin}/healthz`),
+      await call(`${gateway.origin}/openapi.json`),
+      await call(`${gateway.origin}/nothing`),
+      await call(`${gateway.origin}/v1/models`),
+      await call(`${gateway.origin}/v1/usage`),
+      await say(credit, 'chat', 'Hi', { stream: true }),
+      await say(credit, 'responses', '[[status=500]]'),
+    ];
+    for (const name of NAMES) responses.push(await visit(credit, name), await visit(budget, name));
+    for (const response of responses) {
+      assert.match(response.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/, response.url);
+      ids.add(response.headers.get('x-request-id') ?? '');
+      await response.arrayBuffer();
+    }
+    assert.equal(ids.size, responses.length);
+  });
+
+  test('[R34] Format B routes name it as request-id too, Format A routes do not', async () => {
+    for (const name of NAMES) {
+      for (const response of [await visit(credit, name), await call(credit.origin + ENDPOINTS[name].path)]) {
+        const expected = ENDPOINTS[name].envelope === 'B' ? response.headers.get('x-request-id') : null;
+        assert.equal(response.headers.get('request-id'), expected, name);
+      }
+    }
+    const stream = await say(credit, 'messages', 'Hi', { stream: true });
+    assert.equal(stream.headers.get('request-id'), stream.headers.get('x-request-id'));
+    await stream.text();
+  });
+
+  test('[R34] what the HTTP parser refuses has one too', async () => {
+    for (const bytes of ['GARBAGE\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', `GET / HTTP/1.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`]) {
+      const reply = await rawBytes(gateway.origin, bytes);
+      const error = readError(reply.status, reply.headers, reply.text, 'A');
+      assert.deepEqual([error.status, error.code], [400, 'invalid_request'], bytes.slice(0, 20));
+    }
+  });
+
+  test('[R34] [R45] so has the 426 to a WebSocket', async () => {
+    for (const origin of [credit.origin, budget.origin]) {
+      const reply = await rawCall(`${origin}/v1/responses`, {
+        headers: [
+          ['connection', 'Upgrade'],
+          ['upgrade', 'websocket'],
+          ['sec-websocket-version', '13'],
+          ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+        ],
+      });
+      const error = readError(reply.status, reply.headers, reply.text, 'A');
+      assert.deepEqual([error.status, error.code], [426, 'upgrade_required']);
+    }
+  });
+
+  test("[R34] a client's own x-request-id is not taken for the id; it is logged", async () => {
+    const own = 'client-made-this-up';
+    const response = await call(`${credit.origin}/v1/usage`, { key: credit.key, headers: { 'x-request-id': own } });
+    const requestId = response.headers.get('x-request-id');
+    assert.notEqual(requestId, own);
+    assert.ok(logged.some((fields) => JSON.stringify(fields) === JSON.stringify({ requestId, clientRequestId: own })));
+  });
+
+  test('nothing of all this was charged but the good requests, and the books agree', async () => {
+    await auditClean(gateway);
+  });
+});
+
+describe('the field at fault', () => {
+  let gateway: StartedGateway;
+  let key: CreatedKey;
+
+  before(async () => {
+    gateway = await startedGateway();
+    key = await gateway.creditKey();
+  });
+
+  after(() => gateway[Symbol.asyncDispose]());
+
+  const message = { role: 'user', content: 'Hi' };
+  const CASES: readonly (readonly [EndpointName, object, string])[] = [
+    ['chat', { model: undefined }, 'model'],
+    ['chat', { model: '' }, 'model'],
+    ['chat', { model: 7 }, 'model'],
+    ['chat', { messages: undefined }, 'messages'],
+    ['chat', { messages: [] }, 'messages'],
+    ['chat', { messages: 'Hi' }, 'messages'],
+    ['chat', { messages: [{ content: 'Hi' }] }, 'messages[0].role'],
+    ['chat', { messages: [message, { role: 'robot', content: 'Hi' }] }, 'messages[1].role'],
+    ['chat', { messages: [{ role: 'user', content: 7 }] }, 'messages[0].content'],
+    ['chat', { messages: [{ role: 'user', content: ['Hi'] }] }, 'messages[0].content[0]'],
+    ['chat', { messages: [{ role: 'assistant', tool_calls: 'x' }] }, 'messages[0].tool_calls'],
+    ['chat', { stream: 'yes' }, 'stream'],
+    ['chat', { max_tokens: 0 }, 'max_tokens'],
+    ['chat', { temperature: 2.1 }, 'temperature'],
+    ['chat', { temperature: -0.1 }, 'temperature'],
+    ['chat', { top_p: 1.1 }, 'top_p'],
+    ['chat', { stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+    ['chat', { stop: [1] }, 'stop[0]'],
+    ['chat', { tools: {} }, 'tools'],
+    ['chat', { tool_choice: 1 }, 'tool_choice'],
+    ['chat', { user: 1 }, 'user'],
+    ['responses', { input: undefined }, 'input'],
+    ['responses', { input: 5 }, 'input'],
+    ['responses', { input: ['Hi'] }, 'input[0]'],
+    ['responses', { instructions: [] }, 'instructions'],
+    ['responses', { max_output_tokens: 0 }, 'max_output_tokens'],
+    ['responses', { model: null }, 'model'],
+    ['messages', { messages: [] }, 'messages'],
+    ['messages', { messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['messages', { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] }, 'messages[0].content[0].type'],
+    ['messages', { messages: [{ role: 'tool', content: 'Hi' }] }, 'messages[0].role'],
+    ['messages', { system: [{ text: 'Hi' }] }, 'system[0].type'],
+    ['messages', { max_tokens: 1.5 }, 'max_tokens'],
+    ['messages', { top_k: 0.5 }, 'top_k'],
+    ['messages', { stop_sequences: 'x' }, 'stop_sequences'],
+    ['messages', { tool_choice: 'auto' }, 'tool_choice'],
+    ['messages', { metadata: 'x' }, 'metadata'],
+    ['count_tokens', { model: '' }, 'model'],
+    ['count_tokens', { messages: undefined }, 'messages'],
+    ['count_tokens', { tools: [1] }, 'tools[0]'],
+  ];
+
+  test('[R35] param is the JSON path of the first offending field', async () => {
+    const wrong: string[] = [];
+    for (const [name, extra, param] of CASES) {
+      const error = await refusal(say(key, name, 'Hi', extra), name, 400, 'invalid_request');
+      if (error.param !== param) wrong.push(`${name} ${JSON.stringify(extra)}: ${error.param}, not ${param}`);
+    }
+    assert.deepEqual(wrong, []);
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
+  });
+
+  test('[R36] a context overflow is told to Format B clients in the words that they act on', async () => {
+    const long = 'word '.repeat(200_000);
+    for (const name of ['messages', 'count_tokens'] as const) {
+      const error = await refusal(say(key, name, long), name, 400, 'context_length_exceeded');
+      assert.match(error.message, /^prompt is too long: \d+ tokens > 128000 maximum$/);
+    }
+    for (const name of ['chat', 'responses'] as const) {
+      const error = await refusal(say(key, name, long), name, 400, 'context_length_exceeded');
+      assert.equal(error.param, name === 'chat' ? 'messages' : 'input');
+    }
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
+    await auditClean(gateway);
+  });
+});

@@ -1,0 +1,57 @@
+/**
+ * The golden matrix: every conversation in every direction, whole and streamed, as text under test/golden.
+ * `UPDATE_GOLDEN=1 node --test test/translate/golden.test.ts` writes the files anew; the diff is the review.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import type { Format } from '../../src/core/endpoints.ts';
+import { CONVERSATIONS, type Conversation } from './conversations.ts';
+import { CROSSINGS, lane, OUTPUT_LIMIT, runStream, runWhole } from './run-lane.ts';
+import { streamedAnswer, wholeAnswer } from './upstream.ts';
+
+const FOLDER = new URL('../golden/', import.meta.url);
+const updating = process.env.UPDATE_GOLDEN === '1';
+
+for (const conversation of CONVERSATIONS) {
+  describe(`the conversation "${conversation.name}"`, () => {
+    for (const [from, to] of CROSSINGS) {
+      test(`[R37] reads the same as recorded for a ${from} client of a ${to} target`, () => {
+        const file = new URL(`${conversation.name}/${from}-to-${to}.txt`, FOLDER);
+        const written = transcript(conversation, from, to);
+        if (updating) {
+          mkdirSync(new URL('.', file), { recursive: true });
+          writeFileSync(file, written);
+        }
+        assert.equal(written, readFileSync(file, 'utf8'));
+      });
+    }
+  });
+}
+
+function transcript(conversation: Conversation, from: Format, to: Format): string {
+  const request = conversation.requests[from];
+  const whole = lane(from, to, request);
+  const upstream = JSON.parse(
+    whole.requestBody({ upstreamModel: 'upstream-model', outputLimit: OUTPUT_LIMIT }).toString(),
+  );
+  const streamed = lane(from, to, { ...request, stream: true, stream_options: { include_usage: true } });
+  const answer = conversation.answer.errorAfterFrames === undefined ? wholeAnswer(to, conversation.answer) : null;
+  const run = runStream(streamed, streamedAnswer(to, conversation.answer));
+  return [
+    section('what the provider is sent', pretty(upstream)),
+    section('what is left out', whole.warnings.join('\n') || '(nothing)'),
+    section('the whole answer', answer === null ? '(none)' : pretty(runWhole(whole, answer).body)),
+    section('the streamed answer', run.text.trimEnd()),
+    section('the terminal part', run.terminal?.trimEnd() ?? `(failed) ${pretty(run.failure)}`),
+    section('the meter', pretty(run.meter)),
+  ].join('\n');
+}
+
+function section(title: string, text: string): string {
+  return `===== ${title}\n${text}\n`;
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
