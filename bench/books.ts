@@ -9,8 +9,14 @@ import { outputTokens, PROMPT_TOKENS, type RequestShape } from './requests.ts';
 export interface Books {
   /** Note what a visit did with the callers' keys. */
   record(shape: RequestShape, completedByKey: readonly number[], failed: number): void;
-  /** What is wrong with the books; empty when they are clean. */
-  check(): Promise<readonly string[]>;
+  check(): Promise<BooksReport>;
+}
+
+export interface BooksReport {
+  /** What is wrong; empty when the books are clean. */
+  readonly findings: readonly string[];
+  /** False where a failed request left open what should be in the books; then only the audit was made. */
+  readonly sumsCompared: boolean;
 }
 
 export interface CallerKey {
@@ -46,12 +52,12 @@ export function openBooks(origin: string, keys: readonly CallerKey[], cli: Cli):
     async check() {
       const findings = [...(await audit(cli))];
       // A request that failed on the client's side may or may not have been charged; only the audit can judge it.
-      if (failures > 0) return findings;
+      if (failures > 0) return { findings, sumsCompared: false };
       for (const [i, key] of keys.entries()) {
         const tally = tallies[i];
         if (tally) findings.push(...(await compare(origin, key, tally)));
       }
-      return findings;
+      return { findings, sumsCompared: true };
     },
   };
 }

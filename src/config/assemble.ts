@@ -75,6 +75,7 @@ export interface ModelParts {
   readonly ownedBy?: string | undefined;
   readonly createdS?: number | undefined;
   readonly capabilities?: { readonly [Name in keyof Capabilities]?: boolean | undefined } | undefined;
+  readonly visibleOutput?: boolean | undefined;
   readonly public?: boolean | undefined;
 }
 
@@ -101,6 +102,7 @@ export function assembleModel(parts: ModelParts): Model {
       structured_output: parts.capabilities?.structured_output ?? true,
       streaming: parts.capabilities?.streaming ?? true,
     },
+    visibleOutput: parts.visibleOutput ?? parts.capabilities?.reasoning === false,
     pricing: parts.markup === undefined ? providerPricing : pricingFromUsd(parts.usd, parts.usdPerCredit, parts.markup),
     providerPricing,
     publishedPricing: publishedUsd(parts.usd, parts.markup),

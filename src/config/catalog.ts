@@ -186,6 +186,7 @@ function buildModel(
     ownedBy: model.owned_by,
     createdS: model.created,
     capabilities: model.capabilities,
+    visibleOutput: model.visible_output,
     public: model.public,
   });
 }

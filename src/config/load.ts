@@ -67,6 +67,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     usdPerCredit,
     streams: streamsOf(file),
     holds: file.holds ?? 'full',
+    elasticKeys: file.elastic_keys ?? [],
     routing,
   });
 }

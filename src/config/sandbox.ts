@@ -66,6 +66,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
         structured_output: true,
         streaming: true,
       },
+      visibleOutput: true,
       pricing,
       providerPricing: pricing,
       publishedPricing: publishedUsd(USD),

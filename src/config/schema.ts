@@ -205,6 +205,12 @@ const ModelSchema = Type.Object(
       }),
     ),
     capabilities: Type.Optional(CapabilitiesSchema),
+    visible_output: Type.Optional(
+      Type.Boolean({
+        description:
+          'All output that is billed can be seen in a stream, so its holds may be elastic. Default: whether the model does not reason.',
+      }),
+    ),
     pricing: Type.Optional(PricingSchema),
     markup: Type.Optional(Markup),
     public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
@@ -237,6 +243,11 @@ export const FileSchema = Type.Object(
       Type.Enum(['full', 'elastic'], {
         description:
           'full: the worst case is held at once. elastic: a part, extended as the answer grows. Default: full.',
+      }),
+    ),
+    elastic_keys: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        description: 'Ids of keys whose streams have elastic holds, whatever `holds` says.',
       }),
     ),
     limits: Type.Optional(

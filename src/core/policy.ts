@@ -30,5 +30,7 @@ export interface Policy {
   readonly usdPerCredit: number;
   readonly streams: StreamSettings;
   readonly holds: 'full' | 'elastic';
+  /** Ids of keys whose streams have elastic holds whatever `holds` says. */
+  readonly elasticKeys: readonly string[];
   readonly routing: Routing;
 }

@@ -15,10 +15,9 @@ export type Settlement = Omit<SettleRequest, 'holdId' | 'keyId'>;
 export class Admission {
   readonly holdId: string;
   readonly keyId: string;
-  /** In the key's unit. */
-  readonly held: bigint;
   readonly #ledger: Ledger;
   readonly #log: Log;
+  #held: bigint;
   #ended = false;
 
   constructor(ledger: Ledger, log: Log, holdId: string, keyId: string, held: bigint) {
@@ -26,11 +25,30 @@ export class Admission {
     this.#log = log;
     this.holdId = holdId;
     this.keyId = keyId;
-    this.held = held;
+    this.#held = held;
+  }
+
+  /** In the key's unit, as last extended. */
+  get held(): bigint {
+    return this.#held;
   }
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** Raises the hold to this amount in all. False where the balance cannot carry it, or the store cannot be asked. */
+  async extend(amount: bigint): Promise<boolean> {
+    if (this.#ended) return false;
+    try {
+      const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount);
+      if (outcome.kind !== 'extended') return false;
+      this.#held = outcome.held;
+      return true;
+    } catch (error) {
+      this.#log.warn({ err: error, hold: this.holdId }, 'the store failed; the hold was not extended');
+      return false;
+    }
   }
 
   /**

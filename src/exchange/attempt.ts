@@ -4,6 +4,7 @@
  */
 import { type Condition, GatewayError } from '../core/conditions.ts';
 import type { StreamSettings } from '../core/policy.ts';
+import type { TokenCounts } from '../core/usage.ts';
 import {
   failureInAnswer,
   failureOfStatus,
@@ -21,11 +22,13 @@ import type {
 } from '../provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../wire/lane.ts';
 import type { Client } from './client.ts';
+import type { ElasticHold, ElasticListener } from './elastic.ts';
 import type { ReplyRecorder } from './recorder.ts';
 
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
 const USELESS_BYTES_MAX = 64 * 1_024;
+const FRAME_END = Buffer.from('\n\n');
 const EVENT_STREAM = /^text\/event-stream *(;|$)/i;
 const JSON_OR_UNNAMED = /^(application\/([\w.-]+\+)?json *(;|$)|$)/i;
 
@@ -41,6 +44,10 @@ export interface AttemptOrder {
   readonly secrets: readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
+  /** Only where the hold grows with the stream; the lane then writes the answer itself. */
+  readonly elastic: ElasticHold | null;
+  /** What the exchange would be charged for by now. */
+  tokensSeen(meter: Meter): TokenCounts;
 }
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
@@ -65,7 +72,7 @@ export interface AttemptFailure extends ProviderFailure {
 /** Why an attempt was stopped from this side. */
 export type StopReason = 'client_gone' | 'deadline' | 'drain';
 
-export class Attempt implements UpstreamListener {
+export class Attempt implements UpstreamListener, ElasticListener {
   readonly ended: Promise<AttemptEnd>;
   readonly #order: AttemptOrder;
   readonly #stream: LaneStream | null;
@@ -77,7 +84,10 @@ export class Attempt implements UpstreamListener {
   #collected: Buffer[] = [];
   #collectedBytes = 0;
   #contentSent = false;
+  /** The client reads too slowly. */
   #blocked = false;
+  /** The stream is ahead of its hold. */
+  #outrun = false;
   #uselessBytes = 0;
   #startedAtMs = 0;
   #firstByteMs = 0;
@@ -170,6 +180,8 @@ export class Attempt implements UpstreamListener {
       this.#end({ kind: 'complete', contentType, meter: stream.meter(), terminal: () => stream.terminal() });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       this.#handle?.resume();
+    } else if (step.state === 'open') {
+      this.#reach();
     } else if (step.state === 'failed') {
       this.#break(
         step.failure?.condition ?? 'upstream_error',
@@ -189,10 +201,33 @@ export class Attempt implements UpstreamListener {
       this.#handle?.pause();
       client.whenDrained(() => {
         this.#blocked = false;
-        this.#handle?.resume();
+        if (!this.#outrun) this.#handle?.resume();
       });
     }
     this.#armSilence(streams.keepAliveMs);
+  }
+
+  /** An elastic hold carries what the client has seen; until it does, the provider waits. */
+  #reach(): void {
+    const { elastic } = this.#order;
+    if (!elastic || !this.#stream || this.#outrun) return;
+    const reached = elastic.reach(this.#stream.meter().outputBytes, this);
+    if (reached === 'carried') return;
+    this.#outrun = true;
+    if (reached === 'exhausted') this.exhausted();
+    else this.#handle?.pause();
+  }
+
+  grown(): void {
+    if (!this.#outrun) return;
+    this.#outrun = false;
+    if (!this.#blocked) this.#handle?.resume();
+  }
+
+  exhausted(): void {
+    if (!this.#outrun || this.#phase === 'ended' || !this.#stream?.cutShort) return;
+    this.#handle?.abort();
+    this.#take(this.#stream.cutShort(this.#order.tokensSeen(this.#stream.meter())));
   }
 
   /** After this much silence the client gets a sign of life; the first one may have to send the 200. */
@@ -211,7 +246,7 @@ export class Attempt implements UpstreamListener {
     if (!client.begun) client.begin(this.#headers.contentType);
     if (streams.keepAliveMs === 0) return;
     // Never into the middle of a frame, and not to a client that has enough to read.
-    if (!this.#blocked && (this.#stream?.betweenFrames?.() ?? true)) client.write(keepAlive);
+    if (!this.#blocked && this.#betweenFrames()) client.write(keepAlive);
     this.#silence = setTimeout(() => this.#onSilence(), streams.keepAliveMs);
   }
 
@@ -268,6 +303,10 @@ export class Attempt implements UpstreamListener {
     this.#end({ kind: 'failed', ...failure, meter, place: this.#place() });
   }
 
+  #betweenFrames(): boolean {
+    return this.#stream?.betweenFrames?.() ?? true;
+  }
+
   #place(): StreamPlace | null {
     return this.#stream?.place?.() ?? null;
   }
@@ -275,6 +314,9 @@ export class Attempt implements UpstreamListener {
   #end(end: AttemptEnd): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
+    // What follows in-band must not become part of a frame that was left unfinished.
+    if (end.kind !== 'complete' && this.#order.client.begun && !this.#betweenFrames())
+      this.#order.client.write(FRAME_END);
     if (this.#silence) clearTimeout(this.#silence);
     this.#silence = null;
     this.#resolve(end);

@@ -7,6 +7,7 @@ import { Attempt, type AttemptEnd } from './attempt.ts';
 import type { Exchange } from './exchange.ts';
 import { forwardedHeaders } from './forwarded.ts';
 import type { Gateway } from './gateway.ts';
+import { usageOf } from './meter.ts';
 import { type Leg, Route } from './route.ts';
 
 /** How long a refused or used-up credential rests where the provider does not say. */
@@ -57,6 +58,8 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     streams: exchange.policy.streams,
     secrets: provider.apiKeys,
     onProof: (firstByteMs) => trial.succeeded(firstByteMs),
+    elastic: exchange.elastic,
+    tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
   });
   void attempt.ended.then((end) => {
     if (end.kind === 'failed') learn(gateway, leg, end);

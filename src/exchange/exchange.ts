@@ -2,13 +2,14 @@
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { Mark, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type { Mark, MarkedCall, StoredReply, UsageRecord } from '../ledger/port.ts';
 import type { RequestFacts } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
 import type { Attempt, StopReason } from './attempt.ts';
 import type { Client } from './client.ts';
+import { ElasticHold } from './elastic.ts';
 import type { Gateway } from './gateway.ts';
 import type { LiveExchange } from './live.ts';
 import { type Charge, chargeFor } from './meter.ts';
@@ -32,6 +33,8 @@ export class Exchange implements LiveExchange {
   readonly policy: Policy;
   /** The effective output limit of one choice. */
   readonly outputLimit: number;
+  /** Null where the hold carries the worst case. */
+  readonly elastic: ElasticHold | null;
   readonly #gateway: Gateway;
   readonly #admission: Admission;
   readonly #mode: Mode;
@@ -63,7 +66,10 @@ export class Exchange implements LiveExchange {
       arrival.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
-    this.outputLimit = outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+    this.elastic = this.plan.elastic ? new ElasticHold(this.#admission, this.#mode, this.plan) : null;
+    this.outputLimit = this.elastic
+      ? this.plan.outputLimit
+      : outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
     const elapsedMs = gateway.clock.nowMs() - arrival.receivedAtMs;
     this.#deadline = setTimeout(() => this.#stop('deadline'), Math.max(0, this.plan.totalMs - elapsedMs));
     client.whenGone(() => this.#stop('client_gone'));
@@ -113,6 +119,7 @@ export class Exchange implements LiveExchange {
       keyId: this.#admission.keyId,
       charge: charge.amount,
       tokens: charge.usage.tokens,
+      call: this.#markedCall(charge),
     };
   }
 
@@ -155,18 +162,24 @@ export class Exchange implements LiveExchange {
 
   #usageRecord(charge: Charge, outcome: UsageRecord['outcome']): UsageRecord {
     return {
+      ...this.#markedCall(charge),
+      outcome,
+      source: charge.usage.source,
+      tokens: charge.usage.tokens,
+      durationMs: this.#gateway.clock.nowMs() - this.arrival.receivedAtMs,
+    };
+  }
+
+  #markedCall(charge: Charge): MarkedCall {
+    return {
       requestId: this.arrival.requestId,
       model: this.plan.model.id,
       provider: this.#provider,
       format: this.arrival.endpoint.format,
       streamed: this.facts.stream,
-      outcome,
-      source: charge.usage.source,
-      tokens: charge.usage.tokens,
       costNanos: charge.costNanos,
       providerCostNanos: charge.providerCostNanos,
       attempts: this.client.notes.attempts,
-      durationMs: this.#gateway.clock.nowMs() - this.arrival.receivedAtMs,
     };
   }
 }

@@ -19,6 +19,8 @@ export interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;
+  /** The answer is written by this side even where bytes could pass, so that it can be ended at any point. */
+  readonly writesAnew: boolean;
   /** What `message_start` says of the input before the provider has told. */
   likelyInputTokens(): number;
 }
@@ -56,9 +58,16 @@ export class Lanes {
         outputLimitField,
         reasoning: model.capabilities.reasoning,
       });
-    if (target.format !== format) return translate();
+    if (target.format !== format || this.#options.writesAnew) return translate();
     const { facts } = request;
-    const passthrough = FORMATS[format].passthrough({ bytes, body, layout, facts, publicModel: model.id, outputLimitField });
+    const passthrough = FORMATS[format].passthrough({
+      bytes,
+      body,
+      layout,
+      facts,
+      publicModel: model.id,
+      outputLimitField,
+    });
     return format === 'responses' ? completingLane(passthrough, translate) : passthrough;
   }
 }

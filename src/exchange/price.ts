@@ -10,9 +10,10 @@ export interface Need {
 }
 
 export function needOf(mode: Mode, plan: Plan, choices: number): Need {
+  const most = plan.firstOutputTokens;
   return {
-    amount: worst(mode, plan, plan.outputLimit * choices),
-    amountMin: worst(mode, plan, plan.outputLimitMin * choices),
+    amount: holdFor(mode, plan, Math.min(plan.outputLimit * choices, most)),
+    amountMin: holdFor(mode, plan, Math.min(plan.outputLimitMin * choices, most)),
   };
 }
 
@@ -29,7 +30,8 @@ export function chargeOf(mode: Mode, plan: Plan, tokens: TokenCounts): bigint {
   return mode === 'credit' ? costNanos(plan.model.pricing, tokens) : BigInt(totalTokens(tokens));
 }
 
-function worst(mode: Mode, plan: Plan, outputTokens: number): bigint {
+/** The amount that carries the input and this much output, whatever class and tier they fall in. */
+export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
   return mode === 'credit'
     ? worstCostNanos(plan.model.pricing, plan.input.high, outputTokens)
     : BigInt(plan.input.high) + BigInt(outputTokens);

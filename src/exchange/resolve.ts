@@ -10,6 +10,7 @@ import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { RequestFacts } from '../wire/format.ts';
 import { countInput, type InputCount } from './counter.ts';
+import { ELASTIC_SLICE_TOKENS } from './elastic.ts';
 import { Lanes } from './lanes.ts';
 import type { ValidRequest } from './read.ts';
 import { candidatesFor } from './route.ts';
@@ -31,6 +32,10 @@ export interface Plan {
   readonly outputLimit: number;
   /** The least that a hold must carry. */
   readonly outputLimitMin: number;
+  /** Whether the hold grows with the stream instead of carrying the worst case from the start. */
+  readonly elastic: boolean;
+  /** How much output the hold must carry at first: everything, or for an elastic hold a slice. */
+  readonly firstOutputTokens: number;
   /** How long the exchange may take, from acceptance. */
   readonly totalMs: number;
 }
@@ -92,14 +97,36 @@ export function resolve({ catalog, policy, key, endpoint }: ResolveContext, requ
       param: lack?.param ?? 'model',
     });
   }
-  const output = outputLimits(model, endpoint, facts);
+  const elastic = isElastic(model, policy, key, facts);
   const input = countInput(request.bytes.length, facts, model.contextWindow);
+  const lanes = new Lanes({
+    format: endpoint.format,
+    request,
+    model,
+    writesAnew: elastic,
+    likelyInputTokens: () => input.likely,
+  });
+  const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
+  const output = outputLimits(model, endpoint, facts);
   if (model.contextWindow !== null && input.low > model.contextWindow) {
     throw contextExceeded(endpoint, input.likely, model.contextWindow);
   }
-  const lanes = new Lanes({ format: endpoint.format, request, model, likelyInputTokens: () => input.likely });
-  const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
-  return { model, targets: carrying, lanes, input, ...output, totalMs: totalMs(catalog, policy, carrying, facts) };
+  return {
+    model,
+    targets: carrying,
+    lanes,
+    input,
+    ...output,
+    elastic,
+    firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
+    totalMs: totalMs(catalog, policy, carrying, facts),
+  };
+}
+
+/** Only a stream whose billed output is all visible can be ended before it outruns what is held. */
+function isElastic(model: Model, policy: Policy, key: KeyRecord, facts: RequestFacts): boolean {
+  if (!facts.stream || facts.choices > 1 || !model.visibleOutput) return false;
+  return policy.holds === 'elastic' || policy.elasticKeys.includes(key.id);
 }
 
 /** The targets that the request can be carried to; the refusal of the first one where there is none. */

@@ -21,6 +21,8 @@ import type { RequestHeaders } from './headers.ts';
 import { read } from './read.ts';
 import type { GenerationEndpoint } from './resolve.ts';
 
+const LINGER_MAX_MS = 30_000;
+
 export interface Arrival {
   readonly requestId: string;
   readonly endpoint: GenerationEndpoint;
@@ -108,14 +110,14 @@ function fail(exchange: Exchange, error: unknown, place: StreamPlace | null): vo
   const { client, arrival } = exchange;
   if (!client.begun) throw error;
   const failure = failureOf(arrival.endpoint, error);
-  client.end(
-    FORMATS[arrival.endpoint.format].failureFrames({
-      ...failure,
-      requestId: arrival.requestId,
-      publicModel: exchange.plan.model.id,
-      place: place ?? undefined,
-    }),
-  );
+  const frames = FORMATS[arrival.endpoint.format].failureFrames({
+    ...failure,
+    requestId: arrival.requestId,
+    publicModel: exchange.plan.model.id,
+    place: place ?? undefined,
+  });
+  // A client that does not read would keep its connection for ever.
+  client.end(frames, Math.min(LINGER_MAX_MS, exchange.plan.totalMs));
 }
 
 const STOPPED = {

@@ -56,6 +56,11 @@ export interface LaneStream {
   /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
   terminal(): Buffer;
   meter(): Meter;
+  /**
+   * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Only where the
+   * lane writes the answer itself.
+   */
+  cutShort?(tokens: TokenCounts): LaneStep;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;
   /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */

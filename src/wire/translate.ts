@@ -286,6 +286,16 @@ class TranslateStream implements LaneStream {
     return this.#meter.read();
   }
 
+  cutShort(tokens: TokenCounts): LaneStep {
+    return this.#step(() => {
+      // Whatever block is open is ended; the reader knows nothing of a finish, so it ends nothing else.
+      for (const event of this.#reader.finish()) if (event.type.endsWith('-end')) this.#write(event);
+      this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
+      this.#write({ type: 'usage', tokens });
+      this.#write({ type: 'end' });
+    });
+  }
+
   place(): StreamPlace {
     const writer = this.#writer;
     return writer instanceof ResponsesWriter ? writer.place : { responseId: null, createdAtS: null, nextSequence: 0 };

@@ -180,7 +180,7 @@ describe('a provider that fails', () => {
         if (sent === 401 || sent === 403) assert.equal(errors.length, before + 1, 'the operator is told');
         assert.equal((await visit(key, name)).status, 200);
       }
-      const late = name === 'messages' ? ([504, 'upstream_timeout'] as const) : ([502, 'upstream_error'] as const);
+      const late: [number, string] = name === 'messages' ? [504, 'upstream_timeout'] : [502, 'upstream_error'];
       await refusal(say(key, name, '[[status=504]]'), name, ...late);
       for (const [sent, status, code] of [STATUSES[0], STATUSES[5], STATUSES[6]] as typeof STATUSES) {
         const streamed = say(key, name, `[[status=${sent}]]`, { stream: true });
@@ -323,7 +323,12 @@ describe('requests that reach no work', () => {
 
   test('[R32] a body that is not sent as JSON is a 400', async () => {
     for (const name of POSTS) {
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'multipart/form-data']) {
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/jsonx',
+        'multipart/form-data',
+      ]) {
         const response = visit(credit, name, { headers: { 'content-type': type } });
         assert.match((await refusal(response, name, 400, 'invalid_request')).message, /application\/json/);
       }
@@ -416,7 +421,11 @@ describe('requests that reach no work', () => {
   });
 
   test('[R34] what the HTTP parser refuses has one too', async () => {
-    for (const bytes of ['GARBAGE\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', `GET / HTTP/1.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`]) {
+    for (const bytes of [
+      'GARBAGE\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      `GET / HTTP/1.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`,
+    ]) {
       const reply = await rawBytes(gateway.origin, bytes);
       const error = readError(reply.status, reply.headers, reply.text, 'A');
       assert.deepEqual([error.status, error.code], [400, 'invalid_request'], bytes.slice(0, 20));

@@ -127,6 +127,8 @@ export interface RawReply {
 
 export interface RawCall {
   readonly method?: string;
+  /** Sent as given, instead of the address's own. */
+  readonly path?: string;
   /** Sent as given: names may come twice. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly body?: string | Uint8Array;
@@ -135,8 +137,9 @@ export interface RawCall {
 }
 
 /** A request whose headers and framing `fetch` would not let through. */
-export function rawCall(url: string, { method = 'GET', headers = [], body, chunked }: RawCall = {}): Promise<RawReply> {
+export function rawCall(url: string, sent: RawCall = {}): Promise<RawReply> {
   const { host, hostname, port, pathname, search } = new URL(url);
+  const { method = 'GET', path = pathname + search, headers = [], body, chunked } = sent;
   const length: [string, string][] =
     body === undefined
       ? []
@@ -145,7 +148,7 @@ export function rawCall(url: string, { method = 'GET', headers = [], body, chunk
         : [['content-length', String(Buffer.byteLength(body))]];
   const flat = [['host', host] as const, ...length, ...headers].flat();
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ hostname, port, path: pathname + search, method, agent: false, headers: flat });
+    const request = httpRequest({ hostname, port, path, method, agent: false, headers: flat });
     request.on('error', reject);
     request.on('response', (response) => {
       text(response).then((body) => {

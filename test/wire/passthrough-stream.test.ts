@@ -25,7 +25,7 @@ describe('every format, cut anywhere', () => {
   const formats: FormatName[] = ['chat', 'responses', 'messages'];
   const cases = formats.flatMap((format) => ['\n', '\r\n', '\r'].map((lineEnd) => ({ format, lineEnd })));
   for (const { format, lineEnd } of cases) {
-    test(`[F19] ${format} with ${JSON.stringify(lineEnd)}: any cut of the bytes gives the same bytes, meter and state`, () => {
+    test(`[F19] ${format} with ${JSON.stringify(lineEnd)}: whatever the cut, the bytes give the same bytes, meter and state`, () => {
       const bytes = Buffer.from(STREAMS[format].join('').replaceAll('\n', lineEnd));
       const lane = laneFor(format, { stream: true });
       const whole = run(lane.stream(), [bytes]);

