@@ -97,8 +97,8 @@ function wholeAnswers(pick: Pick): Workload {
     figure: 'cpu',
     unit: 'request',
     concurrency: 16,
-    requests: pick([2_000, 800]),
-    rounds: pick([12, 6]),
+    requests: pick([2_000, 600]),
+    rounds: pick([12, 5]),
     cutAfterMarks: null,
     runs: everyone(SMALL),
   };
@@ -108,7 +108,7 @@ function wholeAnswers(pick: Pick): Workload {
     title: 'the same, one at a time',
     figure: 'latency',
     concurrency: 1,
-    requests: pick([500, 200]),
+    requests: pick([500, 150]),
   };
   return { id: 'W1', title: 'whole answers', stages: [[cpu, latency]] };
 }
@@ -135,7 +135,7 @@ function streams(pick: Pick): Workload {
     figure: 'cpu',
     unit: 'chunk',
     concurrency: 8,
-    requests: pick([200, 64]),
+    requests: pick([200, 48]),
     rounds: pick([10, 5]),
     cutAfterMarks: null,
     runs: everyone(chatStream(64, 0)),
@@ -156,7 +156,7 @@ function streams(pick: Pick): Workload {
     title: '4 chunks, one per 2 ms, one stream at a time',
     figure: 'latency',
     concurrency: 1,
-    requests: pick([150, 50]),
+    requests: pick([150, 25]),
     rounds: pick([8, 4]),
     runs: everyone(chatStream(4, 2)),
   };

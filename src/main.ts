@@ -1,4 +1,5 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { adminServer, listenOnPort } from './admin/http.ts';
 import { adminSecret, installationSecret } from './admin/secrets.ts';
@@ -9,13 +10,17 @@ import type { Settings } from './config/config.ts';
 import type { Environment } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import type { Log } from './core/log.ts';
+import { StoreLockedError } from './ledger/errors.ts';
 import { createLedger } from './ledger/ledger.ts';
-import { openSqliteStore } from './ledger/sqlite/store.ts';
+import { openSqliteStore, type SqliteStore } from './ledger/sqlite/store.ts';
 import { openLog } from './observe/log.ts';
 import { startSandbox } from './sandbox/server.ts';
 import { originOf, serve } from './serve.ts';
 import { serveInThreads } from './threads.ts';
 import { firstKeys, welcome } from './welcome.ts';
+
+const LOCK_WAIT_MS = 2_000;
+const LOCK_PAUSE_MS = 50;
 
 export interface RunningGateway {
   readonly origin: string;
@@ -54,7 +59,7 @@ export async function startGateway(
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
   const secret = await installationSecret(settings.dataDir, settings.installationSecret);
-  const store = await openSqliteStore({ file: storeFile(settings.dataDir) });
+  const store = await openUnlocked(storeFile(settings.dataDir));
   const ledger = createLedger(store);
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
@@ -103,4 +108,15 @@ export async function startGateway(
       log.info({}, 'closed');
     },
   };
+}
+
+/** An operator's command may hold the lock for a moment; another gateway holds it for good. */
+async function openUnlocked(file: string): Promise<SqliteStore> {
+  for (const untilMs = performance.now() + LOCK_WAIT_MS; ; await delay(LOCK_PAUSE_MS)) {
+    try {
+      return await openSqliteStore({ file });
+    } catch (error) {
+      if (!(error instanceof StoreLockedError) || performance.now() > untilMs) throw error;
+    }
+  }
 }

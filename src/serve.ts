@@ -6,6 +6,7 @@ import { watchConfig } from './config/watch.ts';
 import { systemClock } from './core/clock.ts';
 import type { Mode } from './core/key.ts';
 import type { Log } from './core/log.ts';
+import { ExactCounter } from './exchange/count/exact.ts';
 import type { Gateway } from './exchange/gateway.ts';
 import { KeyCache } from './exchange/key-cache.ts';
 import { LiveExchanges } from './exchange/live.ts';
@@ -73,6 +74,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => upstream.close());
 
   const clock = systemClock();
+  const counter = new ExactCounter({
+    onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
+  });
+  parts.defer(() => counter.close());
+
   const gateway: Gateway = {
     ledger,
     clock,
@@ -80,6 +86,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     standing: newStanding(clock),
     keys: new KeyCache(ledger),
     live: new LiveExchanges(ledger),
+    counter,
     replyBudget: new ReplyBudget(),
     log,
     catalog: () => config.catalog,

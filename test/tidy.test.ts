@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Files at the top compose the rest; each says why it may. */
 const COMPOSERS = ['main.ts', 'serve.ts', 'threads.ts', 'thread.ts', 'cli.ts', 'welcome.ts'];
 /** Entry points that nothing imports: started by a command, as a thread, or by their name. */
-const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'thread.ts'];
+const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'exchange/count/thread.ts', 'thread.ts'];
 
 function files(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -125,8 +125,7 @@ function runtimeImports(file: string): string[] {
   for (const match of text.matchAll(/^(?:import|export)\s+(?!type\b)([^;]*?)from\s+'(\.[^']+)'/gms)) {
     const names = match[1] ?? '';
     const braces = /\{([^}]*)\}/.exec(names)?.[1];
-    const onlyTypes =
-      braces?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '));
+    const onlyTypes = braces?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '));
     if (!onlyTypes) found.push(relative(root, resolve(root, dirname(file), match[2] ?? '')));
   }
   return found;

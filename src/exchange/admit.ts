@@ -5,8 +5,9 @@ import { creditsFromNanos } from '../core/money.ts';
 import type { AdmitOutcome, ConflictReason, HoldRequest, RateState, StoredReply } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { type Caller, keyRefused } from './authenticate.ts';
+import type { TextCount } from './count/tally.ts';
 import type { Gateway } from './gateway.ts';
-import { needOf } from './price.ts';
+import { countMightCarry, needOf } from './price.ts';
 import type { Plan } from './resolve.ts';
 import { storeFailed } from './store-failed.ts';
 
@@ -14,6 +15,8 @@ import { storeFailed } from './store-failed.ts';
 const HOLD_MARGIN_MS = 10 * 60_000;
 /** A key that keeps changing under the same request is given up on. */
 const DECISIONS_MAX = 5;
+/** What a budget that has reached its limit may still have left, in tokens. */
+const BUDGET_REST_MAX = 255n;
 
 export interface AdmitOrder {
   readonly requestId: string;
@@ -22,8 +25,8 @@ export interface AdmitOrder {
   /** Digest of method, path and exact body bytes; only read when there is an idempotency key. */
   fingerprint(): string;
   readonly choices: number;
-  /** Decides by the key as it now is; throws `GatewayError` where the request is refused. */
-  decide(caller: Caller): Plan;
+  /** Decides by the key as it now is, and by a count of the text where one was made; throws `GatewayError` to refuse. */
+  decide(caller: Caller, counted: TextCount | null): Plan;
   /** Told as soon as it is known, so that refusals carry it too. */
   onRate(rate: RateState | null): void;
 }
@@ -33,10 +36,14 @@ export type Admitted =
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
 export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitted> {
-  let caller = order.caller;
+  let { caller } = order;
+  let placed = false;
+  let counted: TextCount | null = null;
+  let mayCount = true;
   for (let decision = 0; decision < DECISIONS_MAX; decision++) {
-    const decided = attemptDecision(order, caller);
-    const hold = 'plan' in decided ? holdRequest(order, caller, decided.plan) : null;
+    const decided = attemptDecision(order, caller, counted);
+    const doubtful = mayCount && 'plan' in decided && decided.plan.input.doubtful;
+    const hold = 'plan' in decided && !doubtful ? holdRequest(order, caller, decided.plan) : null;
     const outcome = await gateway.ledger
       .admit({
         keyId: caller.key.id,
@@ -46,6 +53,7 @@ export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitt
             ? { name: order.idempotencyKey, fingerprint: order.fingerprint() }
             : null,
         hold,
+        placed,
       })
       .catch(storeFailed);
     if (outcome.kind === 'key_changed') {
@@ -53,6 +61,17 @@ export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitt
       continue;
     }
     if ('rate' in outcome) order.onRate(outcome.rate);
+    // Counting takes time, so it comes after the rate limit, and only where the answer hangs on it.
+    if (
+      mayCount &&
+      'plan' in decided &&
+      (doubtful ? outcome.kind === 'admitted' : worthACount(outcome, order, caller, decided.plan))
+    ) {
+      placed = true;
+      mayCount = false;
+      counted = await gateway.counter.count(decided.plan.input.job());
+      continue;
+    }
     if (outcome.kind === 'admitted' && 'plan' in decided) {
       const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, outcome.held);
       return { kind: 'admitted', admission, plan: decided.plan, caller };
@@ -97,12 +116,23 @@ export function fingerprintOf(method: string, path: string, body: Uint8Array): s
 }
 
 /** A refusal is kept, not thrown: the request takes its place in the rate limit first. */
-function attemptDecision(order: AdmitOrder, caller: Caller): { plan: Plan } | { refusal: unknown } {
+function attemptDecision(
+  order: AdmitOrder,
+  caller: Caller,
+  counted: TextCount | null,
+): { plan: Plan } | { refusal: unknown } {
   try {
-    return { plan: order.decide(caller) };
+    return { plan: order.decide(caller, counted) };
   } catch (refusal) {
     return { refusal };
   }
+}
+
+/** Whether only the bound of the input stands between this request and its hold. */
+function worthACount(outcome: AdmitOutcome, order: AdmitOrder, { key }: Caller, plan: Plan): boolean {
+  if (!plan.input.recountable) return false;
+  if (outcome.kind === 'insufficient') return countMightCarry(key.mode, plan, order.choices, outcome.available);
+  return outcome.kind === 'limit_reached' && countMightCarry(key.mode, plan, order.choices, BUDGET_REST_MAX);
 }
 
 function holdRequest(order: AdmitOrder, caller: Caller, plan: Plan): HoldRequest {

@@ -92,6 +92,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #startedAtMs = 0;
   #firstByteMs = 0;
   #silence: NodeJS.Timeout | null = null;
+  #silenceMs = 0;
 
   constructor(order: AttemptOrder) {
     this.#order = order;
@@ -179,7 +180,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
       this.#prove();
       this.#end({ kind: 'complete', contentType, meter: stream.meter(), terminal: () => stream.terminal() });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
-      this.#handle?.resume();
+      if (stream.early?.()) this.#handle?.abort();
+      else this.#handle?.resume();
     } else if (step.state === 'open') {
       this.#reach();
     } else if (step.state === 'failed') {
@@ -232,22 +234,21 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   /** After this much silence the client gets a sign of life; the first one may have to send the 200. */
   #armSilence(ms: number): void {
-    if (ms === 0) return;
-    if (this.#silence && this.#contentSent) {
+    if (this.#silence && this.#silenceMs === ms) {
       this.#silence.refresh();
       return;
     }
     if (this.#silence) clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#onSilence(), ms);
+    this.#silenceMs = ms;
+    this.#silence = ms === 0 ? null : setTimeout(() => this.#onSilence(), ms);
   }
 
   #onSilence(): void {
     const { client, streams, keepAlive } = this.#order;
-    if (!client.begun) client.begin(this.#headers.contentType);
-    if (streams.keepAliveMs === 0) return;
+    if (!client.begun) client.begin(this.#headers.contentType, true);
     // Never into the middle of a frame, and not to a client that has enough to read.
-    if (!this.#blocked && this.#betweenFrames()) client.write(keepAlive);
-    this.#silence = setTimeout(() => this.#onSilence(), streams.keepAliveMs);
+    if (streams.keepAliveMs > 0 && !this.#blocked && this.#betweenFrames()) client.write(keepAlive);
+    this.#armSilence(streams.keepAliveMs);
   }
 
   #collect(chunk: Buffer): void {

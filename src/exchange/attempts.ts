@@ -38,6 +38,9 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
   const { arrival, facts } = exchange;
   const { target, provider } = leg;
   const lane = exchange.plan.lanes.to(target, provider);
+  for (const warning of lane.warnings ?? []) {
+    gateway.log.warn({ requestId: arrival.requestId, model: exchange.plan.model.id, format: target.format }, warning);
+  }
   const address = addressOf(
     provider,
     target.format,

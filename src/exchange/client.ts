@@ -15,8 +15,8 @@ export interface Client {
   readonly gone: boolean;
   /** At most one listener, called once, at once when the client has gone already. */
   whenGone(listener: () => void): void;
-  /** Sends the 200 of a stream. */
-  begin(contentType: string): void;
+  /** Sends the 200 of a stream; together with the first bytes, or `atOnce` where none follow yet. */
+  begin(contentType: string, atOnce?: boolean): void;
   /** False when the client reads too slowly: stop until `whenDrained`. */
   write(bytes: Buffer): boolean;
   whenDrained(listener: () => void): void;

@@ -64,8 +64,9 @@ export class InputCount {
     this.high = this.#window === null ? high : Math.min(high, this.#window);
   }
 
+  /** Of the whole input, also where that is more than the window takes. */
   get likely(): number {
-    return Math.min(this.#likely(), this.high);
+    return Math.min(this.#likely(), this.#highOfBytes());
   }
 
   /** Whether the window may be exceeded, so that a count has to tell. */
@@ -139,9 +140,7 @@ export class InputCount {
     const { certain, definitions, marks, images, files, fileTokensMax } = this.#read();
     const text = this.#counted?.likely ?? likelyTokens([...certain, ...definitions]);
     const inFiles =
-      fileTokensMax === null
-        ? files * FILE_TOKENS_LIKELY
-        : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
+      fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
     return text + marks * MARK_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
   }
 

@@ -7,6 +7,7 @@ import type { Catalog } from '../core/provider.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Standing } from '../provider/standing.ts';
 import type { UpstreamClient } from '../provider/upstream.ts';
+import type { ExactCounter } from './count/exact.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { LiveExchanges } from './live.ts';
 import type { ReplyBudget } from './recorder.ts';
@@ -18,6 +19,7 @@ export interface Gateway {
   readonly standing: Standing;
   readonly keys: KeyCache;
   readonly live: LiveExchanges;
+  readonly counter: ExactCounter;
   readonly replyBudget: ReplyBudget;
   readonly log: Log;
   /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */

@@ -6,6 +6,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
+import { withoutForeignThoughts } from '../wire/foreign-thoughts.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { arrayAt } from '../wire/json.ts';
 import type { Lane } from '../wire/lane.ts';
@@ -46,7 +47,8 @@ export class Lanes {
 
   #make(target: Target, provider: Provider): Lane {
     const { format, request, model } = this.#options;
-    const { bytes, body, layout } = withoutUnpriced(request, provider);
+    const priced = withoutUnpriced(request, provider);
+    const { bytes, body, layout } = target.format === format ? withoutForeignThoughts(format, priced) : priced;
     const outputLimitField = provider.chatLimitField;
     const translate = (): Lane =>
       translateLane({

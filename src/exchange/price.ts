@@ -17,6 +17,13 @@ export function needOf(mode: Mode, plan: Plan, choices: number): Need {
   };
 }
 
+/** Whether `available` could carry the request if its input were counted instead of bounded by its bytes. */
+export function countMightCarry(mode: Mode, plan: Plan, choices: number, available: bigint): boolean {
+  const outputTokens = Math.min(plan.outputLimitMin * choices, plan.firstOutputTokens);
+  // Half of the guess is less than any count that the guess stands for.
+  return worst(mode, plan, Math.floor(plan.input.likely / 2), outputTokens) <= available;
+}
+
 /** The effective output limit of one choice that this hold carries. */
 export function outputLimitWithin(mode: Mode, plan: Plan, choices: number, held: bigint): number {
   const tokens =
@@ -32,7 +39,11 @@ export function chargeOf(mode: Mode, plan: Plan, tokens: TokenCounts): bigint {
 
 /** The amount that carries the input and this much output, whatever class and tier they fall in. */
 export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
+  return worst(mode, plan, plan.input.high, outputTokens);
+}
+
+function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number): bigint {
   return mode === 'credit'
-    ? worstCostNanos(plan.model.pricing, plan.input.high, outputTokens)
-    : BigInt(plan.input.high) + BigInt(outputTokens);
+    ? worstCostNanos(plan.model.pricing, inputTokens, outputTokens)
+    : BigInt(inputTokens) + BigInt(outputTokens);
 }

@@ -37,8 +37,8 @@ export function read(arrival: Arrival): Reading {
       idempotencyKey: arrival.headers.get('idempotency-key'),
       fingerprint: () => fingerprintOf('POST', arrival.path, valid().bytes),
       choices: 'refusal' in result ? 1 : result.facts.choices,
-      decide: ({ key }) => {
-        const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, valid());
+      decide: ({ key }, counted) => {
+        const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, valid(), counted);
         checkIdempotencyKey(arrival.headers);
         return plan;
       },

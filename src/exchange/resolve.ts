@@ -9,7 +9,8 @@ import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { RequestFacts } from '../wire/format.ts';
-import { countInput, type InputCount } from './counter.ts';
+import type { TextCount } from './count/tally.ts';
+import { InputCount } from './counter.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic.ts';
 import { Lanes } from './lanes.ts';
 import type { ValidRequest } from './read.ts';
@@ -75,7 +76,12 @@ export interface ResolveContext {
 /** An endpoint whose body has a format. */
 export type GenerationEndpoint = Endpoint & { readonly format: Format };
 
-export function resolve({ catalog, policy, key, endpoint }: ResolveContext, request: ValidRequest): Plan {
+/** `counted`: the text as a tokenizer counted it, where that was needed; without it no input is too long. */
+export function resolve(
+  { catalog, policy, key, endpoint }: ResolveContext,
+  request: ValidRequest,
+  counted: TextCount | null = null,
+): Plan {
   const { facts } = request;
   const model = findModel(catalog, key, facts.model);
   const targets = model.targets.filter(({ provider }) => key.providerScope === 'all' || provider === key.providerScope);
@@ -98,7 +104,7 @@ export function resolve({ catalog, policy, key, endpoint }: ResolveContext, requ
     });
   }
   const elastic = isElastic(model, policy, key, facts);
-  const input = countInput(request.bytes.length, facts, model.contextWindow);
+  const input = new InputCount(request, model, usable, counted);
   const lanes = new Lanes({
     format: endpoint.format,
     request,
@@ -108,8 +114,8 @@ export function resolve({ catalog, policy, key, endpoint }: ResolveContext, requ
   });
   const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
   const output = outputLimits(model, endpoint, facts);
-  if (model.contextWindow !== null && input.low > model.contextWindow) {
-    throw contextExceeded(endpoint, input.likely, model.contextWindow);
+  if (model.contextWindow !== null && input.excess !== null) {
+    throw contextExceeded(endpoint, input.excess, model.contextWindow);
   }
   return {
     model,

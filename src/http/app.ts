@@ -14,7 +14,7 @@ import { type Arrival, run } from '../exchange/run.ts';
 import { storeFailed } from '../exchange/store-failed.ts';
 import { usageSummary } from '../exchange/usage-summary.ts';
 import { readBody } from './body.ts';
-import { installParserErrors } from './hardening.ts';
+import { installParserErrors, refusedForHeaders } from './hardening.ts';
 import { openApiDocument } from './openapi.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
@@ -61,6 +61,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
     },
   });
   installParserErrors(app.server);
+  app.addHook('onRequest', (request, reply, next) => {
+    if (refusedForHeaders(request.raw)) reply.hijack();
+    else next();
+  });
   // Bodies are read by the exchange itself, after the caller is known.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -1,5 +1,5 @@
 /** What the HTTP parser itself refuses still gets a status, an envelope and a request id, and then the connection closes. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
@@ -16,10 +16,13 @@ export function installParserErrors(server: Server): void {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else refuse(socket, messageOf(error.code));
   });
-  server.prependListener('request', (request: IncomingMessage, _response: ServerResponse) => {
-    if (request.rawHeaders.length > HEADERS_MAX * 2)
-      refuse(request.socket, `The request has more than ${HEADERS_MAX} headers.`);
-  });
+}
+
+/** True when the request was refused for the number of its headers; it must not be served then. */
+export function refusedForHeaders(request: IncomingMessage): boolean {
+  if (request.rawHeaders.length <= HEADERS_MAX * 2) return false;
+  refuse(request.socket, `The request has more than ${HEADERS_MAX} headers.`);
+  return true;
 }
 
 function messageOf(code: string | undefined): string {

@@ -42,11 +42,12 @@ export class Reply implements Client {
     if (this.#gone) listener();
   }
 
-  begin(contentType: string): void {
+  begin(contentType: string, atOnce = false): void {
     this.#response.writeHead(
       200,
       this.#headers({ 'content-type': contentType, 'cache-control': 'no-store', 'x-accel-buffering': 'no' }),
     );
+    if (atOnce) this.#response.flushHeaders();
   }
 
   write(bytes: Buffer): boolean {

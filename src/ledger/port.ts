@@ -28,6 +28,8 @@ export interface AdmitRequest {
   readonly keyId: string;
   /** The version of the key that the caller decided by. */
   readonly keyVersion: number;
+  /** The request has its place in the rate limit already, by an earlier admission of it; it is not counted again. */
+  readonly placed?: boolean;
   /** Taken together with the hold, ended together with it; without a hold there is no claim. */
   readonly claim: { readonly name: string; readonly fingerprint: string } | null;
   /** Null when the request only takes its place in the rate limit (a refused body, models, usage, count_tokens). */

@@ -76,73 +76,78 @@ export function encryptedOf(thought: Thought): string | null {
 }
 
 export function collect(events: Iterable<TurnEvent>): Answer {
-  let start: Answer['start'] = { type: 'start', id: null, createdS: null };
-  let tokens: TokenCounts | null = null;
-  let finish: Answer['finish'] = null;
-  const blocks: AnswerBlock[] = [];
-  const texts = new Map<number, TextBlock>();
-  const tools = new Map<number, ToolBlock>();
-  const thoughts = new Map<number, { draft: ThoughtDraft; block: { type: 'reasoning'; thought: Thought } }>();
-  for (const event of events) {
+  const collector = new Collector();
+  for (const event of events) collector.take(event);
+  return collector;
+}
+
+class Collector implements Answer {
+  start: Answer['start'] = { type: 'start', id: null, createdS: null };
+  tokens: TokenCounts | null = null;
+  finish: Answer['finish'] = null;
+  readonly blocks: AnswerBlock[] = [];
+  readonly #texts = new Map<number, TextBlock>();
+  readonly #tools = new Map<number, ToolBlock>();
+  readonly #thoughts = new Map<number, { draft: ThoughtDraft; block: { type: 'reasoning'; thought: Thought } }>();
+
+  take(event: TurnEvent): void {
     switch (event.type) {
       case 'start':
-        start = event;
-        break;
-      case 'text-start': {
-        const { kind, itemId } = event;
-        const block: TextBlock = { type: 'text', kind, itemId, text: '', annotations: [], logprobs: [] };
-        texts.set(event.key, block);
-        blocks.push(block);
-        break;
-      }
-      case 'text-delta': {
-        const block = texts.get(event.key);
-        if (!block) break;
-        block.text += event.text;
-        block.logprobs.push(...(event.logprobs ?? []));
-        break;
-      }
-      case 'annotation': {
-        const block = texts.get(event.key);
-        block?.annotations.push({ annotation: event.annotation, end: block.text.length });
-        break;
-      }
-      case 'reasoning-start': {
-        const draft = new ThoughtDraft(event);
-        const block = { type: 'reasoning' as const, thought: draft.end() };
-        thoughts.set(event.key, { draft, block });
-        blocks.push(block);
-        break;
-      }
-      case 'reasoning-delta':
-        thoughts.get(event.key)?.draft.add(event);
-        break;
-      case 'reasoning-end': {
-        const open = thoughts.get(event.key);
-        if (open) open.block.thought = open.draft.end(event);
-        break;
-      }
+        this.start = event;
+        return;
+      case 'usage':
+        this.tokens = event.tokens;
+        return;
+      case 'finish':
+        this.finish = event;
+        return;
+      case 'opaque':
+        this.blocks.push({ type: 'opaque', format: event.format, raw: event.raw });
+        return;
       case 'tool-start': {
         const block: ToolBlock = { type: 'tool', callId: event.callId, tool: event.tool, input: '' };
-        tools.set(event.key, block);
-        blocks.push(block);
-        break;
+        this.#tools.set(event.key, block);
+        this.blocks.push(block);
+        return;
       }
       case 'tool-delta': {
-        const block = tools.get(event.key);
+        const block = this.#tools.get(event.key);
         if (block) block.input += event.text;
-        break;
+        return;
       }
-      case 'opaque':
-        blocks.push({ type: 'opaque', format: event.format, raw: event.raw });
-        break;
-      case 'usage':
-        tokens = event.tokens;
-        break;
-      case 'finish':
-        finish = event;
-        break;
+    }
+    this.#takeText(event);
+    this.#takeThought(event);
+  }
+
+  #takeText(event: TurnEvent): void {
+    if (event.type === 'text-start') {
+      const { kind, itemId } = event;
+      const block: TextBlock = { type: 'text', kind, itemId, text: '', annotations: [], logprobs: [] };
+      this.#texts.set(event.key, block);
+      this.blocks.push(block);
+    } else if (event.type === 'text-delta') {
+      const block = this.#texts.get(event.key);
+      if (!block) return;
+      block.text += event.text;
+      block.logprobs.push(...(event.logprobs ?? []));
+    } else if (event.type === 'annotation') {
+      const block = this.#texts.get(event.key);
+      block?.annotations.push({ annotation: event.annotation, end: block.text.length });
     }
   }
-  return { start, blocks, tokens, finish };
+
+  #takeThought(event: TurnEvent): void {
+    if (event.type === 'reasoning-start') {
+      const draft = new ThoughtDraft(event);
+      const block = { type: 'reasoning' as const, thought: draft.end() };
+      this.#thoughts.set(event.key, { draft, block });
+      this.blocks.push(block);
+    } else if (event.type === 'reasoning-delta') {
+      this.#thoughts.get(event.key)?.draft.add(event);
+    } else if (event.type === 'reasoning-end') {
+      const open = this.#thoughts.get(event.key);
+      if (open) open.block.thought = open.draft.end(event);
+    }
+  }
 }

@@ -14,6 +14,8 @@ export interface UpstreamOrder {
 
 export interface Lane {
   readonly kind: 'passthrough' | 'translate';
+  /** What was left out of the request, for the operator's log. */
+  readonly warnings?: readonly string[];
   /** The body to send upstream. */
   requestBody(order: UpstreamOrder): Buffer;
   /**
@@ -61,6 +63,8 @@ export interface LaneStream {
    * lane writes the answer itself.
    */
   cutShort?(tokens: TokenCounts): LaneStep;
+  /** The lane has ended the answer before the provider did, which would go on for nobody. */
+  early?(): boolean;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;
   /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */

@@ -52,9 +52,13 @@ export function effortOf(turn: Turn): string | undefined {
   return EFFORT_BELOW.find(([bound]) => budget < bound)?.[1] ?? 'high';
 }
 
-/** The thinking budget for an effort, always less than the output limit; undefined where there is no room for it. */
+/** Thinking counts against the output limit: a quarter of it is left for the answer. */
+const BUDGET_SHARE_MAX = 0.75;
+
+/** The thinking budget for an effort within the output limit; undefined where there is no room for it. */
 export function budgetOf(effort: string, outputLimit: number): number | undefined {
-  const budget = Math.min(BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN, outputLimit - 1);
+  const wished = BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN;
+  const budget = Math.min(wished, Math.floor(outputLimit * BUDGET_SHARE_MAX));
   return budget >= BUDGET_MIN ? budget : undefined;
 }
 

@@ -6,16 +6,21 @@ import { isObject, stringAt } from './json.ts';
 import { parseJson, stringsAt } from './read.ts';
 import type { Thought } from './turn.ts';
 
-const MARK = 'mgt1.';
+/** How a packed thought begins; no provider's own signature does. */
+export const PACKED_MARK = 'mgt1.';
+
+export function isPacked(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith(PACKED_MARK);
+}
 
 export function packThought(thought: Thought): string {
-  return MARK + Buffer.from(JSON.stringify(thought)).toString('base64url');
+  return PACKED_MARK + Buffer.from(JSON.stringify(thought)).toString('base64url');
 }
 
 /** The thought inside a string that this gateway packed; undefined for a provider's own. */
 export function unpackThought(packed: string): Thought | undefined {
-  if (!packed.startsWith(MARK)) return undefined;
-  const value = parseJson(Buffer.from(packed.slice(MARK.length), 'base64url').toString());
+  if (!isPacked(packed)) return undefined;
+  const value = parseJson(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString());
   if (!isObject(value)) return undefined;
   const origin = value.origin;
   if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;

@@ -33,11 +33,11 @@ export function functionArguments(call: ToolCallPart): string {
   return call.input === '' ? '{}' : call.input;
 }
 
-/** The arguments of a call as a value, for the format that holds them so. */
-export function argumentsValue(call: ToolCallPart, at: string): Json {
-  const value = parseJson(functionArguments(call));
-  if (value === undefined) refuse(at, `The arguments of the tool call ${call.callId} are not valid JSON.`);
-  return isObject(value) ? value : { value };
+/** The arguments of a call as an object, for the format that holds them so; a model's broken JSON is kept as text. */
+export function argumentsValue(call: ToolCallPart): Json {
+  const text = functionArguments(call);
+  const value = parseJson(text);
+  return isObject(value) ? value : { arguments: value ?? text };
 }
 
 /** The tools that the target can be given. Hosted tools may be left out while others remain, with a warning. */

@@ -26,7 +26,9 @@ const all = Object.entries({
   ...manifest.optionalDependencies,
   ...manifest.devDependencies,
 });
-const documented = [...page.matchAll(/^\| `([^`]+)` \| (\S+) \| ([^|]+?) \|/gm)].map((row) => row.slice(1, 4).join(' '));
+const documented = [...page.matchAll(/^\| `([^`]+)` \| (\S+) \| ([^|]+?) \|/gm)].map((row) =>
+  row.slice(1, 4).join(' '),
+);
 
 describe('docs/dependencies.md', () => {
   test('has every dependency with its version and licence, and no other', () => {

@@ -125,6 +125,33 @@ describe('the amount held', () => {
     await auditClean(gateway);
   });
 
+  test('[R55] the explanation tells what is left, what is held and by how many requests, and when the period ends', async () => {
+    const key = await gateway.creditKey({ credit: '1' });
+    const idle = await usage(key);
+    assert.match(idle.explanation, /^1 of 1 purchased credits are left to spend\. Nothing is held/);
+    const two = [await running(key), await running(key)];
+    const busy = await usage(key);
+    assert.ok(
+      busy.explanation.startsWith(`${busy.credits.remaining} of 1 purchased credits are left`),
+      busy.explanation,
+    );
+    assert.ok(
+      busy.explanation.includes(`2 requests in flight hold ${busy.credits.reserved} credits`),
+      busy.explanation,
+    );
+    for (const one of two) await letThrough(one);
+
+    const budgeted = await gateway.tokenKey({ budget: 5_000, period: 'day' });
+    const one = await running(budgeted);
+    const held = await usage(budgeted);
+    const { explanation, tokens } = held;
+    assert.ok(explanation.startsWith(`${tokens.remaining} of 5000 tokens are left. 1 request in flight`), explanation);
+    assert.ok(explanation.includes(`holds ${tokens.reserved} tokens`), explanation);
+    assert.match(explanation, /The day ends at \d{4}-\d\d-\d\dT00:00:00\.000Z\.$/);
+    await letThrough(one);
+    await auditClean(gateway);
+  });
+
   test('[R13] [R60] n multiplies the output bound', async () => {
     const key = await gateway.creditKey();
     const one = await heldBy(key, { ...GATED, n: 1 });

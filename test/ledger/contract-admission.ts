@@ -98,6 +98,21 @@ export function admissionContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R11] an admission that is tried again with a smaller hold keeps the place that it has, and takes no second one', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(5n, { rpmLimit: 1 });
+    const [holdId, refused] = await bench.admit(keyId, 6n);
+    assert.equal(refused.kind, 'insufficient');
+    const again = admitRequest(keyId, holdId, 4n, { placed: true });
+    assert.deepEqual(await bench.ledger.admit(again), {
+      kind: 'admitted',
+      rate: { limit: 1, remaining: 0, resetMs: 60_000 },
+      held: 4n,
+    });
+    assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    await bench.close();
+  });
+
   test('[R11] a changed limit counts at once, upward and downward', async () => {
     const bench = await Bench.open(open);
     const { ledger, clock } = bench;

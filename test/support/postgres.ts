@@ -4,7 +4,17 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -51,7 +61,16 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
   let databases = 0;
 
   async function run(): Promise<ChildProcess> {
-    const flags = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
+    const flags = [
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      'unix_socket_directories=',
+    ];
     const child = spawn(join(native, 'bin', 'postgres'), [...flags, ...settings], {
       ...options,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -144,7 +163,8 @@ function libraries(folder: string, native: string): string {
   mkdirSync(links);
   if (existsSync(list)) {
     for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-      if (target.startsWith('native/lib/lib')) symlinkSync(join(dirname(native), source), join(links, basename(target)));
+      if (target.startsWith('native/lib/lib'))
+        symlinkSync(join(dirname(native), source), join(links, basename(target)));
     }
   }
   return [links, join(native, 'lib')].join(':');

@@ -23,7 +23,8 @@ function fate(from: Format, to: Format, row: FieldRow): string {
     const { warnings } = lane(from, to, body);
     const without = leaves(upstreamBody(from, to, { ...MINIMAL[from], ...row.base }));
     const paths = changed(without, leaves(upstreamBody(from, to, body)));
-    if (paths.length > 0) return [told(paths), ...warnings].join('; ');
+    if (paths.length > 0) return [told(row.field, paths), ...warnings].join('; ');
+    if (row.kept !== undefined) return `kept: ${row.kept}`;
     const why = warnings.length > 0 ? warnings.join('; ') : row.why;
     assert.ok(why, `${from} → ${to}: ${row.field} is lost without a word`);
     return `dropped: ${why}`;
@@ -34,9 +35,10 @@ function fate(from: Format, to: Format, row: FieldRow): string {
   }
 }
 
-function told(paths: readonly string[]): string {
+function told(field: string, paths: readonly string[]): string {
+  if (paths.length === 1 && paths[0] === field.split(' ')[0]) return 'carried';
   const shown = paths.slice(0, PATHS_SHOWN_MAX).map((path) => `\`${path}\``);
-  return shown.join(', ') + (paths.length > PATHS_SHOWN_MAX ? ', …' : '');
+  return `→ ${shown.join(', ')}${paths.length > PATHS_SHOWN_MAX ? ', …' : ''}`;
 }
 
 function leaves(value: Json, path = '', into = new Map<string, string>()): Map<string, string> {
@@ -52,7 +54,15 @@ function leaves(value: Json, path = '', into = new Map<string, string>()): Map<s
 /** The paths that the field brought or changed, without positions in lists. */
 function changed(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): readonly string[] {
   const paths = [...after].filter(([path, value]) => before.get(path) !== value).map(([path]) => path);
-  return [...new Set(paths.map((path) => path.replace(/\[\d+\]/g, '[]')))];
+  const places = [...new Set(paths.map((path) => path.replace(/\[\d+\]/g, '[]')))];
+  // Neighbours are told by what holds them.
+  const told = places.map((path) => {
+    const holder = path.slice(0, Math.max(path.lastIndexOf('.'), 0));
+    return holder !== '' && places.some((other) => other !== path && other.startsWith(`${holder}.`)) ? holder : path;
+  });
+  return [...new Set(told)].filter(
+    (path, _index, all) => !all.some((other) => other !== path && path.startsWith(`${other}.`)),
+  );
 }
 
 function table(from: Format): string {

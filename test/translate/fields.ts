@@ -13,6 +13,8 @@ export interface FieldRow {
   readonly base?: JsonObject;
   /** Why it is left out where it is, when no warning says so. */
   readonly why?: string;
+  /** How the gateway does itself what the target cannot be told. */
+  readonly kept?: string;
 }
 
 const user = (content: unknown): JsonObject => ({ messages: [{ role: 'user', content }] }) as JsonObject;
@@ -27,6 +29,7 @@ const messagesTool = { name: 'f', input_schema: { type: 'object' } };
 const schema = { type: 'object', properties: {}, required: [], additionalProperties: false };
 const chatCall = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
 const OPENAI_ONLY = 'it concerns the provider that stores or moderates, not the answer';
+const KEPT = 'the gateway ends the answer there itself';
 const CACHE = 'the target caches by itself and takes no marks';
 
 const CHAT: readonly FieldRow[] = [
@@ -136,7 +139,7 @@ const CHAT: readonly FieldRow[] = [
   { field: 'temperature', probe: { temperature: 0.25 } },
   { field: 'temperature over 1', probe: { temperature: 1.5 } },
   { field: 'top_p', probe: { top_p: 0.25 } },
-  { field: 'stop', probe: { stop: ['END'] } },
+  { field: 'stop', probe: { stop: ['END'] }, kept: KEPT },
   { field: 'n over 1', probe: { n: 2 } },
   { field: 'seed', probe: { seed: 7 } },
   { field: 'frequency_penalty', probe: { frequency_penalty: 0.5 } },
@@ -504,7 +507,7 @@ const MESSAGES: readonly FieldRow[] = [
   { field: 'temperature', probe: { temperature: 0.25 } },
   { field: 'top_p', probe: { top_p: 0.25 } },
   { field: 'top_k', probe: { top_k: 5 } },
-  { field: 'stop_sequences', probe: { stop_sequences: ['END'] } },
+  { field: 'stop_sequences', probe: { stop_sequences: ['END'] }, kept: KEPT },
   { field: 'thinking enabled', probe: { thinking: { type: 'enabled', budget_tokens: 2048 } } },
   {
     field: 'thinking adaptive',

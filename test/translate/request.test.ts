@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
+import { withoutForeignThoughts } from '../../src/wire/foreign-thoughts.ts';
 import type { JsonObject } from '../../src/wire/json.ts';
+import { type ParsedBody, parseBody } from '../../src/wire/parse.ts';
+import { packThought } from '../../src/wire/thought.ts';
 import { lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
 const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } };
@@ -20,10 +23,8 @@ describe('a request that cannot be carried', () => {
     refused('chat', 'responses', { n: 2 }, 'n');
     refused('chat', 'messages', { logprobs: true }, 'logprobs');
     refused('chat', 'messages', { response_format: { type: 'json_object' } }, 'response_format');
-    refused('chat', 'responses', { stop: ['x'] }, 'stop');
     refused('chat', 'messages', { modalities: ['text', 'audio'] }, 'modalities');
     refused('chat', 'messages', { service_tier: 'flex' }, 'service_tier');
-    refused('messages', 'responses', { stop_sequences: ['x'] }, 'stop_sequences');
     refused('messages', 'chat', { mcp_servers: [{ url: 'https://example.com' }] }, 'mcp_servers');
     refused('responses', 'chat', { previous_response_id: 'resp_1' }, 'previous_response_id');
     refused('responses', 'messages', { conversation: 'conv_1' }, 'conversation');
@@ -195,7 +196,7 @@ describe('thinking', () => {
 
   test('asked for by effort gets a budget below the output limit, and sampling settings give way', () => {
     const sent = upstreamBody('chat', 'messages', { ...effort, temperature: 0.2 });
-    assert.deepEqual(sent.thinking, { type: 'enabled', budget_tokens: 4095 });
+    assert.deepEqual(sent.thinking, { type: 'enabled', budget_tokens: 3072 });
     assert.equal(sent.temperature, undefined);
     const adaptive = upstreamBody('chat', 'messages', effort, { thinking: 'adaptive' });
     assert.deepEqual([adaptive.thinking, adaptive.output_config], [{ type: 'adaptive' }, { effort: 'high' }]);
@@ -277,5 +278,77 @@ describe('structured output', () => {
       type: 'json_schema',
       json_schema: { name: 'output', schema, strict: true },
     });
+  });
+});
+
+describe('a tool loop of a thinking model', () => {
+  const signed = {
+    type: 'reasoning',
+    id: 'rs_1',
+    summary: [],
+    encrypted_content: packThought({ origin: 'messages', texts: ['Hm'], signature: 's' }),
+  };
+  const call = (id: string): JsonObject => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
+  const output = (id: string): JsonObject => ({ type: 'function_call_output', call_id: id, output: 'ok' });
+  const body = (...input: JsonObject[]): JsonObject => ({
+    model: 'm',
+    reasoning: { effort: 'low' },
+    input: [{ role: 'user', content: 'x' }, ...input],
+  });
+
+  test('goes on thinking when its first step was signed, though later steps have no thought of their own', () => {
+    const sent = upstreamBody('responses', 'messages', body(signed, call('a'), output('a'), call('b'), output('b')));
+    assert.deepEqual(sent.thinking, { type: 'enabled', budget_tokens: 2048 });
+    const without = upstreamBody('responses', 'messages', body(call('a'), output('a')));
+    assert.equal(without.thinking, undefined);
+  });
+});
+
+describe('broken arguments of an earlier call', () => {
+  test('are kept as text, so that the conversation can go on', () => {
+    const messages = [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'not JSON' },
+    ];
+    const sent = upstreamBody('chat', 'messages', { model: 'm', messages });
+    assert.match(JSON.stringify(sent.messages), /"input":\{"arguments":"\{\\"x\\":"\}/);
+  });
+});
+
+describe('thoughts of another provider', () => {
+  const packed = packThought({ origin: 'responses', texts: ['Hm'], encrypted: 'e' });
+  const request = (body: JsonObject): ParsedBody => parseBody(Buffer.from(JSON.stringify(body)));
+
+  test('[R43] do not reach a provider of the client’s own format, which could only refuse them', () => {
+    const own = { type: 'thinking', thinking: 'Mine', signature: 'provider-signed' };
+    const foreign = { type: 'thinking', thinking: 'Hm', signature: packed };
+    const text = { type: 'text', text: `"${packed}` };
+    const messages = [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: [foreign, { type: 'redacted_thinking', data: packed }, own, text] },
+      { role: 'assistant', content: [foreign] },
+      { role: 'user', content: 'y' },
+    ];
+    const cleaned = withoutForeignThoughts('messages', request({ ...MINIMAL.messages, messages }));
+    assert.deepEqual(cleaned.body.messages, [messages[0], { role: 'assistant', content: [own, text] }, messages[3]]);
+    assert.deepEqual(JSON.parse(cleaned.bytes.toString()), cleaned.body);
+    const item = {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [],
+      encrypted_content: packThought({ origin: 'messages', texts: [] }),
+    };
+    const input = [{ role: 'user', content: 'x' }, item, { ...item, encrypted_content: 'own' }];
+    const items = withoutForeignThoughts('responses', request({ ...MINIMAL.responses, input }));
+    assert.deepEqual(items.body.input, [input[0], input[2]]);
+  });
+
+  test('a request without any is the same bytes', () => {
+    const untouched = request({ ...MINIMAL.messages, messages: [{ role: 'user', content: `"${packed}"` }] });
+    assert.equal(withoutForeignThoughts('messages', untouched), untouched);
   });
 });

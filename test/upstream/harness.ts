@@ -158,12 +158,13 @@ export class ClientStream {
   }
 
   /** Resolves when what has arrived fits. */
-  async until(pattern: RegExp): Promise<string> {
+  async until(wanted: RegExp | ((text: string) => boolean)): Promise<string> {
+    const fits = wanted instanceof RegExp ? (text: string) => wanted.test(text) : wanted;
     await this.begun;
     return new Promise((resolve, reject) => {
       const watch = (): void => {
-        if (pattern.test(this.#text)) resolve(this.#text);
-        else if (this.#over) reject(new Error(`the response ended without ${pattern}: ${this.#text}`));
+        if (fits(this.#text)) resolve(this.#text);
+        else if (this.#over) reject(new Error(`the response ended without ${wanted}: ${this.#text.slice(-2_000)}`));
         else return;
         this.#watchers.delete(watch);
       };

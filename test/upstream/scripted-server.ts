@@ -112,6 +112,8 @@ export class ScriptedServer {
     this.connections += 1;
     this.#sockets.add(socket);
     socket.setNoDelay(true);
+    // One for each call that comes on the same connection.
+    socket.setMaxListeners(0);
     socket.on('error', () => {});
     socket.on('close', () => this.#sockets.delete(socket));
     let received = Buffer.alloc(0);

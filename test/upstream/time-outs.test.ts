@@ -157,14 +157,14 @@ describe('a silent stream', () => {
     const giant = SPEECH.chat.text('g'.repeat(200_000));
     call.chunk(giant.slice(0, 100_000));
     // More than 64 KiB of it flow on as they are; meanwhile the provider is silent for many keep-alives.
-    await client.until(/g{50000}/);
+    await client.until((text) => text.length > 70_000);
     await quiet();
     call.chunk(giant.slice(100_000));
-    await client.until(/g{100}[\s\S]*\n\n:/);
+    await client.until((text) => text.indexOf('\n\n:', giant.length) !== -1);
     for (const frame of SPEECH.chat.closing) call.chunk(frame);
     call.finish();
     const { text } = await client.ended;
-    assert.match(text, /g{200000}/);
+    assert.ok(text.includes('g'.repeat(200_000)));
     assert.match(text, SPEECH.chat.terminal);
     await settled(world.gateway, key);
   });
@@ -191,7 +191,7 @@ async function quiet(): Promise<void> {
   const key = await witness.gateway.tokenKey();
   const client = streamed(key, 'chat');
   (await witness.first.next()).streamHead();
-  await client.until(/(^:[\s\S]*){5}/m);
+  await client.until((text) => text.split('\n:').length > 5);
   client.close();
   await settled(witness.gateway, key);
 }

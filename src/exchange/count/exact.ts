@@ -125,6 +125,6 @@ function end(waiting: Waiting, counted: TextCount | null): void {
 
 function unitsOf({ texts }: CountJob): number {
   let units = 0;
-  for (const of of [texts.certain, texts.definitions, texts.others]) for (const text of of) units += text.length;
+  for (const group of [texts.certain, texts.definitions, texts.others]) for (const text of group) units += text.length;
   return units;
 }

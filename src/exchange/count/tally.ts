@@ -36,8 +36,8 @@ export function tallyTexts(texts: Texts, tokenizer: Tokenizer, encoders: readonl
   let low = 0;
   let likely = 0;
   let high = 0;
-  for (const [kind, of] of [texts.certain, texts.definitions, texts.others].entries()) {
-    for (const text of of) {
+  for (const [kind, group] of [texts.certain, texts.definitions, texts.others].entries()) {
+    for (const text of group) {
       const { least, most, cuts } = countText(text, encoders);
       if (kind === 0) low += Math.max(0, Math.floor(((least - cuts) * lowPercent(text, tokenizer)) / 100));
       if (kind < 2) likely += most;
@@ -90,7 +90,7 @@ export function cutRuns(text: string): string[] {
   let wasWhite: boolean | null = null;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    const white = code >= 0x80 ? wasWhite : code <= 0x20;
+    const white: boolean | null = code >= 0x80 ? wasWhite : code <= 0x20;
     run = white === wasWhite ? run + 1 : 1;
     wasWhite = white;
     const insidePair = code >= 0xdc00 && code < 0xe000;

@@ -1,9 +1,9 @@
 /** Admission: key state, key version, rate, claim and balance, decided together, first failure wins. */
 import { keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
+import { rollOver } from '../account.ts';
 import type { OwnerLost } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
-import { rollOver } from './account.ts';
 import { decideHold } from './balance.ts';
 import type { Account, Books } from './books.ts';
 import { findObstacle } from './claim.ts';
@@ -25,7 +25,7 @@ export function admit(books: Books, owner: string, request: AdmitRequest): Admit
   if (account.key.version !== request.keyVersion) return { kind: 'key_changed', key: account.key };
   if (hold !== null && !books.owners.has(owner)) return { kind: 'owner_lost' };
 
-  const refused = takeRatePlace(books, account);
+  const refused = request.placed === true ? null : takeRatePlace(books, account);
   if (refused !== null) return refused;
   const rate = rateNow(books, account);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };

@@ -1,4 +1,5 @@
 /** Recomputes every sum from the entries and the live holds, and compares. */
+import { type AuditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import type { Books } from './books.ts';
@@ -65,19 +66,18 @@ const FAULTS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** At most this many lines per kind of fault. */
-const FINDINGS_MAX = 20;
-
 export function audit(books: Books): AuditReport {
   books.flush();
   const { sql, nowMs } = books;
   const rows = sql.cold(SUMS).all();
-  const findings = rows.flatMap(compareSums);
+  const findings = rows.map(sumsOf).flatMap(compareSums);
   for (const [what, query] of FAULTS) {
-    for (const row of sql.cold(`${query} LIMIT ${FINDINGS_MAX}`).all()) findings.push(faultLine(what, row));
+    for (const row of sql.cold(`${query} LIMIT ${FINDINGS_MAX}`).all())
+      findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
   }
   const orphans = sql.cold(`SELECT key_id, id FROM holds WHERE expires_at_ms <= ? LIMIT ${FINDINGS_MAX}`);
-  for (const row of orphans.all(nowMs - ORPHAN_GRACE_MS)) findings.push(faultLine('hold is past its expiry', row));
+  for (const row of orphans.all(nowMs - ORPHAN_GRACE_MS))
+    findings.push(faultLine(text(row, 'key_id'), 'hold is past its expiry', text(row, 'id')));
   return {
     ok: findings.length === 0,
     keys: rows.length,
@@ -88,27 +88,27 @@ export function audit(books: Books): AuditReport {
   };
 }
 
-function compareSums(row: Row): readonly string[] {
-  const keyId = text(row, 'key_id');
-  const credit = text(row, 'mode') === 'credit';
-  const pairs: readonly (readonly [string, bigint, bigint])[] = [
-    ['purchased', amount(row, 'purchased'), amount(row, 'entries_purchased')],
-    ['used', amount(row, 'used'), credit ? amount(row, 'entries_charged') : 0n],
-    ['spend of the day', amount(row, 'day_spend'), credit ? amount(row, 'entries_in_day') : 0n],
-    ['used in the period', amount(row, 'period_used'), credit ? 0n : amount(row, 'entries_in_period')],
-    ['reserved', amount(row, 'reserved'), amount(row, 'holds_reserved')],
-    ['live holds', amount(row, 'live_holds'), amount(row, 'holds_live')],
-  ];
-  const findings = pairs
-    .filter(([, kept, counted]) => kept !== counted)
-    .map(([what, kept, counted]) => `key ${keyId}: ${what} is kept as ${kept}, its rows make ${counted}`);
-  const available = amount(row, 'purchased') - amount(row, 'used') - amount(row, 'reserved');
-  if (credit && available < 0n) findings.push(`key ${keyId}: ${-available} more is used and held than purchased`);
-  return findings;
-}
-
-function faultLine(what: string, row: Row): string {
-  return `key ${text(row, 'key_id')}: ${what}: ${text(row, 'id')}`;
+function sumsOf(row: Row): AuditedSums {
+  return {
+    keyId: text(row, 'key_id'),
+    credit: text(row, 'mode') === 'credit',
+    kept: {
+      purchased: amount(row, 'purchased'),
+      used: amount(row, 'used'),
+      reserved: amount(row, 'reserved'),
+      liveHolds: amount(row, 'live_holds'),
+      inPeriod: amount(row, 'period_used'),
+      inDay: amount(row, 'day_spend'),
+    },
+    counted: {
+      purchased: amount(row, 'entries_purchased'),
+      used: amount(row, 'entries_charged'),
+      reserved: amount(row, 'holds_reserved'),
+      liveHolds: amount(row, 'holds_live'),
+      inPeriod: amount(row, 'entries_in_period'),
+      inDay: amount(row, 'entries_in_day'),
+    },
+  };
 }
 
 function count(books: Books, query: string): number {

@@ -4,7 +4,8 @@
  * After a rollback everything in memory is dropped and read anew.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { readSums, type Sums } from './account.ts';
+import type { Sums } from '../account.ts';
+import { readSums } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
 import { RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';

@@ -1,10 +1,10 @@
 /** The books in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
+import { summaryOf } from '../account.ts';
 import { asStoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { summaryOf } from './account.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
 import { Books } from './books.ts';

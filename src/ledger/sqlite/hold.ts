@@ -1,5 +1,6 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
+import { accountTimeMs, rollOver } from '../account.ts';
 import type { Recovered } from '../operations.ts';
 import type {
   ExtendOutcome,
@@ -10,7 +11,7 @@ import type {
   UsageRecord,
   VoidOutcome,
 } from '../port.ts';
-import { accountTimeMs, bookCharge, rollOver, saturate } from './account.ts';
+import { bookCharge, saturate } from './account.ts';
 import { decideExtension } from './balance.ts';
 import type { Account, Books, Hold } from './books.ts';
 import { endClaim } from './claim.ts';

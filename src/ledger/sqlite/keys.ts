@@ -1,14 +1,21 @@
 /** The operator's side of a key: created, changed, given secrets and credit. */
-import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
-import { AMOUNT_MAX } from '../../core/money.ts';
+import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import {
+  decideChange,
+  FIRST_PURCHASE,
+  keySummary,
+  REVOKED_IS_FINAL,
+  wrongCredit,
+  wrongLimits,
+  wrongPurchase,
+} from '../key-rules.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
-import { readSums, type Sums, summaryOf } from './account.ts';
+import { readSums } from './account.ts';
 import type { Account, Books } from './books.ts';
 import { amount, text } from './columns.ts';
 import { ACCOUNT_COLUMNS } from './statements.ts';
 
-const FIRST_PURCHASE = 'first';
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
 export function findKey(books: Books, digest: string): KeyRecord | null {
@@ -23,10 +30,9 @@ export function createKey(books: Books, request: NewKey): KeyRecord {
     if (findKey(books, request.secret.digest)?.id === request.id) return known.key;
     throw new Error(`there is a key ${request.id} already`);
   }
-  const wrong = wrongLimits(request.mode, request);
+  const wrong = wrongLimits(request.mode, request) ?? wrongCredit(request);
   if (wrong !== null) throw new RangeError(wrong);
   const credit = request.mode === 'credit' ? request.credit : 0n;
-  if (credit < 0n || credit > AMOUNT_MAX) throw new RangeError(`a purchase of ${credit} is out of range`);
 
   sql
     .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit, budget,
@@ -58,18 +64,11 @@ export function changeKey(books: Books, keyId: string, change: KeyChange): KeyCh
   const account = books.account(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const { key } = account;
-  const next = { ...key, ...change };
-  if (sameKey(key, next)) return { kind: 'changed', key };
-  if (key.status === 'revoked') return { kind: 'refused', reason: 'the key is revoked, which is final' };
-  if (!mayMoveStatus(key.status, next.status)) {
-    return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
-  }
-  const wrong = wrongLimits(key.mode, next);
-  if (wrong !== null) return { kind: 'refused', reason: wrong };
-
-  account.key = { ...next, version: key.version + 1 };
+  const decision = decideChange(key, change);
+  if (decision.kind !== 'change') return decision;
+  account.key = decision.key;
   saveKey(books, account.key);
-  if (next.period !== key.period) countPeriodAnew(books, account);
+  if (key.mode === 'token_budget' && account.key.period !== key.period) countPeriodAnew(books, account);
   return { kind: 'changed', key: account.key };
 }
 
@@ -79,7 +78,7 @@ export function addSecret(books: Books, keyId: string, digest: string, prefix: s
   const holder = findKey(books, digest);
   if (holder?.id === keyId) return { kind: 'changed', key: account.key };
   if (holder !== null) return { kind: 'refused', reason: 'another key has this secret' };
-  if (account.key.status === 'revoked') return { kind: 'refused', reason: 'the key is revoked, which is final' };
+  if (account.key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
   insertSecret(books, keyId, digest, prefix);
   return changedSecrets(books, account, prefix);
 }
@@ -111,9 +110,8 @@ export function addCredit(
   if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
   const earlier = books.sql.entry.get(keyId, 'purchase', entryId);
   if (earlier === undefined) {
-    if (account.key.status === 'revoked') return refused('the key is revoked, which is final');
-    if (amountNanos <= 0n) return refused('the amount must be more than 0');
-    if (account.purchased + amountNanos > AMOUNT_MAX) return refused('the balance would be too large');
+    const wrong = wrongPurchase(account, amountNanos);
+    if (wrong !== null) return refused(wrong);
     books.touch(account);
     account.purchased += amountNanos;
     books.sql.addEntry.run(keyId, 'purchase', entryId, amountNanos, 0, books.nowMs, null, note);
@@ -141,10 +139,6 @@ export function listKeys(books: Books): readonly KeySummary[] {
     .all()
     .map(readSums)
     .map((sums) => keySummary(sums, books.nowMs, prefixes.get(sums.key.id) ?? []));
-}
-
-function keySummary(sums: Sums, nowMs: number, prefixes: readonly string[]): KeySummary {
-  return { ...summaryOf(sums, nowMs), status: keyStatus(sums.key, nowMs), secretPrefixes: prefixes };
 }
 
 /** Newest first. */
@@ -196,27 +190,4 @@ function countPeriodAnew(books: Books, account: Account): void {
   books.touch(account);
   account.periodStartMs = startMs;
   account.periodUsed = row === undefined ? 0n : amount(row, 'used');
-}
-
-function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rpmLimit' | 'budget'>): string | null {
-  const { rpmLimit, budget } = limits;
-  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
-    return 'the requests per minute must be a whole number from 1';
-  }
-  if (budget === null) return null;
-  if (mode === 'credit') return 'a credit key has no budget';
-  return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
-}
-
-function sameKey(key: KeyRecord, next: KeyRecord): boolean {
-  return (
-    key.status === next.status &&
-    key.label === next.label &&
-    key.providerScope === next.providerScope &&
-    JSON.stringify(key.models) === JSON.stringify(next.models) &&
-    key.rpmLimit === next.rpmLimit &&
-    key.expiresAtMs === next.expiresAtMs &&
-    key.budget === next.budget &&
-    key.period === next.period
-  );
 }

@@ -62,15 +62,15 @@ function writeSystem(parts: readonly TextPart[]): unknown {
 
 /** One message per change of role, tool results first, as the format asks for. */
 function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown[] {
-  const merged: { role: string; parts: Part[]; at: string }[] = [];
+  const merged: { role: string; parts: Part[] }[] = [];
   for (const message of messages) {
     if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
     const { role, parts } = inRole(message, writing);
     const last = merged.at(-1);
     if (last && last.role === role) last.parts.push(...parts);
-    else merged.push({ role, parts: [...parts], at: message.at });
+    else merged.push({ role, parts: [...parts] });
   }
-  const written = merged.flatMap(({ role, parts, at }) => {
+  return merged.flatMap(({ role, parts }) => {
     const ordered =
       role === 'user'
         ? [
@@ -78,13 +78,12 @@ function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown
             ...parts.filter((part) => part.type !== 'tool-result'),
           ]
         : parts;
-    const content = ordered.flatMap((part) => writePart(part, writing, at));
+    const content = ordered.flatMap((part) => writePart(part, writing));
     if (content.length === 0) return [];
     const [only] = content;
     const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
     return [{ role, content: bare ? only.text : content }];
   });
-  return written;
 }
 
 function inRole(message: TurnMessage, writing: Writing): { role: string; parts: readonly Part[] } {

@@ -57,9 +57,13 @@ function whyNot(turn: Turn): string | null {
   const choice = turn.toolChoice;
   if (choice && (choice.kind === 'required' || choice.kind === 'tool')) return 'a forced tool excludes thinking';
   if (choice?.kind === 'allowed' && choice.mode === 'required') return 'a forced tool excludes thinking';
-  const last = turn.messages.findLast((message) => message.role === 'assistant');
-  if (!last?.parts.some((part) => part.type === 'tool-call')) return null;
-  const signed = last.parts.some(
+  // A tool loop goes on from its first step, which must begin with the thought that led to it.
+  const asked = turn.messages.findLastIndex(
+    (message) => message.role === 'user' && !message.parts.some((part) => part.type === 'tool-result'),
+  );
+  const step = turn.messages.slice(asked + 1).find((message) => message.role === 'assistant');
+  if (!step?.parts.some((part) => part.type === 'tool-call')) return null;
+  const signed = step.parts.some(
     (part) =>
       part.type === 'reasoning' &&
       part.thought.origin === 'messages' &&

@@ -16,7 +16,7 @@ export function writeMark(cache: CacheMark | undefined): object | undefined {
   return cache?.family === 'messages' ? cache.raw : undefined;
 }
 
-export function writePart(part: Part, writing: Writing, at: string): object[] {
+export function writePart(part: Part, writing: Writing): object[] {
   switch (part.type) {
     case 'text':
       return part.text === '' ? [] : [writeText(part)];
@@ -30,12 +30,12 @@ export function writePart(part: Part, writing: Writing, at: string): object[] {
       return writeThought(part.thought);
     case 'tool-call': {
       const id = writing.native ? part.callId : messagesCallId(part.callId);
-      const input = argumentsValue(part, at);
+      const input = argumentsValue(part);
       const mark = writeMark(part.cache);
       return [compact({ type: 'tool_use', id, name: writing.names.out(part.tool), input, cache_control: mark })];
     }
     case 'tool-result':
-      return [writeResult(part, writing, at)];
+      return [writeResult(part, writing)];
     case 'opaque':
       if (part.format === 'messages') return [part.raw];
       leaveOut(part, writing.warnings);
@@ -87,8 +87,8 @@ function writeDocument(part: FilePart, writing: Writing): object {
   return compact({ type: 'document', source: writeSource(part, writing), ...rest });
 }
 
-function writeResult(result: ToolResultPart, writing: Writing, at: string): object {
-  const content = result.content.flatMap((part) => writePart(part, writing, at));
+function writeResult(result: ToolResultPart, writing: Writing): object {
+  const content = result.content.flatMap((part) => writePart(part, writing));
   const [only] = content;
   const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
   return compact({

@@ -192,10 +192,6 @@ function writeFile(part: FilePart, mark: object | undefined, writing: Writing): 
 function writeSettings(writing: Writing, traits: TargetTraits): object {
   const { turn, warnings, native } = writing;
   const { settings } = turn;
-  if (settings.stop !== undefined && settings.stop.length > 0) {
-    const param = turn.origin === 'chat' ? 'stop' : 'stop_sequences';
-    refuse(param, 'Stop sequences are not available for this model: its format has no field for them.');
-  }
   const without = {
     top_k: settings.topK,
     seed: settings.seed,

@@ -1,0 +1,162 @@
+/**
+ * One connection that comes back by itself: opened when it is needed, given up when it fails, opened again after a
+ * pause that grows. A query ends within its deadline, whatever the network does.
+ */
+import { Socket } from 'node:net';
+import { Client, type QueryConfig } from 'pg';
+import { StoreError } from '../errors.ts';
+import { leavesConnection } from './failure.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<readonly Row[]>;
+
+export interface ConnectionOptions {
+  readonly url: string;
+  /** The server ends a statement after this long; this side gives up a little later. */
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly socket: Socket;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** What an answer may need on its way, beyond the server's own time-out. */
+const ANSWER_MARGIN_MS = 3_000;
+const PAUSE_MS_MIN = 50;
+const PAUSE_MS_MAX = 2_000;
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #opening: Promise<Opened> | null = null;
+  #opened: Opened | null = null;
+  #transactions: Promise<unknown> = Promise.resolve();
+  #failures = 0;
+  #retryAtMs = 0;
+  #closed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Fails with the driver's own error. A statement with a `name` is prepared once per connection. */
+  async query(text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> {
+    const opened = await this.#open();
+    return this.#run(opened, text, values, name);
+  }
+
+  /** One at a time on this connection. Undone when `work` fails. */
+  transaction<T>(mode: string, work: (query: Query) => Promise<T>): Promise<T> {
+    const run = this.#transactions.then(async () => {
+      const opened = await this.#open();
+      const query: Query = (text, values = [], name) => this.#run(opened, text, values, name);
+      await query(`BEGIN ${mode}`);
+      try {
+        const value = await work(query);
+        await query('COMMIT');
+        return value;
+      } catch (error) {
+        if (this.#opened === opened) await query('ROLLBACK');
+        throw error;
+      }
+    });
+    this.#transactions = run.catch(() => undefined);
+    return run;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#transactions;
+    const opened = this.#opened ?? (await this.#opening?.catch(() => null)) ?? null;
+    this.#opened = null;
+    if (opened === null) return;
+    const timer = setTimeout(() => opened.socket.destroy(), ANSWER_MARGIN_MS);
+    await opened.client.end().catch(() => undefined);
+    clearTimeout(timer);
+  }
+
+  async #run(
+    opened: Opened,
+    text: string,
+    values: readonly unknown[],
+    name: string | undefined,
+  ): Promise<readonly Row[]> {
+    const limitMs = this.#options.statementTimeoutMs + ANSWER_MARGIN_MS;
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      opened.socket.destroy();
+    }, limitMs);
+    try {
+      const config: QueryConfig = { text, values: [...values] };
+      if (name !== undefined) config.name = name;
+      const { rows } = await opened.client.query<Row>(config);
+      return rows;
+    } catch (error) {
+      if (late || !leavesConnection(error)) this.#giveUp(opened);
+      if (late) throw new StoreError(`the database gave no answer within ${limitMs} ms`, { cause: error });
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #open(): Promise<Opened> {
+    if (this.#closed) return Promise.reject(new StoreError('the store is closed'));
+    if (this.#opened !== null) return Promise.resolve(this.#opened);
+    const pauseMs = this.#retryAtMs - performance.now();
+    if (this.#opening === null && pauseMs > 0) {
+      return Promise.reject(
+        new StoreError(`the database cannot be reached; the next try is in ${Math.ceil(pauseMs)} ms`),
+      );
+    }
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    const socket = new Socket();
+    const client = new Client({
+      connectionString: this.#options.url,
+      application_name: 'model-gateway',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      stream: () => socket,
+    });
+    const opened: Opened = { client, socket };
+    client.on('error', () => this.#giveUp(opened));
+    client.on('end', () => this.#giveUp(opened));
+    try {
+      await client.connect();
+      await this.#run(opened, this.#settings(), [], undefined);
+    } catch (error) {
+      socket.destroy();
+      this.#failures++;
+      this.#retryAtMs = performance.now() + Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10));
+      throw error;
+    }
+    this.#failures = 0;
+    this.#opened = opened;
+    return opened;
+  }
+
+  #settings(): string {
+    const { statementTimeoutMs, lockTimeoutMs } = this.#options;
+    return `
+      SET statement_timeout = ${statementTimeoutMs};
+      SET lock_timeout = ${lockTimeoutMs};
+      SET idle_in_transaction_session_timeout = ${statementTimeoutMs};
+      SET jit = off;
+      -- An acknowledged commit must survive a crash of the server, whatever its default says.
+      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+  }
+
+  #giveUp(opened: Opened): void {
+    if (this.#opened === opened) this.#opened = null;
+    opened.socket.destroy();
+  }
+}

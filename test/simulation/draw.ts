@@ -1,0 +1,320 @@
+/** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
+import type { Operation } from '../../src/ledger/operations.ts';
+import type { KeyChange, Mark, NewKey, UsageRecord } from '../../src/ledger/port.ts';
+import type { Model, ModelHold, ModelKey } from './model.ts';
+import type { Random } from './random.ts';
+
+export const LEASE_MS = 10_000;
+export const MANY = 100_000;
+const OWNERS = ['left', 'right', 'third'] as const;
+const CLAIMS = ['order 1', 'order 2', 'order 3'] as const;
+const PERIODS = ['day', 'week', 'month', 'none'] as const;
+/** A voided hold is remembered for a week; nobody sends an admission again after so long. */
+const REPEAT_WITHIN_MS = 5 * 86_400_000;
+
+/** How often each kind of operation is drawn. */
+const WEIGHTS = {
+  admit: 44,
+  settle: 17,
+  mark: 8,
+  void: 4,
+  extend: 7,
+  owner: 3,
+  recover: 4,
+  prune: 2,
+  changeKey: 3,
+  addCredit: 3,
+  secret: 1,
+  createKey: 1,
+  read: 2,
+  bad: 1,
+} as const;
+
+export class Draw {
+  readonly #random: Random;
+  readonly #model: Model;
+  /** Makes the ids of this step unique. */
+  readonly #step: number;
+  #drawn = 0;
+
+  constructor(random: Random, model: Model, step: number) {
+    this.#random = random;
+    this.#model = model;
+    this.#step = step;
+  }
+
+  batch(): readonly Operation[] {
+    const count = this.#random.between(1, 6);
+    return [...this.#signsOfLife(), ...Array.from({ length: count }, () => this.#operations()).flat()];
+  }
+
+  /** Most processes keep their lease most of the time; one that has none takes one before it works. */
+  #signsOfLife(): readonly Operation[] {
+    return OWNERS.filter(() => this.#random.chance(80)).map((owner) => ({
+      op: this.#model.owners.has(owner) ? 'heartbeat' : 'registerOwner',
+      owner,
+      leaseMs: LEASE_MS,
+    }));
+  }
+
+  #operations(): readonly Operation[] {
+    switch (this.#random.weighted(WEIGHTS)) {
+      case 'admit':
+        return [this.#admit()];
+      case 'settle':
+        return [this.#settle()];
+      case 'mark':
+        return [{ op: 'mark', marks: Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()) }];
+      case 'void':
+        return [{ op: 'void', ...this.#holdOf() }];
+      case 'extend':
+        return [{ op: 'extend', ...this.#holdOf(), amount: this.#amount(400) }];
+      case 'owner':
+        return [this.#owner()];
+      case 'recover':
+        // A bounded step may end any of the holds that are due; with the next one all of them are ended.
+        return [
+          ...(this.#random.chance(30) ? [{ op: 'recover', limit: this.#random.between(1, 3) } as const] : []),
+          { op: 'recover', limit: MANY },
+        ];
+      case 'prune':
+        return [{ op: 'prune', limit: MANY, usageKeepMs: this.#random.chance(50) ? null : 3_600_000 }];
+      case 'changeKey':
+        return [this.#changeKey()];
+      case 'addCredit':
+        return [this.#addCredit()];
+      case 'secret':
+        return [this.#secret()];
+      case 'createKey':
+        return [this.createKey()];
+      case 'read':
+        return [this.#read()];
+      case 'bad':
+        return [this.#bad()];
+    }
+  }
+
+  createKey(): Operation {
+    const random = this.#random;
+    const known = random.chance(10) ? this.#key() : undefined;
+    if (known !== undefined) {
+      const [secret] = known.secrets;
+      if (secret !== undefined) return { op: 'createKey', request: { ...known.record, credit: 1n, secret } };
+    }
+    const id = this.#newId('k');
+    const mode = random.chance(50) ? 'credit' : 'token_budget';
+    const request: NewKey = {
+      id,
+      mode,
+      label: null,
+      providerScope: 'all',
+      models: null,
+      rpmLimit: random.chance(60) ? null : random.between(1, 6),
+      expiresAtMs: random.chance(90) ? null : this.#model.nowMs + random.between(1, 600) * 1_000,
+      budget: mode === 'credit' || random.chance(15) ? null : this.#amount(2_000),
+      period: random.pick(PERIODS),
+      credit: mode === 'credit' ? this.#amount(2_000) : 0n,
+      secret: { digest: `digest ${id}`, prefix: `prefix ${id}` },
+    };
+    return { op: 'createKey', request };
+  }
+
+  #admit(): Operation {
+    const random = this.#random;
+    const key = this.#key();
+    const owner = this.#ownerName();
+    const keyId = key?.record.id ?? 'nobody';
+    const version = key?.record.version ?? 1;
+    const earlier = random.chance(6) && key ? random.pick(this.#recentHolds(key)) : undefined;
+    const amount = this.#amount(random.chance(30) ? 1_500 : 300);
+    const claim = { name: random.pick(CLAIMS), fingerprint: random.chance(85) ? 'same' : 'other' };
+    return {
+      op: 'admit',
+      owner,
+      request: {
+        keyId,
+        keyVersion: random.chance(97) ? version : version - 1,
+        ...(random.chance(5) ? { placed: true } : {}),
+        claim: random.chance(35) ? claim : null,
+        hold: random.chance(12)
+          ? null
+          : {
+              id: earlier?.id ?? this.#newId('h'),
+              amount,
+              amountMin: random.chance(60) ? amount : amount / 3n,
+              ttlMs: random.between(5, 300) * 1_000,
+            },
+      },
+    };
+  }
+
+  #settle(): Operation {
+    const random = this.#random;
+    const reply = { status: 200, contentType: 'text/plain', body: Uint8Array.of(random.int(256), 10) };
+    return {
+      op: 'settle',
+      request: {
+        ...this.#holdOf(),
+        charge: this.#amount(random.chance(90) ? 250 : 2_000),
+        usage: random.chance(70) ? this.#usage() : null,
+        reply: random.chance(50) ? reply : null,
+        noReplyReason: random.chance(50) ? 'charged_incomplete' : 'reply_not_stored',
+        flag: random.chance(10) ? 'odd' : null,
+      },
+    };
+  }
+
+  #usage(): UsageRecord {
+    return {
+      requestId: 'request',
+      model: 'model',
+      provider: 'provider',
+      format: 'chat',
+      streamed: false,
+      outcome: 'complete',
+      source: 'reported',
+      tokens: this.#tokens(),
+      costNanos: this.#amount(50),
+      providerCostNanos: this.#amount(50),
+      attempts: 1,
+      durationMs: 5,
+    };
+  }
+
+  #tokens(): UsageRecord['tokens'] {
+    const count = () => this.#random.int(20);
+    return {
+      input: count(),
+      cacheRead: count(),
+      cacheWrite: count(),
+      cacheWrite1h: count(),
+      output: count(),
+      reasoning: 0,
+    };
+  }
+
+  #mark(): Mark {
+    return { ...this.#holdOf(), charge: this.#amount(200), tokens: this.#tokens() };
+  }
+
+  #owner(): Operation {
+    const owner = this.#ownerName();
+    const living = this.#model.owners.has(owner);
+    return { op: living && this.#random.chance(90) ? 'heartbeat' : 'registerOwner', owner, leaseMs: LEASE_MS };
+  }
+
+  #changeKey(): Operation {
+    const key = this.#key();
+    return { op: 'changeKey', keyId: key?.record.id ?? 'nobody', change: this.#change(key) };
+  }
+
+  #change(key: ModelKey | undefined): KeyChange {
+    const random = this.#random;
+    // A key that cannot be used is soon put right, or nothing would happen any more.
+    if (key !== undefined && this.#model.status(key) !== 'active' && random.chance(80)) {
+      return { status: 'active', expiresAtMs: null };
+    }
+    return random.pick<KeyChange>([
+      { status: random.pick(['active', 'active', 'suspended', 'disabled', 'revoked'] as const) },
+      { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
+      { budget: random.chance(20) ? null : this.#amount(2_000) },
+      { period: random.pick(PERIODS) },
+      { expiresAtMs: random.chance(50) ? null : this.#model.nowMs + random.between(0, 600) * 1_000 },
+    ]);
+  }
+
+  #addCredit(): Operation {
+    const key = this.#key();
+    const earlier = this.#random.chance(15) ? this.#random.pick([...(key?.purchases ?? [])]) : undefined;
+    const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(1_000);
+    return {
+      op: 'addCredit',
+      keyId: key?.record.id ?? 'nobody',
+      entryId: earlier?.[0] ?? this.#newId('p'),
+      amountNanos: earlier?.[1] ?? amountNanos,
+      note: null,
+    };
+  }
+
+  #secret(): Operation {
+    const key = this.#key();
+    const keyId = key?.record.id ?? 'nobody';
+    const known = this.#random.pick(key?.secrets ?? []);
+    if (this.#random.chance(40)) return { op: 'revokeSecret', keyId, prefix: known?.prefix ?? 'none' };
+    const name = this.#newId('s');
+    const again = this.#random.chance(15) ? known : undefined;
+    return {
+      op: 'addSecret',
+      keyId,
+      digest: again?.digest ?? `digest ${name}`,
+      prefix: again?.prefix ?? `prefix ${name}`,
+    };
+  }
+
+  #read(): Operation {
+    const key = this.#key();
+    const keyId = key?.record.id ?? 'nobody';
+    const digest = this.#random.pick(key?.secrets ?? [])?.digest ?? 'none';
+    return this.#random.pick<Operation>([
+      { op: 'summary', keyId },
+      { op: 'getKey', keyId },
+      { op: 'findKey', digest },
+      { op: 'ping' },
+    ]);
+  }
+
+  /** One operation of a batch cannot be done; the others must be. */
+  #bad(): Operation {
+    const hold = this.#holdOf();
+    const settle = this.#settle();
+    return this.#random.pick<Operation>([
+      { op: 'mark', marks: [this.#mark(), { ...this.#mark(), charge: -1n }] },
+      settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, charge: -1n } } : settle,
+      {
+        op: 'admit',
+        owner: this.#ownerName(),
+        request: {
+          keyId: hold.keyId,
+          keyVersion: 1,
+          claim: null,
+          hold: { id: this.#newId('h'), amount: 5n, amountMin: 6n, ttlMs: 1 },
+        },
+      },
+    ]);
+  }
+
+  #newId(kind: string): string {
+    return `${kind}${this.#step}.${this.#drawn++}`;
+  }
+
+  #amount(most: number): bigint {
+    return BigInt(this.#random.between(0, most));
+  }
+
+  #key(): ModelKey | undefined {
+    return this.#random.chance(99) ? this.#random.pick([...this.#model.keys.values()]) : undefined;
+  }
+
+  #keyId(): string {
+    return this.#key()?.record.id ?? 'nobody';
+  }
+
+  /** A process is known by its epoch; one that was declared dead comes back under a new one, or has not noticed. */
+  #ownerName(): string {
+    return this.#random.pick(OWNERS);
+  }
+
+  #recentHolds(key: ModelKey): readonly ModelHold[] {
+    return [...key.holds.values()].filter((hold) => this.#model.nowMs - hold.heldAtMs < REPEAT_WITHIN_MS);
+  }
+
+  /** Mostly a live hold; at times one that has ended, one of another key, or none at all. */
+  #holdOf(): { readonly keyId: string; readonly holdId: string } {
+    const random = this.#random;
+    const live = random.chance(85) ? random.pick(this.#model.live()) : undefined;
+    if (live !== undefined) return { keyId: live.key.record.id, holdId: live.hold.id };
+    const key = this.#key();
+    const ended = random.pick([...(key?.holds.keys() ?? [])]);
+    return { keyId: random.chance(95) ? (key?.record.id ?? 'nobody') : this.#keyId(), holdId: ended ?? 'nothing' };
+  }
+}

@@ -1,0 +1,464 @@
+/**
+ * The ledger as anybody would write it who needs neither speed nor durability: lists in memory, every sum counted anew.
+ * It follows the rulings, shares no code with the stores, and says which outcome each operation must have.
+ */
+import type { KeyRecord, KeyStatus } from '../../src/core/key.ts';
+import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
+import type { AdmitRequest, KeyChangeOutcome, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
+import { firstOf, nextAfter } from './calendar.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const LARGEST = 2n ** 63n - 1n;
+/** A budget with less than this left counts as used up (ruling 16). */
+const REST_TOKENS = 256n;
+
+export interface ModelHold {
+  readonly id: string;
+  readonly owner: string;
+  amount: bigint;
+  readonly heldAtMs: number;
+  readonly expiresAtMs: number;
+  readonly claim: string | null;
+  mark: { readonly charge: bigint; readonly input: number; readonly output: number } | null;
+  /** `null` while it is live; a charge when it was settled. */
+  end: 'voided' | { readonly charged: bigint } | null;
+}
+
+interface ModelCharge {
+  readonly amount: bigint;
+  readonly atMs: number;
+  readonly flagged: boolean;
+  /** The recovery that made it; the order among its charges is open. */
+  readonly recovery: number | null;
+}
+
+interface ModelClaim {
+  readonly fingerprint: string;
+  state: 'running' | 'done' | 'charged_incomplete' | 'reply_not_stored';
+  endedAtMs: number | null;
+  reply: SettleRequest['reply'];
+}
+
+export interface ModelKey {
+  record: KeyRecord;
+  /** Oldest first. */
+  secrets: { readonly digest: string; readonly prefix: string }[];
+  readonly purchases: Map<string, bigint>;
+  readonly charges: ModelCharge[];
+  readonly holds: Map<string, ModelHold>;
+  readonly claims: Map<string, ModelClaim>;
+  /** When requests took their place in the rate limit. */
+  places: number[];
+  readonly records: { readonly input: number; readonly output: number }[];
+}
+
+export class Model {
+  nowMs: number;
+  readonly keys = new Map<string, ModelKey>();
+  /** Owner → end of its lease. */
+  readonly owners = new Map<string, number>();
+  #recoveries = 0;
+
+  constructor(nowMs: number) {
+    this.nowMs = nowMs;
+  }
+
+  /** One process has the books for itself: whoever held something before is dead, and its clock may be another. */
+  restart(nowMs: number): void {
+    this.nowMs = nowMs;
+    this.owners.clear();
+    for (const key of this.keys.values()) key.places = key.places.map((atMs) => Math.min(atMs, nowMs));
+  }
+
+  apply(operation: Operation): Result {
+    switch (operation.op) {
+      case 'findKey':
+        return this.#holderOf(operation.digest)?.record ?? null;
+      case 'admit':
+        return this.#admit(operation.owner, operation.request);
+      case 'extend':
+        return this.#extend(operation);
+      case 'mark':
+        return this.#mark(operation);
+      case 'settle':
+        return this.#settle(operation.request);
+      case 'void':
+        return this.#void(operation.keyId, operation.holdId);
+      case 'recover':
+        return this.#recover();
+      case 'registerOwner':
+        this.owners.set(operation.owner, this.nowMs + operation.leaseMs);
+        return null;
+      case 'heartbeat':
+        if (!this.owners.has(operation.owner)) return { kind: 'owner_lost' };
+        this.owners.set(operation.owner, this.nowMs + operation.leaseMs);
+        return { kind: 'alive' };
+      case 'ping':
+        return null;
+      case 'prune':
+        return this.#prune();
+      default:
+        return this.#administer(operation);
+    }
+  }
+
+  #administer(operation: Exclude<Operation, { op: 'admit' | 'extend' | 'mark' | 'settle' | 'void' }>): Result {
+    switch (operation.op) {
+      case 'summary': {
+        const key = this.keys.get(operation.keyId);
+        if (key === undefined) return null;
+        const { status: _, secretPrefixes: __, ...summary } = this.summary(key);
+        return summary;
+      }
+      case 'getKey': {
+        const key = this.keys.get(operation.keyId);
+        return key === undefined ? null : this.summary(key);
+      }
+      case 'listKeys':
+        return [...this.keys.values()].map((key) => this.summary(key));
+      case 'createKey':
+        return this.#createKey(operation);
+      case 'changeKey':
+        return this.#changeKey(operation);
+      case 'addSecret':
+        return this.#addSecret(operation);
+      case 'revokeSecret':
+        return this.#revokeSecret(operation);
+      case 'addCredit':
+        return this.#addCredit(operation);
+      case 'audit':
+        return this.#audit();
+      default:
+        throw new Error(`the model knows no ${operation.op}`);
+    }
+  }
+
+  #admit(owner: string, { keyId, keyVersion, placed, claim, hold }: AdmitRequest): Result {
+    const key = this.keys.get(keyId);
+    if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
+    if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
+    const earlier = hold === null ? undefined : key.holds.get(hold.id);
+    if (earlier !== undefined) return { kind: 'admitted', rate: this.#rate(key), held: earlier.amount };
+    const status = this.status(key);
+    if (status !== 'active') return { kind: 'key_refused', status };
+    if (key.record.version !== keyVersion) return { kind: 'key_changed', key: key.record };
+    if (hold !== null && !this.owners.has(owner)) return { kind: 'owner_lost' };
+    const waitMs = placed === true ? 0 : this.#rateWaitMs(key);
+    const limited = this.#rate(key);
+    if (waitMs > 0 && limited !== null) return { kind: 'rate_limited', rate: limited, retryAfterMs: waitMs };
+    if (key.record.rpmLimit !== null && placed !== true) key.places.push(this.nowMs);
+    const rate = this.#rate(key);
+    if (hold === null) return { kind: 'admitted', rate, held: 0n };
+
+    const known = claim === null ? undefined : this.#claimOf(key, claim.name);
+    if (known !== undefined) {
+      if (known.fingerprint !== claim?.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
+      if (known.state === 'running') return { kind: 'in_flight', rate };
+      if (known.state !== 'done') return { kind: 'conflict', rate, reason: known.state };
+      if (known.reply !== null) return { kind: 'replay', rate, reply: known.reply };
+    }
+    const means = this.means(key);
+    if (key.record.mode === 'token_budget' && (means <= 0n || (means < hold.amountMin && means < REST_TOKENS))) {
+      const endMs = nextAfter(key.record.period, this.nowMs);
+      return { kind: 'limit_reached', rate, retryAfterMs: endMs === null ? DAY_MS : endMs - this.nowMs };
+    }
+    if (means < hold.amountMin) return { kind: 'insufficient', rate, available: means };
+    const amount = smaller(hold.amount, means);
+    if (means - this.reserved(key) < amount) return { kind: 'temporarily_held', rate, retryAfterMs: 0 };
+    key.holds.set(hold.id, {
+      id: hold.id,
+      owner,
+      amount,
+      heldAtMs: this.nowMs,
+      expiresAtMs: this.nowMs + hold.ttlMs,
+      claim: claim?.name ?? null,
+      mark: null,
+      end: null,
+    });
+    if (claim !== null) {
+      key.claims.set(claim.name, { fingerprint: claim.fingerprint, state: 'running', endedAtMs: null, reply: null });
+    }
+    return { kind: 'admitted', rate, held: amount };
+  }
+
+  #extend({ keyId, holdId, amount }: OperationOf<'extend'>): Result {
+    const key = this.keys.get(keyId);
+    const hold = key?.holds.get(holdId);
+    if (key === undefined || hold === undefined || hold.end !== null) return { kind: 'ended' };
+    if (amount <= hold.amount) return { kind: 'extended', held: hold.amount };
+    if (this.means(key) < amount) return { kind: 'insufficient' };
+    if (this.means(key) - this.reserved(key) < amount - hold.amount) return { kind: 'temporarily_held' };
+    hold.amount = amount;
+    return { kind: 'extended', held: amount };
+  }
+
+  #mark({ marks }: OperationOf<'mark'>): Result {
+    const live = marks.flatMap((mark) => {
+      const hold = this.keys.get(mark.keyId)?.holds.get(mark.holdId);
+      return hold === undefined || hold.end !== null ? [] : [{ mark, hold }];
+    });
+    if (live.some(({ mark }) => mark.charge < 0n)) return FAILED;
+    for (const { mark, hold } of live) {
+      const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
+      const charge = smaller(mark.charge, hold.amount);
+      hold.mark = { charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
+    }
+    return null;
+  }
+
+  #settle(request: SettleRequest): Result {
+    if (request.charge < 0n) return FAILED;
+    const key = this.keys.get(request.keyId);
+    const hold = key?.holds.get(request.holdId);
+    if (key === undefined || hold === undefined || hold.end === 'voided') return { kind: 'already_voided' };
+    if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
+    const tokens = request.usage?.tokens;
+    const record = tokens && {
+      input: tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h,
+      output: tokens.output,
+    };
+    const state = request.reply === null ? request.noReplyReason : 'done';
+    return {
+      kind: 'settled',
+      charged: this.#charge(key, hold, request.charge, request.flag, record, state, request.reply),
+    };
+  }
+
+  #charge(
+    key: ModelKey,
+    hold: ModelHold,
+    wanted: bigint,
+    flag: string | null,
+    record: { input: number; output: number } | undefined,
+    state: ModelClaim['state'],
+    reply: SettleRequest['reply'],
+  ): bigint {
+    const charged = smaller(wanted, hold.amount);
+    hold.end = { charged };
+    key.charges.push({
+      amount: charged,
+      atMs: this.nowMs,
+      flagged: flag !== null || wanted > hold.amount,
+      recovery: flag === 'recovered' ? this.#recoveries : null,
+    });
+    if (record !== undefined) key.records.push(record);
+    const claim = hold.claim === null ? undefined : key.claims.get(hold.claim);
+    if (claim !== undefined) Object.assign(claim, { state, endedAtMs: this.nowMs, reply });
+    return charged;
+  }
+
+  #void(keyId: string, holdId: string): Result {
+    const hold = this.keys.get(keyId)?.holds.get(holdId);
+    if (hold === undefined || hold.end === 'voided') return { kind: 'already_voided' };
+    if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
+    hold.end = 'voided';
+    if (hold.claim !== null) this.keys.get(keyId)?.claims.delete(hold.claim);
+    return { kind: 'voided' };
+  }
+
+  /** What a recovery would have to end now: holds of owners that are dead or whose lease is over, and expired ones. */
+  due(): { readonly key: ModelKey; readonly hold: ModelHold }[] {
+    return this.live().filter(
+      ({ hold }) => hold.expiresAtMs <= this.nowMs || (this.owners.get(hold.owner) ?? 0) <= this.nowMs,
+    );
+  }
+
+  #recover(): Result {
+    const due = this.due();
+    this.#recoveries++;
+    for (const [owner, leaseUntilMs] of this.owners) if (leaseUntilMs <= this.nowMs) this.owners.delete(owner);
+    for (const { key, hold } of due) {
+      if (hold.mark === null) this.#void(key.record.id, hold.id);
+      else this.#charge(key, hold, hold.mark.charge, 'recovered', hold.mark, 'charged_incomplete', null);
+    }
+    const voided = due.filter(({ hold }) => hold.end === 'voided').length;
+    return { charged: due.length - voided, voided, more: false };
+  }
+
+  /** What is pruned is nothing that anybody asks for; only the places matter again when a clock is set back. */
+  #prune(): Result {
+    for (const key of this.keys.values()) key.places = key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+    return { removed: 0, more: false };
+  }
+
+  #createKey({ request }: OperationOf<'createKey'>): Result {
+    const known = this.keys.get(request.id);
+    if (known !== undefined) return this.#holderOf(request.secret.digest) === known ? known.record : FAILED;
+    const { credit, secret, ...rest } = request;
+    const key: ModelKey = {
+      record: { ...rest, version: 1, status: 'active', createdAtMs: this.nowMs, prefix: secret.prefix },
+      secrets: [secret],
+      purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+      charges: [],
+      holds: new Map(),
+      claims: new Map(),
+      places: [],
+      records: [],
+    };
+    this.keys.set(request.id, key);
+    return key.record;
+  }
+
+  #changeKey({ keyId, change }: OperationOf<'changeKey'>): KeyChangeOutcome {
+    const key = this.keys.get(keyId);
+    if (key === undefined) return { kind: 'unknown_key' };
+    const next = { ...key.record, ...change };
+    const fields = Object.keys(change) as (keyof typeof change)[];
+    if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };
+    if (key.record.status === 'revoked') return REFUSED;
+    if (next.budget !== null && key.record.mode === 'credit') return REFUSED;
+    if (next.rpmLimit !== null && next.rpmLimit < 1) return REFUSED;
+    key.record = { ...next, version: key.record.version + 1 };
+    return { kind: 'changed', key: key.record };
+  }
+
+  #addSecret({ keyId, digest, prefix }: OperationOf<'addSecret'>): KeyChangeOutcome {
+    const key = this.keys.get(keyId);
+    if (key === undefined) return { kind: 'unknown_key' };
+    const holder = this.#holderOf(digest);
+    if (holder === key) return { kind: 'changed', key: key.record };
+    if (holder !== undefined || key.record.status === 'revoked') return REFUSED;
+    key.secrets.push({ digest, prefix });
+    key.record = { ...key.record, version: key.record.version + 1, prefix };
+    return { kind: 'changed', key: key.record };
+  }
+
+  #revokeSecret({ keyId, prefix }: OperationOf<'revokeSecret'>): KeyChangeOutcome {
+    const key = this.keys.get(keyId);
+    if (key === undefined) return { kind: 'unknown_key' };
+    const rest = key.secrets.filter((secret) => secret.prefix !== prefix);
+    const newest = rest.at(-1);
+    if (newest === undefined) return REFUSED;
+    if (rest.length === key.secrets.length) return { kind: 'changed', key: key.record };
+    key.secrets = rest;
+    key.record = { ...key.record, version: key.record.version + 1, prefix: newest.prefix };
+    return { kind: 'changed', key: key.record };
+  }
+
+  #addCredit({ keyId, entryId, amountNanos }: OperationOf<'addCredit'>): Result {
+    const key = this.keys.get(keyId);
+    if (key === undefined) return { kind: 'unknown_key' };
+    if (key.record.mode !== 'credit') return REFUSED;
+    const earlier = key.purchases.get(entryId);
+    if (earlier === undefined) {
+      const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
+      if (key.record.status === 'revoked' || amountNanos <= 0n || tooMuch) return REFUSED;
+      key.purchases.set(entryId, amountNanos);
+    } else if (earlier !== amountNanos) return REFUSED;
+    return { kind: 'added', key: key.record, balance: this.means(key) };
+  }
+
+  #audit(): Result {
+    const keys = [...this.keys.values()];
+    const charges = keys.flatMap((key) => key.charges);
+    return {
+      ok: true,
+      keys: keys.length,
+      entries: charges.length + keys.reduce((count, key) => count + key.purchases.size, 0),
+      liveHolds: this.live().length,
+      findings: [],
+      flagged: charges.filter((charge) => charge.flagged).length,
+    };
+  }
+
+  status({ record }: ModelKey): KeyStatus {
+    const expired = record.expiresAtMs !== null && record.expiresAtMs <= this.nowMs;
+    return record.status === 'active' && expired ? 'expired' : record.status;
+  }
+
+  /** What the key could spend if nothing were held. */
+  means(key: ModelKey): bigint {
+    const { mode, budget, period } = key.record;
+    if (mode === 'credit') return sum([...key.purchases.values()]) - this.charged(key, 0);
+    return (budget ?? LARGEST) - this.charged(key, firstOf(period, this.nowMs));
+  }
+
+  charged(key: ModelKey, sinceMs: number): bigint {
+    return sum(key.charges.filter(({ atMs }) => atMs >= sinceMs).map(({ amount }) => amount));
+  }
+
+  reserved(key: ModelKey): bigint {
+    return sum([...key.holds.values()].filter((hold) => hold.end === null).map((hold) => hold.amount));
+  }
+
+  /** What may be shown as the newest charge. */
+  newestCharges({ charges }: ModelKey): readonly bigint[] {
+    const newest = charges.at(-1);
+    if (newest === undefined) return [0n];
+    const equal = charges.filter((charge) => charge.recovery !== null && charge.recovery === newest.recovery);
+    return [newest, ...equal].map(({ amount }) => amount);
+  }
+
+  live(): { readonly key: ModelKey; readonly hold: ModelHold }[] {
+    return [...this.keys.values()].flatMap((key) =>
+      [...key.holds.values()].filter((hold) => hold.end === null).map((hold) => ({ key, hold })),
+    );
+  }
+
+  summary(key: ModelKey): KeySummary {
+    const credit = key.record.mode === 'credit';
+    return {
+      key: key.record,
+      purchased: sum([...key.purchases.values()]),
+      used: credit ? this.charged(key, 0) : 0n,
+      lastCost: credit ? (this.newestCharges(key)[0] ?? 0n) : 0n,
+      todaySpend: credit ? this.charged(key, firstOf('day', this.nowMs)) : 0n,
+      reserved: this.reserved(key),
+      liveHolds: [...key.holds.values()].filter((hold) => hold.end === null).length,
+      periodUsed: credit ? 0n : this.charged(key, firstOf(key.record.period, this.nowMs)),
+      periodEndsAtMs: credit ? null : nextAfter(key.record.period, this.nowMs),
+      inputTokens: sum(key.records.map((record) => BigInt(record.input))),
+      outputTokens: sum(key.records.map((record) => BigInt(record.output))),
+      requests: key.records.length,
+      status: this.status(key),
+      secretPrefixes: key.secrets.map((secret) => secret.prefix).reverse(),
+    };
+  }
+
+  #holderOf(digest: string): ModelKey | undefined {
+    return [...this.keys.values()].find((key) => key.secrets.some((secret) => secret.digest === digest));
+  }
+
+  /** A claim is kept for a day after its end. */
+  #claimOf(key: ModelKey, name: string): ModelClaim | undefined {
+    const claim = key.claims.get(name);
+    const over = claim?.endedAtMs != null && claim.endedAtMs + DAY_MS <= this.nowMs;
+    return over ? undefined : claim;
+  }
+
+  #inWindow(key: ModelKey): number[] {
+    return key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+  }
+
+  #rate(key: ModelKey): RateState | null {
+    const limit = key.record.rpmLimit;
+    if (limit === null) return null;
+    const places = this.#inWindow(key);
+    const newest = places.at(-1);
+    return {
+      limit,
+      remaining: Math.max(0, limit - places.length),
+      resetMs: newest === undefined ? 0 : newest + MINUTE_MS - this.nowMs,
+    };
+  }
+
+  #rateWaitMs(key: ModelKey): number {
+    const limit = key.record.rpmLimit;
+    if (limit === null) return 0;
+    const blocking = this.#inWindow(key).at(-limit);
+    return blocking === undefined ? 0 : blocking + MINUTE_MS - this.nowMs;
+  }
+}
+
+/** The operation cannot be done and has changed nothing. What the message says is the store's own business. */
+export const FAILED = { kind: 'operation_failed', message: '' } as const;
+const REFUSED = { kind: 'refused', reason: '' } as const;
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}

@@ -1,0 +1,218 @@
+/** Simulated schedules on SQLite: in memory for speed, or in a file that is torn out of a running process. */
+import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../../src/core/clock.ts';
+import { StoreError } from '../../src/ledger/errors.ts';
+import { readMigrations } from '../../src/ledger/migrations.ts';
+import type { Operation } from '../../src/ledger/operations.ts';
+import { openDatabase } from '../../src/ledger/sqlite/database.ts';
+import { createEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import type { Applied, Backend, Fault, World } from './world.ts';
+
+/** The parts of the store under test; a mutant brings its own. */
+export interface SqliteParts {
+  readonly createEngine: typeof createEngine;
+  readonly readMigrations: typeof readMigrations;
+}
+
+const UNLIMITED_PAGES = 2 ** 31 - 2;
+
+/** A crash that leaves no trace but what had been committed. */
+class Crash extends Error {}
+
+export function sqliteInMemory(parts: SqliteParts = { createEngine, readMigrations }): Backend {
+  const schema = parts
+    .readMigrations('sqlite')
+    .map(({ sql }) => sql)
+    .join('\n');
+  return {
+    name: 'SQLite',
+    exclusive: true,
+    open: async (clock) => {
+      const database = new DatabaseSync(':memory:', { readBigInts: true });
+      database.exec('PRAGMA foreign_keys = ON');
+      database.exec(schema);
+      return new MemoryWorld(database, clock, parts.createEngine);
+    },
+  };
+}
+
+class MemoryWorld implements World {
+  readonly #database: DatabaseSync;
+  readonly #clock: Clock;
+  readonly #createEngine: typeof createEngine;
+  #engine: SqliteEngine;
+
+  constructor(database: DatabaseSync, clock: Clock, create: typeof createEngine) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#createEngine = create;
+    this.#engine = create(database, clock);
+  }
+
+  async apply(batch: readonly Operation[], fault: Fault): Promise<Applied> {
+    switch (fault) {
+      case 'none':
+        return { applied: true, results: this.#engine.apply(batch) };
+      case 'lost':
+      case 'crash_after':
+        this.#engine.apply(batch);
+        return { applied: true, results: null };
+      case 'full':
+        return applyOnFullDisk(this.#database, this.#engine, batch);
+      case 'crash_inside':
+        return this.#crash(batch);
+      case 'refused':
+      case 'crash_before':
+        return { applied: false, results: null };
+    }
+  }
+
+  /** Everything is written, nothing is committed. */
+  #crash(batch: readonly Operation[]): Applied {
+    const restore = interceptCommit(this.#database, () => {
+      throw new Crash();
+    });
+    try {
+      this.#engine.apply(batch);
+      throw new Error('the commit did not fail');
+    } catch (error) {
+      if (!(error instanceof Error && error.cause instanceof Crash)) throw error;
+      return { applied: false, results: null };
+    } finally {
+      restore();
+    }
+  }
+
+  /** What the process knew is gone, what was committed is there. */
+  async restart(): Promise<void> {
+    this.#engine = this.#createEngine(this.#database, this.#clock);
+  }
+
+  async close(): Promise<void> {
+    this.#engine.close();
+  }
+}
+
+/** The same on a real file: a crash takes the bytes that the file system has at that moment. */
+export function sqliteInFile(): Backend {
+  return {
+    name: 'SQLite in a file',
+    exclusive: true,
+    open: async (clock) => new FileWorld(clock),
+  };
+}
+
+class FileWorld implements World {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'gateway-simulation-'));
+  readonly #clock: Clock;
+  #generation = 0;
+  #database: DatabaseSync;
+  #engine: SqliteEngine;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#database = this.#open();
+    this.#engine = createEngine(this.#database, clock);
+  }
+
+  async apply(batch: readonly Operation[], fault: Fault, cut: number): Promise<Applied> {
+    switch (fault) {
+      case 'none':
+        return { applied: true, results: this.#engine.apply(batch) };
+      case 'lost':
+        this.#engine.apply(batch);
+        return { applied: true, results: null };
+      case 'full':
+        return applyOnFullDisk(this.#database, this.#engine, batch);
+      case 'refused':
+        return { applied: false, results: null };
+      case 'crash_before':
+        this.#leave();
+        return { applied: false, results: null };
+      case 'crash_after':
+        this.#engine.apply(batch);
+        this.#leave();
+        return { applied: true, results: null };
+      case 'crash_inside':
+        return this.#tear(batch, cut);
+    }
+  }
+
+  /** Only a part of what the commit wrote to the log reached the disk. */
+  #tear(batch: readonly Operation[], cut: number): Applied {
+    let beforeBytes = 0;
+    const restore = interceptCommit(this.#database, (commit) => {
+      beforeBytes = this.#logBytes();
+      commit();
+    });
+    this.#engine.apply(batch);
+    restore();
+    const afterBytes = this.#logBytes();
+    this.#leave();
+    truncateSync(`${this.#file()}-wal`, beforeBytes + Math.floor(((afterBytes - beforeBytes) * cut) / 100));
+    // A commit without a change writes nothing, so nothing of it can be missing.
+    return { applied: afterBytes === beforeBytes, results: null };
+  }
+
+  async restart(): Promise<void> {
+    this.#engine.close();
+    this.#database = this.#open();
+    this.#engine = createEngine(this.#database, this.#clock);
+  }
+
+  async close(): Promise<void> {
+    this.#engine.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** The next process finds what is on the disk now; whatever this one still does is lost. */
+  #leave(): void {
+    const from = this.#file();
+    this.#generation++;
+    copyFileSync(from, this.#file());
+    copyFileSync(`${from}-wal`, `${this.#file()}-wal`);
+  }
+
+  #open(): DatabaseSync {
+    const database = openDatabase(this.#file());
+    // A power failure is not simulated; without the waits for the disk everything else is the same.
+    database.exec('PRAGMA synchronous = OFF');
+    return database;
+  }
+
+  #file(): string {
+    return join(this.#folder, `ledger-${this.#generation}.db`);
+  }
+
+  #logBytes(): number {
+    return statSync(`${this.#file()}-wal`).size;
+  }
+}
+
+/** Calls `around` in place of each commit until the returned function is called. */
+function interceptCommit(database: DatabaseSync, around: (commit: () => void) => void): () => void {
+  const exec = database.exec.bind(database);
+  database.exec = (sql) => {
+    if (sql === 'COMMIT') around(() => exec(sql));
+    else exec(sql);
+  };
+  return () => {
+    database.exec = exec;
+  };
+}
+
+function applyOnFullDisk(database: DatabaseSync, engine: SqliteEngine, batch: readonly Operation[]): Applied {
+  const { page_count: pages } = database.prepare('PRAGMA page_count').get() ?? {};
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+  try {
+    return { applied: true, results: engine.apply(batch) };
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return { applied: false, results: null };
+  } finally {
+    database.exec(`PRAGMA max_page_count = ${UNLIMITED_PAGES}`);
+  }
+}

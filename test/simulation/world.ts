@@ -1,0 +1,33 @@
+/** What a simulated schedule runs on: one backend, and what can happen to it. */
+import type { Clock } from '../../src/core/clock.ts';
+import type { Operation, Result } from '../../src/ledger/operations.ts';
+
+/**
+ * `refused`: the store fails before anything is applied. `lost`: the batch is applied, its acknowledgement is not seen.
+ * `full`: the disk has no room for one page more. `crash_*`: the process dies before the batch, in the middle of its
+ * commit, or right after it.
+ */
+export type Fault = 'none' | 'refused' | 'lost' | 'full' | 'crash_before' | 'crash_inside' | 'crash_after';
+
+export interface Applied {
+  /** Whether the books have taken the batch. */
+  readonly applied: boolean;
+  /** What the caller got to see; null when it saw a failure, or nothing at all. */
+  readonly results: readonly Result[] | null;
+}
+
+export interface World {
+  /** `cut` says how much of a commit that is torn reaches the disk, from 0 to 99 in a hundred. */
+  apply(batch: readonly Operation[], fault: Fault, cut: number): Promise<Applied>;
+  /** A new process on the same books, by the clock as it now is. After a `crash_*` it is the only thing to do. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Backend {
+  readonly name: string;
+  /** Whether a new process knows that all others are dead (it has the books for itself). */
+  readonly exclusive: boolean;
+  /** Fresh books. */
+  open(clock: Clock): Promise<World>;
+}
