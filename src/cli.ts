@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminApi, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
-import { COMMANDS, FLAG_OF_FIELD, helpText } from './admin/commands.ts';
+import { COMMANDS, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
 import { ensureDataDir, errorCode, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
@@ -56,10 +56,10 @@ async function run(line: readonly string[]): Promise<void> {
     return;
   }
   if (first === 'start') {
-    if (line.length > 1)
-      throw new UsageError('start takes no flags: settings come from the environment, see gateway help');
+    const { flags } = readArguments(START, line);
+    const settings = readSettings(process.env, { workers: flags.workers });
     const { start } = await import('./main.ts');
-    await start(readSettings(process.env), process.env);
+    await start(settings, process.env);
     return;
   }
   const command = findCommand(COMMANDS, line);

@@ -7,6 +7,7 @@ import { AdminService } from './admin/service.ts';
 import { listenOnSocket } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import type { Settings } from './config/config.ts';
+import { fileLimitWarning, readFileLimit } from './config/file-limit.ts';
 import type { Environment } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import type { Log } from './core/log.ts';
@@ -25,6 +26,8 @@ const LOCK_PAUSE_MS = 50;
 export interface RunningGateway {
   readonly origin: string;
   readonly adminPort: number;
+  /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
+  readonly broken: Promise<Error>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
   close(): Promise<void>;
 }
@@ -33,20 +36,24 @@ export interface RunningGateway {
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
   const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
-  const stop = (): void => {
-    // A second signal means: now.
-    process.once('SIGINT', () => process.exit(130));
-    process.once('SIGTERM', () => process.exit(143));
+  let ending = false;
+  const end = (exitCode: number): void => {
+    ending = true;
     running.close().then(
-      () => process.exit(0),
+      () => process.exit(exitCode),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
         process.exit(1);
       },
     );
   };
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  // A second signal means: now.
+  process.on('SIGINT', () => (ending ? process.exit(130) : end(0)));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(0)));
+  void running.broken.then((err) => {
+    log.error({ err }, `the gateway drains and ends: ${err.message}`);
+    if (!ending) end(1);
+  });
 }
 
 export async function startGateway(
@@ -59,8 +66,9 @@ export async function startGateway(
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
   const secret = await installationSecret(settings.dataDir, settings.installationSecret);
-  const store = await openUnlocked(storeFile(settings.dataDir));
-  const ledger = createLedger(store);
+  const broken = Promise.withResolvers<Error>();
+  const store = await openUnlocked(storeFile(settings.dataDir), broken.resolve);
+  const ledger = createLedger(store, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
@@ -70,7 +78,7 @@ export async function startGateway(
   const serving =
     settings.workers === 1
       ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
-      : await serveInThreads(shared, store.connect);
+      : await serveInThreads(shared, { connect: store.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port);
 
@@ -91,6 +99,8 @@ export async function startGateway(
   });
   parts.defer(() => adminPort.close());
 
+  const fewFiles = fileLimitWarning(readFileLimit());
+  if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = await firstKeys(admin);
   for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
@@ -101,6 +111,7 @@ export async function startGateway(
   return {
     origin,
     adminPort: adminPort.port,
+    broken: broken.promise,
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();
@@ -111,10 +122,10 @@ export async function startGateway(
 }
 
 /** An operator's command may hold the lock for a moment; another gateway holds it for good. */
-async function openUnlocked(file: string): Promise<SqliteStore> {
+async function openUnlocked(file: string, onBroken: (why: Error) => void): Promise<SqliteStore> {
   for (const untilMs = performance.now() + LOCK_WAIT_MS; ; await delay(LOCK_PAUSE_MS)) {
     try {
-      return await openSqliteStore({ file });
+      return await openSqliteStore({ file, onBroken });
     } catch (error) {
       if (!(error instanceof StoreLockedError) || performance.now() > untilMs) throw error;
     }

@@ -11,11 +11,11 @@ import type { Gateway } from './exchange/gateway.ts';
 import { KeyCache } from './exchange/key-cache.ts';
 import { LiveExchanges } from './exchange/live.ts';
 import { ReplyBudget } from './exchange/recorder.ts';
-import { buildApp } from './http/app.ts';
+import { buildServer } from './http/app.ts';
 import { startHousekeeping } from './ledger/housekeeping.ts';
 import type { OwnedLedger } from './ledger/ledger.ts';
 import { newStanding } from './provider/standing.ts';
-import { UpstreamClient } from './provider/upstream.ts';
+import { Transports } from './provider/transports.ts';
 
 export interface ServeOptions {
   readonly settings: Settings;
@@ -70,7 +70,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => housekeeping.stop());
-  const upstream = new UpstreamClient();
+  const upstream = new Transports();
   parts.defer(() => upstream.close());
 
   const clock = systemClock();
@@ -94,21 +94,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     originOf: options.originOf,
   };
   let draining = false;
-  const app = buildApp({
+  const server = buildServer({
     gateway,
     installationSecret: options.installationSecret,
+    timeouts: config.limits,
     ready: () => !draining && housekeeping.healthy,
+    accepting: () => !draining,
   });
-  await app.ready();
   await new Promise<void>((resolve, reject) => {
-    app.server.once('error', reject);
-    app.server.listen({ host: settings.host, port: settings.port, reusePort: options.reusePort }, () => {
-      app.server.off('error', reject);
+    server.once('error', reject);
+    server.listen({ host: settings.host, port: settings.port, reusePort: options.reusePort }, () => {
+      server.off('error', reject);
       resolve();
     });
   });
-  parts.defer(() => app.close());
-  const address = app.server.address();
+  parts.defer(() => server.closeAllConnections());
+  const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
 
   const opened = parts.move();
@@ -117,8 +118,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     catalog: () => namesOf(config),
     drain: async () => {
       draining = true;
-      app.server.close();
-      app.server.closeIdleConnections();
+      server.close();
+      server.closeIdleConnections();
       await gateway.live.drain(config.limits.drainMs);
     },
     close: () => opened.disposeAsync(),

@@ -1,6 +1,7 @@
 /** One HTTP thread: the serving part of the gateway on a port to the one writer. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { publicOrigin } from './admin/view.ts';
+import { ConfigError } from './config/problem.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openPortStore } from './ledger/sqlite/port-store.ts';
 import { openLog } from './observe/log.ts';
@@ -14,7 +15,7 @@ function tell(report: ThreadReport): void {
 }
 
 try {
-  const ledger = createLedger(openPortStore(store));
+  const ledger = createLedger(openPortStore(store), { leaseMs: settings.leaseMs });
   const origin = publicOrigin(settings.host, settings.port);
   const serving = await serve({
     settings,
@@ -30,7 +31,13 @@ try {
   parentPort?.on('message', (command: ThreadCommand) => void obey(command, serving, () => ledger.close()));
   tell({ kind: 'listening' });
 } catch (error) {
-  tell({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+  tell({
+    kind: 'failed',
+    message: messageOf(error),
+    problems: error instanceof ConfigError ? error.problems : null,
+  });
+  // What was opened until then would keep the thread alive.
+  parentPort?.close();
 }
 
 async function obey(command: ThreadCommand, serving: Serving, closeLedger: () => Promise<void>): Promise<void> {
@@ -42,4 +49,12 @@ async function obey(command: ThreadCommand, serving: Serving, closeLedger: () =>
   await serving.close();
   await closeLedger();
   parentPort?.close();
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && error.code === 'ENOTSUP') {
+    return 'this system cannot share a port between threads: start with one worker';
+  }
+  return error.message;
 }

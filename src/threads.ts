@@ -1,8 +1,8 @@
 /** Several HTTP threads on one port, all writing through the one writer of the embedded store. */
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from './config/config.ts';
+import { ConfigError } from './config/problem.ts';
 import type { Environment } from './config/settings.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
@@ -11,6 +11,13 @@ export interface SharedOptions {
   readonly env: Environment;
   readonly installationSecret: string;
   readonly sandboxUrl: string;
+}
+
+export interface ThreadsOptions {
+  /** A port to the writer of the store, for one more thread. */
+  connect(): MessagePort;
+  /** A thread that served has ended by itself. What is left can still be drained; it should not go on serving. */
+  onBroken(why: Error): void;
 }
 
 /** What a thread is started with. */
@@ -22,52 +29,105 @@ export interface ThreadData extends SharedOptions {
 export type ThreadReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
   | { readonly kind: 'listening' }
-  | { readonly kind: 'failed'; readonly message: string }
+  | {
+      readonly kind: 'failed';
+      readonly message: string;
+      /** Of the configuration, where that is what failed. */
+      readonly problems: readonly string[] | null;
+    }
   | { readonly kind: 'drained' };
 
 export type ThreadCommand = 'drain' | 'close';
 
-export async function serveInThreads(shared: SharedOptions, connect: () => MessagePort): Promise<Serving> {
+export async function serveInThreads(shared: SharedOptions, options: ThreadsOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
   let names: CatalogNames = { providers: [], models: [], sandbox: false };
-  const threads: Worker[] = [];
+  const threads: Thread[] = [];
+  let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
-    for (let i = 0; i < settings.workers; i++) {
-      const store = connect();
-      const data: ThreadData = { ...shared, settings, store };
-      const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-      const thread = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
-        workerData: data,
-        transferList: [store],
-      });
+    for (let number = 1; number <= settings.workers; number++) {
+      const thread = new Thread({ ...shared, settings, store: options.connect() });
       threads.push(thread);
-      thread.on('message', (report: ThreadReport) => {
-        if (report.kind === 'catalog') names = report.names;
+      thread.onCatalog = (fresh) => {
+        names = fresh;
+      };
+      await thread.told('listening');
+      void thread.ended.then((error) => {
+        if (state !== 'ending') options.onBroken(new Error(`HTTP thread ${number} ended by itself`, { cause: error }));
       });
-      await report(thread, 'listening');
     }
   } catch (error) {
+    state = 'ending';
     await Promise.all(threads.map((thread) => thread.terminate()));
     throw error;
   }
-  const tell = (command: ThreadCommand): void => {
-    for (const thread of threads) thread.postMessage(command);
-  };
+  state = 'serving';
   return {
     port,
     catalog: () => names,
     drain: async () => {
-      const drained = threads.map((thread) => report(thread, 'drained'));
-      tell('drain');
+      state = 'ending';
+      // One that has ended has nothing left to drain.
+      const drained = threads.map((thread) => Promise.race([thread.ended, thread.told('drained')]));
+      for (const thread of threads) thread.tell('drain');
       await Promise.all(drained);
     },
     close: async () => {
-      const ended = threads.map((thread) => once(thread, 'exit'));
-      tell('close');
-      await Promise.all(ended);
+      state = 'ending';
+      for (const thread of threads) thread.tell('close');
+      await Promise.all(threads.map((thread) => thread.ended));
     },
   };
+}
+
+class Thread {
+  /** Resolves when the thread is gone, with what ended it: null where nothing went wrong. */
+  readonly ended: Promise<Error | null>;
+  onCatalog: (names: CatalogNames) => void = () => {};
+  readonly #worker: Worker;
+
+  constructor(data: ThreadData) {
+    // The published package has the compiled file beside this one.
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    this.#worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
+      workerData: data,
+      transferList: [data.store],
+    });
+    this.#worker.on('message', (report: ThreadReport) => {
+      if (report.kind === 'catalog') this.onCatalog(report.names);
+    });
+    this.ended = new Promise((resolve) => {
+      let failure: Error | null = null;
+      this.#worker.on('error', (error: Error) => {
+        failure = error;
+      });
+      this.#worker.on('exit', (code) => resolve(failure ?? (code === 0 ? null : new Error(`exit code ${code}`))));
+    });
+  }
+
+  tell(command: ThreadCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  /** Rejects where the thread fails, or ends without a word. */
+  told(kind: ThreadReport['kind']): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const hear = (report: ThreadReport): void => {
+        if (report.kind === kind) resolve();
+        else if (report.kind === 'failed') {
+          reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
+        } else return;
+        this.#worker.off('message', hear);
+      };
+      this.#worker.on('message', hear);
+      void this.ended.then((error) => reject(error ?? new Error('an HTTP thread ended by itself')));
+    });
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+  }
 }
 
 /**
@@ -84,17 +144,4 @@ async function freePort({ host, port }: Settings): Promise<number> {
   await new Promise((resolve) => probe.close(resolve));
   if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
   return address.port;
-}
-
-function report(thread: Worker, kind: ThreadReport['kind']): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onMessage = (message: ThreadReport): void => {
-      if (message.kind === kind) resolve();
-      else if (message.kind === 'failed') reject(new Error(message.message));
-      else return;
-      thread.off('message', onMessage);
-    };
-    thread.on('message', onMessage);
-    thread.once('error', reject);
-  });
 }

@@ -131,10 +131,18 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
+/** Not among the others: it makes the gateway that they talk to. */
+export const START: CommandShape = {
+  words: ['start'],
+  operands: [],
+  flags: { workers: 'N' },
+  switches: [],
+  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N threads (default 1)',
+};
+
 export function helpText(): string {
   const rows = [
-    ['gateway start', 'serve until SIGTERM or SIGINT'],
-    ...COMMANDS.map((command) => [usageLine(command), command.summary]),
+    ...[START, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'this text'],
     ['gateway --version', 'the version'],
   ];

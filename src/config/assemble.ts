@@ -1,6 +1,6 @@
 /** Makes providers and models out of what was said about them, with defaults for the rest. Checks nothing. */
 import type { Capabilities, Model, Target } from '../core/model.ts';
-import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
+import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { usualOutputLimit } from './output-limits.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
@@ -19,7 +19,8 @@ export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvid
   return address?.replace(/\/+$/, '');
 }
 
-export function assembleProvider(name: string, provider: FileProvider): Provider {
+/** `factory` makes the provider of a package; it is undefined for every other kind. */
+export function assembleProvider(name: string, provider: FileProvider, factory?: ProviderFactory): Provider {
   const kind = kindOf(name, provider);
   const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
   if (kind === undefined || baseUrl === undefined) throw new Error(`provider ${name} is not complete`);
@@ -40,11 +41,12 @@ export function assembleProvider(name: string, provider: FileProvider): Provider
     countsTokens: provider.count_tokens ?? row.countsTokens,
     options: {
       ...(provider.api_version === undefined ? {} : { api_version: provider.api_version }),
-      ...(provider.package === undefined ? {} : { package: provider.package }),
       ...provider.options,
     },
+    package: factory && { name: provider.package ?? name, create: factory, callOptions: provider.call_options },
     hostedTools: provider.hosted_tools ?? [],
     serviceTiers: provider.service_tiers ?? [],
+    circuitBreaker: provider.circuit_breaker ?? true,
   };
 }
 

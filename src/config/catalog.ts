@@ -1,6 +1,6 @@
 /** The providers and models of a config file that is well-formed, checked against each other. */
 import type { Model, Target } from '../core/model.ts';
-import type { Provider } from '../core/provider.ts';
+import type { Provider, ProviderFactory } from '../core/provider.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
@@ -34,6 +34,8 @@ export interface CatalogOptions {
   readonly usdPerCredit: number;
   readonly weighted: boolean;
   readonly now: Date;
+  /** Of the providers that are spoken to by a package. */
+  readonly factories: ReadonlyMap<string, ProviderFactory>;
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
@@ -42,7 +44,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
-    if (found.length === 0) providers.set(name, assembleProvider(name, provider));
+    if (found.length === 0) providers.set(name, assembleProvider(name, provider, options.factories.get(name)));
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];
@@ -91,8 +93,9 @@ function providerProblems(name: string, provider: FileProvider): Problem[] {
     refuse('count_tokens', 'must be false: only a provider that speaks messages counts tokens');
   }
   if (provider.api_version !== undefined && kind !== 'azure') refuse('api_version', 'belongs to kind azure only');
-  if (provider.package !== undefined && kind !== 'ai-sdk') refuse('package', 'belongs to kind ai-sdk only');
-  if (provider.options !== undefined && kind !== 'ai-sdk') refuse('options', 'belongs to kind ai-sdk only');
+  for (const key of ['package', 'factory', 'options', 'call_options'] as const) {
+    if (provider[key] !== undefined && kind !== 'ai-sdk') refuse(key, 'belongs to kind ai-sdk only');
+  }
   if (kind === 'ai-sdk' && provider.package === undefined) {
     refuse('', 'the key `package` is missing: the provider package to use, e.g. @ai-sdk/google');
   }
@@ -206,10 +209,17 @@ function knownTargets(
   return ordered.flatMap((target) => {
     const provider = providers.get(target.provider);
     if (provider === undefined) return [];
-    const book = priceBookFor(provider.baseUrl, provider.name) ?? KINDS[provider.kind].priceBook;
+    const book =
+      bookOfPackage(provider) ?? priceBookFor(provider.baseUrl, provider.name) ?? KINDS[provider.kind].priceBook;
     const known = book === null ? null : knownModel(book, target.model ?? model.id, now);
     return known === null ? [] : [known];
   });
+}
+
+/** A package is named after the provider that it speaks to, whatever the file calls it. */
+function bookOfPackage({ package: used }: Provider): string | undefined {
+  const named = used?.name.replace(/^@[^/]+\//, '').split('/')[0];
+  return named === undefined ? undefined : priceBookFor('', named);
 }
 
 /**

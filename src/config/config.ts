@@ -15,6 +15,8 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
   readonly installationSecret: string | null;
+  /** How long a silent process still counts as living; then others end what it held. */
+  readonly leaseMs: number;
   readonly workers: number;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Whether to look for model servers on this machine when no config file names providers. */

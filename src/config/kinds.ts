@@ -47,8 +47,9 @@ export const KINDS: Readonly<Record<ProviderKind, Kind>> = {
     addedPaths: ['/v1', '/v1/messages'],
   },
   'ai-sdk': {
-    formats: ['chat'],
-    assumedFormats: ['chat'],
+    // The adapter around a package speaks it: of the three it carries the most of what such providers know.
+    formats: ['responses'],
+    assumedFormats: ['responses'],
     baseUrl: null,
     chatLimitField: 'max_tokens',
     countsTokens: false,

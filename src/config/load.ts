@@ -8,6 +8,7 @@ import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { FILE_BYTES_MAX, parseConfigFile } from './file.ts';
+import { loadPackages } from './package.ts';
 import { configError, joinPath, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import type { FileConfig } from './schema.ts';
@@ -54,16 +55,22 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     for (const provider of found.providers) providers.set(provider.name, provider);
     for (const model of found.models) models.set(model.id, model);
   } else {
-    const built = buildCatalog(file, { usdPerCredit, weighted: routing.order === 'weighted', now });
-    problems.push(...duplicates(file, providers, models), ...built.problems);
+    const { factories, problems: ofPackages } = await loadPackages(file);
+    const built = buildCatalog(file, { usdPerCredit, weighted: routing.order === 'weighted', now, factories });
+    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages);
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);
+  }
+  const limits = limitsOf(file);
+  if (limits.headersTimeoutMs > limits.bodyTimeoutMs) {
+    const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
+    problems.push({ path: 'limits.headers_timeout', message });
   }
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
-    limits: limitsOf(file),
+    limits,
     usdPerCredit,
     streams: streamsOf(file),
     holds: file.holds ?? 'full',
@@ -119,6 +126,8 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
     drainMs: milliseconds(limits.drain, 30_000),
+    headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
+    bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),
   };
 }
 

@@ -18,6 +18,8 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     options: {},
     hostedTools: [],
     serviceTiers: [],
+    // It fails on demand: what one caller tries out must not shut out the others.
+    circuitBreaker: false,
   } as const;
   return [
     {

@@ -100,7 +100,7 @@ const ProviderSchema = Type.Object(
       text(
         '^(https?://[^\\s?#]+|\\$\\{.+)$',
         'an address that begins with http:// or https://, without ? and #',
-        'openai: up to and including /v1. anthropic and azure: without a path.',
+        'openai: up to and including /v1. anthropic and azure: without a path. ai-sdk: the baseURL of the package.',
       ),
     ),
     api_key: Type.Optional(Secret),
@@ -139,6 +139,11 @@ const ProviderSchema = Type.Object(
     count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
     hosted_tools: Type.Optional(Names),
     service_tiers: Type.Optional(Names),
+    circuit_breaker: Type.Optional(
+      Type.Boolean({
+        description: 'Whether a target that keeps failing is left alone for a while. Default: true.',
+      }),
+    ),
     api_version: Type.Optional(
       text(
         '^[A-Za-z0-9.-]{1,40}$',
@@ -148,13 +153,25 @@ const ProviderSchema = Type.Object(
     ),
     package: Type.Optional(
       text(
-        '^(@[a-z0-9._-]+/)?[a-z0-9._-]+$',
+        '^(@[a-z0-9._-]+/)?[a-z0-9._-]+(/[a-z0-9._-]+)*$',
         'the name of an npm package',
         'ai-sdk only: the provider package, installed by you.',
       ),
     ),
+    factory: Type.Optional(
+      text(
+        '^[A-Za-z_$][\\w$]*$',
+        'the name of an export',
+        'ai-sdk only: what the package exports to make a provider. Default: its create function.',
+      ),
+    ),
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: given to the package.' }),
+    ),
+    call_options: Type.Optional(
+      Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {
+        description: 'ai-sdk only: provider options given with every call, by the name of the provider.',
+      }),
     ),
   },
   { ...closed, description: 'An upstream account.' },
@@ -258,6 +275,8 @@ export const FileSchema = Type.Object(
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
           drain: seconds('How long running requests may go on when the process is told to stop. Default 30.', 3600, 0),
+          headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
+          body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
         },
         closed,
       ),

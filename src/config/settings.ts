@@ -16,10 +16,16 @@ export class SettingError extends Error {
 }
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-const WORKERS_MAX = 128;
+const WORKERS_RANGE = { least: 1, most: 128 };
+const LEASE_SECONDS_MAX = 3_600;
 const SECRET_LENGTH_MIN = 32;
 
-export function readSettings(env: Environment): Settings {
+/** What the command line says, as it was typed; it goes before the environment. */
+export interface SettingFlags {
+  readonly workers?: string | undefined;
+}
+
+export function readSettings(env: Environment, flags: SettingFlags = {}): Settings {
   const port = readPort(env, 'GATEWAY_PORT', 8080);
   const adminPort = readPort(env, 'GATEWAY_ADMIN_PORT', 8081);
   if (port === adminPort && port !== 0) {
@@ -34,7 +40,11 @@ export function readSettings(env: Environment): Settings {
     configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
     databaseUrl: readDatabaseUrl(env),
     installationSecret: readInstallationSecret(env),
-    workers: readWhole(env, 'GATEWAY_WORKERS', 1, { least: 1, most: WORKERS_MAX }),
+    leaseMs: 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX }),
+    workers:
+      flags.workers === undefined
+        ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
+        : whole('--workers', flags.workers, WORKERS_RANGE),
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
@@ -57,10 +67,17 @@ function readWhole(
   env: Environment,
   name: string,
   fallback: number,
-  { least, most, note = '' }: { least: number; most: number; note?: string },
+  range: { least: number; most: number; note?: string },
 ): number {
   const text = given(env, name);
-  if (text === undefined) return fallback;
+  return text === undefined ? fallback : whole(name, text, range);
+}
+
+function whole(
+  name: string,
+  text: string,
+  { least, most, note = '' }: { least: number; most: number; note?: string },
+): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw new SettingError(name, ` is ${shown(text)}: must be a whole number from ${least} to ${most}${note}`);

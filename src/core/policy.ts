@@ -7,6 +7,9 @@ export interface Limits {
   readonly replyBufferBytes: number;
   readonly settleWaitMs: number;
   readonly drainMs: number;
+  /** How long a client may take to send the headers of a request, and to send all of it. */
+  readonly headersTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
 }
 
 export interface StreamSettings {

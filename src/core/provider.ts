@@ -14,6 +14,17 @@ export interface Timeouts {
   readonly totalMs: number;
 }
 
+/** A package of the AI SDK that speaks to the provider. */
+export interface ProviderPackage {
+  readonly name: string;
+  readonly create: ProviderFactory;
+  /** Given with every call, by the name under which the package looks for it. */
+  readonly callOptions?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a package exports to make a provider out of settings. */
+export type ProviderFactory = (settings: Readonly<Record<string, unknown>>) => unknown;
+
 export interface Provider {
   readonly name: string;
   readonly kind: ProviderKind;
@@ -30,11 +41,15 @@ export interface Provider {
   readonly chatLimitField: 'max_tokens' | 'max_completion_tokens';
   /** Whether its API counts tokens (`/v1/messages/count_tokens`). */
   readonly countsTokens: boolean;
-  /** `azure`: the api-version. `ai-sdk`: the package and its options. */
+  /** `azure`: the api-version. `ai-sdk`: what the package is given. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** Only for `ai-sdk`. */
+  readonly package?: ProviderPackage | undefined;
   /** Hosted tool types and service tiers that the operator has priced into the models; others are refused. */
   readonly hostedTools: readonly string[];
   readonly serviceTiers: readonly string[];
+  /** False: its targets are asked however often they fail. */
+  readonly circuitBreaker: boolean;
 }
 
 export interface Catalog {

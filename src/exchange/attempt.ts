@@ -14,8 +14,8 @@ import {
 } from '../provider/failure.ts';
 import type {
   TransportFailure,
+  Upstream,
   UpstreamCall,
-  UpstreamClient,
   UpstreamHandle,
   UpstreamHeaders,
   UpstreamListener,
@@ -102,7 +102,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     });
   }
 
-  start(upstream: UpstreamClient): void {
+  start(upstream: Upstream): void {
     if (this.#phase === 'ended') return;
     this.#startedAtMs = performance.now();
     this.#handle = upstream.send(this.#order.call, this);
@@ -254,9 +254,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #collect(chunk: Buffer): void {
     const max = this.#phase === 'refused' ? ERROR_BODY_BYTES_MAX : WHOLE_BODY_BYTES_MAX;
     if (this.#collectedBytes + chunk.length > max) {
-      if (this.#phase === 'refused') return;
       this.#handle?.abort();
-      this.#break('upstream_error', 'The answer of the provider is too large.');
+      if (this.#phase === 'refused') this.#endRefused();
+      else this.#break('upstream_error', 'The answer of the provider is too large.');
       return;
     }
     this.#collected.push(chunk);

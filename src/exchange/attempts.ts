@@ -1,6 +1,6 @@
 /** The attempts of an exchange, one at a time: the next is made only when the one before has failed. */
 
-import { addressOf } from '../provider/adapters.ts';
+import { addressOf, secretsOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { Attempt, type AttemptEnd } from './attempt.ts';
@@ -59,14 +59,14 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     recorder: exchange.recorder,
     keepAlive: FORMATS[arrival.endpoint.format].keepAlive,
     streams: exchange.policy.streams,
-    secrets: provider.apiKeys,
+    secrets: secretsOf(provider),
     onProof: (firstByteMs) => trial.succeeded(firstByteMs),
     elastic: exchange.elastic,
     tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
   });
   void attempt.ended.then((end) => {
     if (end.kind === 'failed') learn(gateway, leg, end);
-    if (countsAgainst(end)) trial.failed();
+    if (provider.circuitBreaker && countsAgainst(end)) trial.failed();
     else trial.dropped();
   });
   return attempt;

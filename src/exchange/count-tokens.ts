@@ -1,6 +1,6 @@
 /** Input tokens of a Format B request: the provider's own count where it offers one, the local counter otherwise. */
 import { addressOf } from '../provider/adapters.ts';
-import type { UpstreamCall, UpstreamClient } from '../provider/upstream.ts';
+import type { Upstream, UpstreamCall } from '../provider/upstream.ts';
 import { isObject } from '../wire/json.ts';
 import { change } from '../wire/splice.ts';
 import { takePlace } from './admit.ts';
@@ -14,6 +14,7 @@ import type { Arrival } from './run.ts';
 /** A client waits for a count before it sends the request itself: better a local figure than a late one. */
 const PROVIDER_WAIT_MS = 5_000;
 const ANSWER_BYTES_MAX = 64 * 1_024;
+const NO_KEYS_REFUSED: ReadonlySet<string | null> = new Set();
 
 export async function countTokens(gateway: Gateway, arrival: Arrival, notes: ReplyNotes): Promise<number> {
   const reading = read(arrival);
@@ -33,7 +34,7 @@ function providerCall(gateway: Gateway, arrival: Arrival, plan: Plan, bytes: Buf
   for (const target of plan.targets) {
     const provider = gateway.catalog().providers.get(target.provider);
     if (!provider?.countsTokens || target.format !== 'messages') continue;
-    const [apiKey = null] = provider.apiKeys;
+    const apiKey = gateway.standing.keys.take(provider, NO_KEYS_REFUSED) ?? null;
     return {
       ...addressOf(
         provider,
@@ -51,7 +52,7 @@ function providerCall(gateway: Gateway, arrival: Arrival, plan: Plan, bytes: Buf
 }
 
 /** Null for whatever goes wrong: the local counter answers then. */
-function ask(upstream: UpstreamClient, call: UpstreamCall): Promise<number | null> {
+function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

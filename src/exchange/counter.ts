@@ -25,9 +25,11 @@ const MARK_TOKENS_MAX = 8;
 const TOOL_MARK_TOKENS_MAX = 16;
 const MARK_TOKENS_LIKELY = 3;
 
-/** The most that one image counts for at the providers known here, and at those that count far more. */
+/** The most that one image counts for at the providers known here. */
 const IMAGE_TOKENS_MAX = 20_000;
-const IMAGE_TOKENS_MAX_BY_NAME: readonly (readonly [name: RegExp, tokens: number])[] = [[/gpt-4o-mini/, 50_000]];
+/** Models that bill an image as far more tokens than it takes of their window. */
+const IMAGE_BILLED_BEYOND_WINDOW = /gpt-4o-mini/;
+const IMAGE_BILLED_TOKENS_MAX = 50_000;
 const IMAGE_TOKENS_LIKELY = 1_200;
 /** A file has no bound but the context window; this is for models whose window is not known. */
 const FILE_TOKENS_MAX = 2_000_000;
@@ -61,7 +63,7 @@ export class InputCount {
     this.#targets = targets;
     this.#counted = counted;
     const high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
-    this.high = this.#window === null ? high : Math.min(high, this.#window);
+    this.high = this.#window === null ? high : Math.min(high, this.#window + this.#billedBeyondWindow());
   }
 
   /** Of the whole input, also where that is more than the window takes. */
@@ -124,11 +126,16 @@ export class InputCount {
   }
 
   #imageTokensMax(): number {
-    let max = IMAGE_TOKENS_MAX;
-    for (const { upstreamModel } of this.#targets) {
-      for (const [name, tokens] of IMAGE_TOKENS_MAX_BY_NAME) if (name.test(upstreamModel)) max = Math.max(max, tokens);
-    }
-    return max;
+    return this.#billsImagesBeyondWindow() ? IMAGE_BILLED_TOKENS_MAX : IMAGE_TOKENS_MAX;
+  }
+
+  #billedBeyondWindow(): number {
+    const { count } = this.#request.facts.attachments;
+    return count > 0 && this.#billsImagesBeyondWindow() ? count * IMAGE_BILLED_TOKENS_MAX : 0;
+  }
+
+  #billsImagesBeyondWindow(): boolean {
+    return this.#targets.some(({ upstreamModel }) => IMAGE_BILLED_BEYOND_WINDOW.test(upstreamModel));
   }
 
   #likely(): number {

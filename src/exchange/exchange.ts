@@ -1,4 +1,5 @@
 /** One admitted request: everything that its attempts share, and the single end of its hold. */
+import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
@@ -18,6 +19,11 @@ import type { ValidRequest } from './read.ts';
 import { ReplyRecorder } from './recorder.ts';
 import type { Plan } from './resolve.ts';
 import type { Arrival } from './run.ts';
+
+const LOST = {
+  message:
+    'The gateway lost its hold on this request before the answer was complete. What was charged until then stands.',
+} as const;
 
 /** `cancelled` by the client: charged without a usage record. */
 export type Outcome = UsageRecord['outcome'] | 'cancelled';
@@ -123,11 +129,14 @@ export class Exchange implements LiveExchange {
     };
   }
 
-  /** `contentType` is that of a complete answer; null where there is none to be replayed. */
+  /**
+   * `contentType` is that of a complete answer; null where there is none to be replayed. Rejects where a complete answer
+   * was not charged as such: this process was frozen past its lease, and another one has ended the hold by its last mark.
+   */
   async settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<void> {
     const charge = this.#charge(meter, outcome === 'complete');
     const reply = contentType === null ? null : this.#storedReply(contentType);
-    await this.#admission.settle(
+    const settled = await this.#admission.settle(
       {
         charge: charge.amount,
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
@@ -137,6 +146,10 @@ export class Exchange implements LiveExchange {
       },
       this.policy.limits.settleWaitMs,
     );
+    // A settlement whose acknowledgement was lost finds its own charge.
+    const charged = settled.kind !== 'already_voided' && settled.charged === charge.amount;
+    if (outcome === 'complete' && !charged && settled.kind !== 'settled')
+      throw new GatewayError('service_unavailable', LOST);
   }
 
   void(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Standing } from '../provider/standing.ts';
-import type { UpstreamClient } from '../provider/upstream.ts';
+import type { Upstream } from '../provider/upstream.ts';
 import type { ExactCounter } from './count/exact.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { LiveExchanges } from './live.ts';
@@ -15,7 +15,7 @@ import type { ReplyBudget } from './recorder.ts';
 export interface Gateway {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly upstream: UpstreamClient;
+  readonly upstream: Upstream;
   readonly standing: Standing;
   readonly keys: KeyCache;
   readonly live: LiveExchanges;

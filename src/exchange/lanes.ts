@@ -7,6 +7,7 @@ import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { withoutForeignThoughts } from '../wire/foreign-thoughts.ts';
+import type { HostedTool } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { arrayAt } from '../wire/json.ts';
 import type { Lane } from '../wire/lane.ts';
@@ -46,8 +47,18 @@ export class Lanes {
   }
 
   #make(target: Target, provider: Provider): Lane {
+    const { request } = this.#options;
+    const unpriced = request.facts.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
+    const lane = this.#carry(withoutTools(request, unpriced), target, provider);
+    if (unpriced.length === 0) return lane;
+    const warnings = unpriced.map(
+      ({ type, param }) => `${param}: the hosted tool "${type}" is left out, it has no configured price`,
+    );
+    return { ...lane, warnings: [...warnings, ...(lane.warnings ?? [])] };
+  }
+
+  #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
     const { format, request, model } = this.#options;
-    const priced = withoutUnpriced(request, provider);
     const { bytes, body, layout } = target.format === format ? withoutForeignThoughts(format, priced) : priced;
     const outputLimitField = provider.chatLimitField;
     const translate = (): Lane =>
@@ -74,18 +85,20 @@ export class Lanes {
   }
 }
 
-/** The request without the hosted tools that this provider would run at a price that nobody has configured. */
-function withoutUnpriced(request: ValidRequest, provider: Provider): ParsedBody {
-  const unpriced = new Set(
-    request.facts.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type)).map(({ param }) => param),
-  );
-  if (unpriced.size === 0) return request;
-  const tools = (arrayAt(request.body, 'tools') ?? []).filter((_, index) => !unpriced.has(`tools[${index}]`));
-  if (tools.length === 0) {
-    const [first] = request.facts.hostedTools;
+/**
+ * The request without hosted tools that the provider would run at a price that nobody has configured. Only members of
+ * `tools` can be left out, and only while others remain.
+ */
+function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): ParsedBody {
+  const [first] = unpriced;
+  if (first === undefined) return request;
+  const left = new Set(unpriced.map(({ param }) => param));
+  const tools = (arrayAt(request.body, 'tools') ?? []).filter((_, index) => !left.delete(`tools[${index}]`));
+  const refused = tools.length === 0 ? first : unpriced.find(({ param }) => left.has(param));
+  if (refused) {
     throw new GatewayError('invalid_request', {
-      message: `The hosted tool type ${JSON.stringify(first?.type)} has no configured price here.`,
-      param: first?.param,
+      message: `The hosted tool type ${JSON.stringify(refused.type)} has no configured price here.`,
+      param: refused.param,
     });
   }
   return parseBody(change(request.bytes, [{ path: ['tools'], json: JSON.stringify(tools) }], request.layout));

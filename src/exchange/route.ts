@@ -113,7 +113,7 @@ export class Route {
   #leg(stop: Stop): Leg | null {
     const { target, provider } = stop;
     const { standing, routing, clock } = this.#options;
-    if (!stop.despiteCircuit && standing.health.circuit(target) === 'open') return null;
+    if (!stop.despiteCircuit && isEjected(standing, target, provider)) return null;
     const waitMs = stop.visits === 0 ? 0 : this.#pauseMs(stop);
     if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
     const apiKey = standing.keys.take(provider, this.#refused(provider));
@@ -137,6 +137,10 @@ export class Route {
   }
 }
 
+function isEjected({ health }: Standing, target: Target, provider: Provider): boolean {
+  return provider.circuitBreaker && health.circuit(target) === 'open';
+}
+
 /**
  * First the targets that are ready, in the order of the policy; then those that rest, the shortest rest first; then
  * those whose circuit is open, as far as too many are. The ones that opened first are ejected: they are not asked.
@@ -152,7 +156,7 @@ function stopsOf(options: RouteOptions): Stop[] {
     if (!provider) continue;
     const stop: Stop = { target, provider, despiteCircuit: false, visits: 0 };
     const restMs = Math.max(health.coolingMs(target), keys.coolingMs(provider));
-    if (health.circuit(target) === 'open') open.push({ ...stop, despiteCircuit: true });
+    if (isEjected(standing, target, provider)) open.push({ ...stop, despiteCircuit: true });
     else if (restMs > 0) resting.push({ stop, ms: restMs });
     else ready.push(stop);
   }

@@ -1,9 +1,9 @@
 /** The public listener: routes only. What a route does stands in `exchange/`, what it answers in `reply.ts`. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import Fastify, { type FastifyInstance } from 'fastify';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { GatewayError } from '../core/conditions.ts';
 import { ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
+import type { Limits } from '../core/policy.ts';
 import { takePlace } from '../exchange/admit.ts';
 import { authenticate, type Caller } from '../exchange/authenticate.ts';
 import { countTokens } from '../exchange/count-tokens.ts';
@@ -20,11 +20,15 @@ import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
 export interface AppOptions {
+  /** How long a client may take to send the headers of a request, and to send all of it. */
+  readonly timeouts: Pick<Limits, 'headersTimeoutMs' | 'bodyTimeoutMs'>;
   readonly gateway: Gateway;
   /** Keys the digests of API keys. */
   readonly installationSecret: string;
   /** False while the gateway drains or its store is out of reach. */
   ready(): boolean;
+  /** False while the gateway drains. */
+  accepting(): boolean;
 }
 
 const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
@@ -32,6 +36,10 @@ const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
   { prefix: '/token', mode: 'token_budget' },
 ];
 
+/** How often clients that send too slowly are looked for. */
+const SLOW_CHECK_MS_MAX = 5_000;
+/** Longer than the idle time of the usual load balancers, which must be the ones to close. */
+const KEEP_ALIVE_MS = 75_000;
 /** More of a client's own request id is not logged. */
 const CLIENT_ID_CHARACTERS_MAX = 200;
 
@@ -44,73 +52,67 @@ interface Visit {
   readonly receivedAtMs: number;
 }
 
-export function buildApp(options: AppOptions): FastifyInstance {
-  const app = Fastify({
-    logger: false,
-    exposeHeadRoutes: false,
-    return503OnClosing: false,
-    forceCloseConnections: true,
-    keepAliveTimeout: 75_000,
-    requestTimeout: 120_000,
-    http: { headersTimeout: 20_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 32 * 1_024, noDelay: true },
-    frameworkErrors: (error, request, reply) => {
-      reply.hijack();
-      plainReply(request.raw, reply.raw).error(
-        new GatewayError('invalid_request', { message: 'The request line cannot be read.', cause: error }),
-      );
-    },
-  });
-  installParserErrors(app.server);
-  app.addHook('onRequest', (request, reply, next) => {
-    if (refusedForHeaders(request.raw)) reply.hijack();
-    else next();
-  });
-  // Bodies are read by the exchange itself, after the caller is known.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+const DRAINING = 'The gateway is shutting down and takes no new work. Retry on another one.';
 
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export function buildServer(options: AppOptions): Server {
+  const { headersTimeoutMs, bodyTimeoutMs } = options.timeouts;
+  const routes = routesOf(options);
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      requestTimeout: bodyTimeoutMs,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: Math.ceil(Math.min(SLOW_CHECK_MS_MAX, headersTimeoutMs / 4)),
+      maxHeaderSize: 32 * 1_024,
+      noDelay: true,
+    },
+    (request, response) => {
+      if (refusedForHeaders(request)) return;
+      // A connection that was busy when the drain began may still bring requests.
+      if (!options.accepting()) {
+        response.shouldKeepAlive = false;
+        if (pathOf(request) !== '/healthz') {
+          plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
+          request.resume();
+          return;
+        }
+      }
+      const handler = routes.get(`${request.method} ${pathOf(request)}`);
+      if (handler) handler(request, response);
+      else refuseRoute(request, response);
+    },
+  );
+  installParserErrors(server);
+  return server;
+}
+
+/** By method and exact path: no route has a parameter. */
+function routesOf(options: AppOptions): ReadonlyMap<string, Handler> {
+  const routes = new Map<string, Handler>();
   for (const { prefix, mode } of ORIGINS) {
     for (const endpoint of Object.values(ENDPOINTS)) {
-      app.route({
-        method: endpoint.method,
-        url: prefix + endpoint.path,
-        handler: (request, reply) => {
-          reply.hijack();
-          return serve(options, endpoint, mode, request.raw, reply.raw);
-        },
+      routes.set(`${endpoint.method} ${prefix}${endpoint.path}`, (request, response) => {
+        void serve(options, endpoint, mode, request, response);
       });
     }
-    const bare = (request: { raw: IncomingMessage }, reply: { raw: ServerResponse; hijack(): unknown }): void => {
-      reply.hijack();
-      plainReply(request.raw, reply.raw).json({
-        object: 'service',
-        name: 'model-gateway',
-        openapi: `${prefix}/openapi.json`,
-      });
+    const bare: Handler = (request, response) => {
+      const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
+      plainReply(request, response).json(service);
     };
-    app.route({ method: ['GET', 'HEAD'], url: prefix === '' ? '/' : prefix, handler: bare });
-    app.get(`${prefix}/openapi.json`, (request, reply) => {
-      reply.hijack();
-      plainReply(request.raw, reply.raw).json(openApiDocument());
+    routes.set(`GET ${prefix || '/'}`, bare);
+    routes.set(`HEAD ${prefix || '/'}`, bare);
+    routes.set(`GET ${prefix}/openapi.json`, (request, response) => {
+      plainReply(request, response).json(openApiDocument());
     });
   }
-  app.get('/healthz', (request, reply) => {
-    reply.hijack();
-    const plain = plainReply(request.raw, reply.raw);
-    if (options.ready()) plain.json({ status: 'ok' });
-    else plain.error(new GatewayError('service_unavailable'));
+  routes.set('GET /healthz', (request, response) => {
+    const reply = plainReply(request, response);
+    if (options.ready()) reply.json({ status: 'ok' });
+    else reply.error(new GatewayError('service_unavailable'));
   });
-  app.setNotFoundHandler((request, reply) => {
-    reply.hijack();
-    refuseRoute(request.raw, reply.raw);
-  });
-  app.setErrorHandler((error, request, reply) => {
-    reply.hijack();
-    plainReply(request.raw, reply.raw).error(
-      new GatewayError('invalid_request', { message: 'The request cannot be read.', cause: error }),
-    );
-  });
-  return app;
+  return routes;
 }
 
 async function serve(

@@ -7,22 +7,43 @@ import { errorBody } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
 const HEADERS_MAX = 200;
+/**
+ * A peer that is still sending when its connection is closed loses the answer to a reset. So what it sends is read and
+ * dropped for a while, within these bounds.
+ */
+const LINGER_MS = 2_000;
+const LINGER_BYTES_MAX = 8 * 1_024 * 1_024;
+/** How many bytes a refused connection may have sent when it is closed for good. */
+const refused = new WeakMap<Socket, number>();
 
 export function installParserErrors(server: Server): void {
   server.removeAllListeners('clientError');
   // Node's own bound drops what is over it without a word; this one says so.
   server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    // The parser complains again about every piece that comes after the first one.
+    if (refused.has(socket)) closeBeyondBounds(socket);
+    else if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else refuse(socket, messageOf(error.code));
   });
 }
 
-/** True when the request was refused for the number of its headers; it must not be served then. */
+/**
+ * True when the request was refused for the number of its headers, or follows on a connection that was refused: it must
+ * not be served then.
+ */
 export function refusedForHeaders(request: IncomingMessage): boolean {
-  if (request.rawHeaders.length <= HEADERS_MAX * 2) return false;
-  refuse(request.socket, `The request has more than ${HEADERS_MAX} headers.`);
+  const { socket } = request;
+  if (!refused.has(socket)) {
+    if (request.rawHeaders.length <= HEADERS_MAX * 2) return false;
+    refuse(socket, `The request has more than ${HEADERS_MAX} headers.`);
+  }
+  request.on('data', () => closeBeyondBounds(socket));
   return true;
+}
+
+function closeBeyondBounds(socket: Socket): void {
+  if (socket.bytesRead > (refused.get(socket) ?? 0)) socket.destroy();
 }
 
 function messageOf(code: string | undefined): string {
@@ -42,7 +63,9 @@ function refuse(socket: Socket, message: string): void {
     `x-request-id: ${requestId}`,
     'connection: close',
   ];
+  refused.set(socket, socket.bytesRead + LINGER_BYTES_MAX);
+  // The connection closes by itself as soon as the peer has closed its side too.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
   socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
-  // What the peer still sends is not read: it has lost its place in the protocol.
-  socket.once('finish', () => socket.destroy());
 }

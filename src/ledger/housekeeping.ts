@@ -1,6 +1,8 @@
 /** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
 import type { OwnedLedger } from './ledger.ts';
 
+const RECOVER_INTERVAL_MS = 5_000;
+
 export interface HousekeepingOptions {
   readonly recoverIntervalMs?: number;
   readonly pruneIntervalMs?: number;
@@ -27,9 +29,10 @@ export async function startHousekeeping(ledger: OwnedLedger, options: Housekeepi
   const running = new Set<Promise<void>>();
   const timers = [
     every(ledger.leaseMs / 3, () => ledger.heartbeat()),
-    // The heartbeat goes in the same batch, ahead: a process that woke up late does not declare itself dead.
-    every(options.recoverIntervalMs ?? 5_000, async () => {
-      await Promise.all([ledger.heartbeat(), recoverAll(ledger)]);
+    // The heartbeat goes ahead: a process that woke up late does not declare itself dead.
+    every(options.recoverIntervalMs ?? Math.min(RECOVER_INTERVAL_MS, ledger.leaseMs), async () => {
+      await ledger.heartbeat();
+      await recoverAll(ledger);
     }),
     every(options.pruneIntervalMs ?? 60_000, async () => {
       while (!stopped && (await ledger.prune(options.usageKeepMs ?? null)).more);

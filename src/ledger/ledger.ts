@@ -1,5 +1,6 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
+import { AbandonedHolds } from './abandoned.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 import { StoreError } from './errors.ts';
 import type { Pruned, Recovered } from './operations.ts';
@@ -29,7 +30,9 @@ const PRUNE_STEP = 500;
 
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
   const batcher = new Batcher(store, options);
+  const aside = store.aside === undefined ? batcher : new Batcher(store.aside, options);
   const leaseMs = options.leaseMs ?? LEASE_MS;
+  const abandoned = new AbandonedHolds((hold) => batcher.run<'void'>({ op: 'void', ...hold }));
   let owner = randomUUID();
   let registration: Promise<void> | null = null;
 
@@ -48,6 +51,15 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
   }
 
   async function admit(request: AdmitRequest): Promise<AdmitOutcome> {
+    try {
+      return await admitNow(request);
+    } catch (error) {
+      if (request.hold !== null) abandoned.add({ holdId: request.hold.id, keyId: request.keyId });
+      throw error;
+    }
+  }
+
+  async function admitNow(request: AdmitRequest): Promise<AdmitOutcome> {
     const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
     if (outcome.kind !== 'owner_lost') return outcome;
     await register();
@@ -82,16 +94,20 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     ping: async () => {
       await batcher.run<'ping'>({ op: 'ping' });
     },
-    close: () => batcher.close(),
+    close: async () => {
+      abandoned.close();
+      await aside.close();
+      await batcher.close();
+    },
 
-    createKey: (request) => batcher.run<'createKey'>({ op: 'createKey', request }),
-    listKeys: () => batcher.run<'listKeys'>({ op: 'listKeys' }),
-    getKey: (keyId) => batcher.run<'getKey'>({ op: 'getKey', keyId }),
-    changeKey: (keyId, change) => batcher.run<'changeKey'>({ op: 'changeKey', keyId, change }),
-    addSecret: (keyId, digest, prefix) => batcher.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
-    revokeSecret: (keyId, prefix) => batcher.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
+    createKey: (request) => aside.run<'createKey'>({ op: 'createKey', request }),
+    listKeys: () => aside.run<'listKeys'>({ op: 'listKeys' }),
+    getKey: (keyId) => aside.run<'getKey'>({ op: 'getKey', keyId }),
+    changeKey: (keyId, change) => aside.run<'changeKey'>({ op: 'changeKey', keyId, change }),
+    addSecret: (keyId, digest, prefix) => aside.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
+    revokeSecret: (keyId, prefix) => aside.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
-      batcher.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
-    audit: () => batcher.run<'audit'>({ op: 'audit' }),
+      aside.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    audit: () => aside.run<'audit'>({ op: 'audit' }),
   };
 }

@@ -3,9 +3,11 @@ import type { Operation, Result } from './operations.ts';
 /** One connection to the ledger's books. */
 export interface Store {
   /**
-   * Applies the operations in their order, as one transaction: one result each. Rejects with a `StoreError` when the
-   * store failed; then none or all of them were applied, and the batch can be sent again.
+   * Applies the operations, those of one key in their order, as one transaction where it can: one result each. Rejects with
+   * a `StoreError` when the store failed; then nothing is known about them, and the batch can be sent again.
    */
   apply(batch: readonly Operation[]): Promise<readonly Result[]>;
+  /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
+  readonly aside?: Store;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /** One row per kind of provider: where a format is asked for, and how the gateway identifies itself there. */
 import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind } from '../core/provider.ts';
+import type { HttpAddress, PackageAddress } from './upstream.ts';
 
 /** What of the client's own headers may reach a provider. Built from an allow-list; everything else stays here. */
 export interface ForwardedHeaders {
@@ -50,13 +51,7 @@ const ADAPTERS: Readonly<Record<Exclude<ProviderKind, 'ai-sdk'>, Adapter>> = {
   },
 };
 
-export interface Address {
-  readonly origin: string;
-  readonly path: string;
-  readonly headers: Record<string, string>;
-}
-
-/** The full address of a generation call. `suffix` is for calls beside it, such as `/count_tokens`. */
+/** The full address of a generation call. `suffix` is for calls beside it over HTTP, such as `/count_tokens`. */
 export function addressOf(
   provider: Provider,
   format: Format,
@@ -64,14 +59,14 @@ export function addressOf(
   apiKey: string | null,
   forwarded: ForwardedHeaders,
   suffix = '',
-): Address {
-  if (provider.kind === 'ai-sdk') throw new Error(`provider ${provider.name} has no HTTP address of its own`);
+): HttpAddress | PackageAddress {
+  if (provider.kind === 'ai-sdk') return { via: 'package', provider, upstreamModel, apiKey };
   const adapter = ADAPTERS[provider.kind];
-  const base = new URL(provider.baseUrl);
-  const basePath = base.pathname === '/' ? '' : base.pathname;
+  const base = baseOf(provider);
   return {
+    via: 'http',
     origin: base.origin,
-    path: basePath + adapter.path(provider, format, upstreamModel) + suffix,
+    path: base.path + adapter.path(provider, format, upstreamModel) + suffix,
     headers: {
       'content-type': 'application/json',
       // A compressed answer could be neither metered nor passed on frame by frame.
@@ -80,4 +75,30 @@ export function addressOf(
       ...adapter.headers(provider, apiKey, forwarded),
     },
   };
+}
+
+interface Base {
+  readonly origin: string;
+  readonly path: string;
+}
+
+/** Parsed once per provider: a provider lives as long as its configuration, a request for milliseconds. */
+const BASES = new WeakMap<Provider, Base>();
+
+function baseOf(provider: Provider): Base {
+  let base = BASES.get(provider);
+  if (!base) {
+    const { origin, pathname } = new URL(provider.baseUrl);
+    base = { origin, path: pathname === '/' ? '' : pathname };
+    BASES.set(provider, base);
+  }
+  return base;
+}
+
+const SECRET_OPTION = /key|secret|token|password|credential/i;
+
+/** The gateway's own credentials at a provider, never to be repeated to a client. */
+export function secretsOf({ apiKeys, options }: Provider): readonly string[] {
+  const named = Object.entries(options).filter(([name]) => SECRET_OPTION.test(name));
+  return [...apiKeys, ...named.flatMap(([, value]) => (typeof value === 'string' ? [value] : []))];
 }

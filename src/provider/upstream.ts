@@ -3,14 +3,34 @@
  * failures as values. It knows nothing of formats or money.
  */
 import { type Dispatcher, errors, Pool } from 'undici';
-import type { Timeouts } from '../core/provider.ts';
+import type { Provider, Timeouts } from '../core/provider.ts';
 
-export interface UpstreamCall {
+export interface HttpAddress {
+  readonly via: 'http';
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Of a provider that is spoken to by a package in this process. */
+export interface PackageAddress {
+  readonly via: 'package';
+  readonly provider: Provider;
+  readonly upstreamModel: string;
+  readonly apiKey: string | null;
+}
+
+interface Payload {
   readonly body: Buffer;
   readonly timeouts: Timeouts;
+}
+
+export type UpstreamHttpCall = HttpAddress & Payload;
+export type UpstreamPackageCall = PackageAddress & Payload;
+export type UpstreamCall = UpstreamHttpCall | UpstreamPackageCall;
+
+export interface Upstream {
+  send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle;
 }
 
 /** Exactly one of `onEnd` and `onFailure` is called, and nothing after it; nothing at all after `abort`. */
@@ -42,7 +62,7 @@ export interface UpstreamHandle {
 export class UpstreamClient {
   readonly #pools = new Map<string, Pool>();
 
-  send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle {
+  send(call: UpstreamHttpCall, listener: UpstreamListener): UpstreamHandle {
     const exchange = new UpstreamExchange(listener);
     this.#pool(call.origin, call.timeouts.connectMs).dispatch(
       {

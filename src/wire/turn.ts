@@ -347,4 +347,6 @@ export interface AnswerContext {
   /** What `message_start` says of the input where the provider has not told yet. */
   readonly likelyInputTokens: number;
   readonly outputLimit: number | null;
+  /** Usage that the provider has not reported is left out instead of guessed: what reads the answer charges by it. */
+  readonly reportedUsageOnly?: boolean | undefined;
 }

@@ -139,7 +139,11 @@ describe('gateway commands without a gateway', () => {
       [['keys', 'create', '--mode', 'credit', '--mode', 'credit'], /--mode is given twice/],
       [['audit', '--json=yes'], /--json takes no value/],
       [['credit', 'add', 'ID', '-5'], /unknown flag -5/],
-      [['start', '--port', '1'], /start takes no flags/],
+      [['start', '--port', '1'], /start: unknown flag --port: allowed are --workers/],
+      [['start', '--workers'], /start: --workers needs a value: N/],
+      [['start', '--workers', '0'], /--workers is "0": must be a whole number from 1 to 128/],
+      [['start', '--workers=two'], /--workers is "two": must be a whole number from 1 to 128/],
+      [['start', '--workers='], /--workers is "": must be a whole number from 1 to 128/],
     ];
     for (const [line, pattern] of cases) {
       const { code, stdout, stderr } = await gateway(data, ...line);

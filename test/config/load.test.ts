@@ -41,6 +41,7 @@ describe('sandbox catalog', () => {
       ['openai', `${SANDBOX_URL}/v1`, ['chat', 'responses'], false],
     );
     const b = config.catalog.providers.get('sandbox-b');
+    assert.deepEqual([a?.circuitBreaker, b?.circuitBreaker], [false, false]);
     assert.deepEqual(
       [b?.kind, b?.baseUrl, b?.formats, b?.countsTokens],
       ['anthropic', SANDBOX_URL, ['messages'], true],
@@ -230,15 +231,18 @@ models:
       replyBufferBytes: 256 * 1024 * 1024,
       settleWaitMs: 30_000,
       drainMs: 30_000,
+      headersTimeoutMs: 20_000,
+      bodyTimeoutMs: 120_000,
     });
     assert.deepEqual(plain.streams, { totalMs: 300_000, keepAliveMs: 10_000, headersWaitMs: 15_000 });
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['full', 1]);
     const changed = await loadText(
       context,
-      'limits: { body_bytes: 2048, drain: 0 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: elastic',
+      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: elastic',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.drainMs], [2048, 0]);
+    assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000 });
     assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
     assert.equal(changed.holds, 'elastic');
@@ -257,7 +261,8 @@ providers:
     assert.deepEqual(azure?.options, { api_version: '2025-04-01-preview' });
     assert.deepEqual(azure?.headers, { 'x-team': 'a' });
     const google = config.catalog.providers.get('g');
-    assert.deepEqual(google?.options, { package: '@ai-sdk/google', project: 'p' });
+    assert.deepEqual([google?.options, google?.package?.name], [{ project: 'p' }, '@ai-sdk/google']);
+    assert.deepEqual(google?.formats, ['responses']);
     assert.deepEqual([google?.hostedTools, google?.serviceTiers], [['web_search'], ['flex']]);
   });
 
@@ -348,6 +353,7 @@ describe('what a file may not say', () => {
       'providers: { openai: { count_tokens: true } }',
       'providers.openai.count_tokens: must be false: only a provider that speaks messages counts tokens',
     ],
+    ['limits: { headers_timeout: 150 }', 'limits.headers_timeout: must not be longer than limits.body_timeout (120)'],
     ['providers: { openai: { api_version: v1 } }', 'providers.openai.api_version: belongs to kind azure only'],
     [
       `providers: { ${p} }\nmodels: [{ id: a, provider: p, pricing: { input: 1, output: 1, tiers: [{ from_input_tokens: 9, input: 2 }, { from_input_tokens: 9, input: 3 }] } }]`,

@@ -106,9 +106,11 @@ describe('images and files', () => {
     });
   }
 
-  test('an image for a model that counts more has the larger bound', () => {
-    const body = bodyWith('chat', [[images.chat]]);
-    assert.ok(inputOf('chat', body, upstreamNamed('gpt-4o-mini')).high > 48_169);
+  test('[R13] a model that bills an image beyond its window has the larger bound', () => {
+    const body = bodyWith('chat', [[images.chat, images.chat, images.chat]]);
+    assert.equal(inputOf('chat', body, { contextWindow: 16_000 }).high, 16_000);
+    const mini = { ...upstreamNamed('gpt-4o-mini'), contextWindow: 128_000 };
+    assert.ok(inputOf('chat', body, mini).high > 3 * 48_169);
   });
 
   test('a document of pages may fill the window; a text document is text', () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import type { EndpointName } from '../../src/core/endpoints.ts';
+import { NO_LOG } from '../../src/core/log.ts';
 import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 import { type GatedUpstream, gatedUpstream } from './gated-upstream.ts';
 import {
@@ -191,7 +192,50 @@ describe('fields with rules of their own', () => {
       assert.match(error.param ?? '', /^tools\[0\]/);
       assert.ok(error.message.includes(tool.type), error.message);
     }
+    // Beside tools of the client's own, too, where it cannot be left out of a list of tools.
+    const own = { name: 'f', parameters: { type: 'object', properties: {} } };
+    for (const [name, extra, param] of [
+      ['chat', { web_search_options: {}, tools: [{ type: 'function', function: own }] }, 'web_search_options'],
+      [
+        'messages',
+        {
+          mcp_servers: [{ type: 'url', name: 'm', url: 'https://m.example' }],
+          tools: [{ name: 'f', input_schema: own.parameters }],
+        },
+        'mcp_servers',
+      ],
+      [
+        'responses',
+        {
+          input: [
+            { type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] },
+            { role: 'user', content: 'Hi' },
+          ],
+          tools: [{ type: 'function', ...own }],
+        },
+        'input[0].tools[0]',
+      ],
+    ] as const) {
+      const error = await refusal(say(credit, name, 'Hi', extra), name, 400, 'invalid_request');
+      assert.equal(error.param, param);
+    }
     await auditClean(gateway);
+  });
+
+  test('[R43] a hosted tool beside others is left out with a warning; what the client runs itself stays', async () => {
+    const warnings: string[] = [];
+    const log = { ...NO_LOG, warn: (_fields: object, message: string) => warnings.push(message) };
+    await using logging = await startedGateway({ log });
+    const key = await logging.creditKey();
+    const own = [
+      { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } },
+      { type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'spawn', parameters: {} }] },
+      { type: 'tool_search', execution: 'client', description: 'Finds tools', parameters: {} },
+    ];
+    const response = await say(key, 'responses', '[[echo]]', { tools: [...own, { type: 'web_search' }] });
+    assert.deepEqual(JSON.parse(await answerText('responses', response)).tools, own);
+    assert.deepEqual(warnings, ['tools[3]: the hosted tool "web_search" is left out, it has no configured price']);
+    await auditClean(logging);
   });
 
   test('unknown fields and query parameters are accepted and sent on', async () => {

@@ -36,5 +36,6 @@ export function provider(name: string, apiKeys: readonly string[] = [`${name}-ke
     options: {},
     hostedTools: [],
     serviceTiers: [],
+    circuitBreaker: true,
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Target } from '../../src/core/model.ts';
 import type { Routing } from '../../src/core/policy.ts';
+import type { Provider } from '../../src/core/provider.ts';
 import { candidatesFor, type Leg, Route } from '../../src/exchange/route.ts';
 import type { ProviderFailure } from '../../src/provider/failure.ts';
 import { newStanding } from '../../src/provider/standing.ts';
@@ -17,10 +18,16 @@ interface World {
   route(candidates?: readonly Target[]): Route;
 }
 
-function world(names: readonly string[], routing: Partial<Routing> = {}, random = () => 0.5, keys?: string[]): World {
+function world(
+  names: readonly string[],
+  routing: Partial<Routing> = {},
+  random = () => 0.5,
+  keys?: string[],
+  more: Partial<Provider> = {},
+): World {
   const clock = testClock();
   const standing = newStanding(clock, random);
-  const providers = new Map(names.map((name) => [name, provider(name, keys)]));
+  const providers = new Map(names.map((name) => [name, { ...provider(name, keys), ...more }]));
   return {
     clock,
     standing,
@@ -56,15 +63,19 @@ function open({ standing }: World, name: string): void {
 }
 
 describe('candidates', () => {
-  test('are one for each upstream model of a provider, in the format of the client', () => {
-    const targets = [
-      target('alpha', { format: 'responses' }),
-      target('alpha', { format: 'chat' }),
-      target('beta', { format: 'chat' }),
-      target('alpha', { format: 'chat', upstreamModel: 'other' }),
-    ];
-    assert.deepEqual(candidatesFor('chat', targets), [targets[1], targets[2], targets[3]]);
-    assert.deepEqual(candidatesFor('responses', targets), [targets[0]]);
+  const alphaResponses = target('alpha', { format: 'responses' });
+  const alphaChat = target('alpha', { format: 'chat' });
+  const betaChat = target('beta', { format: 'chat' });
+  const otherChat = target('alpha', { format: 'chat', upstreamModel: 'other' });
+  const targets = [alphaResponses, alphaChat, betaChat, otherChat];
+
+  test('are one for each upstream model of a provider, in the order of the file, the client’s own format first', () => {
+    assert.deepEqual(candidatesFor('chat', targets), [alphaChat, betaChat, otherChat]);
+    assert.deepEqual(candidatesFor('responses', targets), [alphaResponses, betaChat, otherChat]);
+  });
+
+  test('[R37] for messages are translated to responses rather than to chat', () => {
+    assert.deepEqual(candidatesFor('messages', targets), [alphaResponses, betaChat, otherChat]);
   });
 });
 
@@ -107,6 +118,13 @@ describe('a circuit that is open', () => {
     assert.equal(here.route().next(), null);
     here.clock.advance(5_000);
     assert.equal(here.route().next()?.provider.name, 'a', 'the probe');
+  });
+
+  test('counts for nothing once its provider is configured without a circuit breaker', () => {
+    const here = world(['a'], {}, () => 0.5, undefined, { circuitBreaker: false });
+    open(here, 'a');
+    assert.equal(here.standing.health.circuit(target('a')), 'open');
+    assert.deepEqual(walk(here.route(), ELSEWHERE), ['a']);
   });
 
   test('is passed over where there are others', () => {

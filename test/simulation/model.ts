@@ -194,11 +194,11 @@ export class Model {
   }
 
   #mark({ marks }: OperationOf<'mark'>): Result {
+    if (marks.some((mark) => mark.charge < 0n)) return FAILED;
     const live = marks.flatMap((mark) => {
       const hold = this.keys.get(mark.keyId)?.holds.get(mark.holdId);
       return hold === undefined || hold.end !== null ? [] : [{ mark, hold }];
     });
-    if (live.some(({ mark }) => mark.charge < 0n)) return FAILED;
     for (const { mark, hold } of live) {
       const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
       const charge = smaller(mark.charge, hold.amount);

@@ -1,5 +1,7 @@
 /** `npm run simulate -- --seconds 600`: goes on with new seeds until the time is over or something is found. */
 import { parseArgs } from 'node:util';
+import { startPostgres } from '../support/postgres.ts';
+import { postgresBackend } from './postgres-world.ts';
 import { describeViolation, newTally, type Schedule, shrink, simulate } from './simulate.ts';
 import { sqliteInFile, sqliteInMemory } from './sqlite-world.ts';
 import type { Backend } from './world.ts';
@@ -45,6 +47,10 @@ async function openBackend(engine: string): Promise<{ backend: Backend; close():
   const close = async (): Promise<void> => undefined;
   if (engine === 'sqlite') return { backend: sqliteInMemory(), close };
   if (engine === 'file') return { backend: sqliteInFile(), close };
+  if (engine === 'postgres') {
+    const server = await startPostgres();
+    return { backend: await postgresBackend(server), close: () => server.stop() };
+  }
   throw new Error(`--engine must be sqlite, file or postgres, not "${engine}"`);
 }
 

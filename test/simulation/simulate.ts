@@ -110,7 +110,8 @@ class Run {
     this.#advance(drawTime(random, this.#clock.ms));
     const draw = new Draw(random, this.#model, step);
     const again = random.chance(40) ? this.#waiting.shift() : undefined;
-    const batch = again ?? (this.#model.keys.size < 2 ? [draw.createKey(), draw.createKey()] : draw.batch());
+    const drawn = again ?? (this.#model.keys.size < 2 ? [draw.createKey(), draw.createKey()] : draw.batch());
+    const batch = this.#backend.exclusive ? drawn : signsOfLifeFirst(drawn);
     const fault = random.weighted(FAULTS);
     await this.#apply(batch, fault, random.int(100));
     if (fault.startsWith('crash') || random.chance(1)) await this.#restart(random);
@@ -200,6 +201,11 @@ class Run {
   }
 }
 
+function signsOfLifeFirst(batch: readonly Operation[]): readonly Operation[] {
+  const isSign = ({ op }: Operation) => op === 'registerOwner' || op === 'heartbeat';
+  return [...batch.filter(isSign), ...batch.filter((operation) => !isSign(operation))];
+}
+
 /** Mostly short, in whole seconds so that limits are met exactly; at times to the edge of a day, or for days. */
 function drawTime(random: Random, nowMs: number): number {
   const midnightMs = firstOf('day', nowMs) + DAY_MS;
@@ -211,7 +217,7 @@ function drawTime(random: Random, nowMs: number): number {
     case 'seconds':
       return random.between(1, 12) * 1_000;
     case 'minute':
-      return MINUTE_MS;
+      return MINUTE_MS - random.int(2);
     case 'lease':
       return LEASE_MS;
     case 'minutes':

@@ -1,6 +1,8 @@
 /** Thousands of random schedules on the ledger against a simple model; each is reproduced by its seed alone. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { startPostgres } from '../support/postgres.ts';
+import { postgresBackend } from './postgres-world.ts';
 import { describeViolation, newTally, shrink, simulate, type Tally } from './simulate.ts';
 import { sqliteInFile, sqliteInMemory } from './sqlite-world.ts';
 import type { Backend } from './world.ts';
@@ -29,6 +31,16 @@ describe('random operations, crashes, lost leases, clock jumps and store errors:
   test('[F1] [F2] [F3] [F8] SQLite in a file, whose log is torn in the middle of a commit', async () => {
     const tally = await simulateSeeds(sqliteInFile(), 1, 60);
     assert.ok(tally.restarts > 60, JSON.stringify(tally));
+  });
+
+  test('[F1] [F2] [F3] [F5] [F10] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
+    const server = await startPostgres();
+    try {
+      const tally = await simulateSeeds(await postgresBackend(server), 1, 25);
+      assert.ok(tally.charges > 100 && tally.restarts > 20, JSON.stringify(tally));
+    } finally {
+      await server.stop();
+    }
   });
 
   test('a seed reproduces its run exactly', async () => {

@@ -26,7 +26,10 @@ export interface World {
 
 export interface Backend {
   readonly name: string;
-  /** Whether a new process knows that all others are dead (it has the books for itself). */
+  /**
+   * Whether one process has the books for itself: then a new one knows that all others are dead, brings its own clock, and
+   * applies a batch strictly in its order. Where they are shared, time is the server's, and signs of life go first.
+   */
   readonly exclusive: boolean;
   /** Fresh books. */
   open(clock: Clock): Promise<World>;

@@ -11,13 +11,20 @@ export interface GatewayProcess {
   readonly origin: string;
   readonly admin: AdminClient;
   readonly child: ChildProcess;
+  /** Everything that it has written. */
+  output(): string;
   /** Resolves when the process is gone. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
 /** Resolves when the gateway says that it listens. */
-export async function gatewayProcess(dataDir: string, env: Record<string, string> = {}): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [LAUNCHER, 'start'], {
+export async function gatewayProcess(
+  dataDir: string,
+  env: Record<string, string> = {},
+  flags: readonly string[] = [],
+): Promise<GatewayProcess> {
+  let output = '';
+  const child = spawn(process.execPath, [LAUNCHER, 'start', ...flags], {
     env: {
       PATH: process.env.PATH,
       GATEWAY_PORT: '0',
@@ -31,7 +38,6 @@ export async function gatewayProcess(dataDir: string, env: Record<string, string
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const origin = await new Promise<string>((done, failed) => {
-    let output = '';
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
       const listening = /listens on (http:\S+)/.exec(output);
@@ -46,6 +52,7 @@ export async function gatewayProcess(dataDir: string, env: Record<string, string
     origin,
     admin,
     child,
+    output: () => output,
     kill: async (signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');

@@ -7,7 +7,15 @@ export type Block =
   | { readonly kind: 'refusal'; readonly pieces: readonly string[] }
   | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string }
   | { readonly kind: 'redacted'; readonly data: string }
-  | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly pieces: readonly string[] };
+  | {
+      readonly kind: 'tool';
+      readonly id: string;
+      readonly name: string;
+      /** JSON, or free text where the tool is custom. */
+      readonly pieces: readonly string[];
+      /** A call of a custom tool, which only chat and responses know. */
+      readonly custom?: boolean;
+    };
 
 export interface AnswerSpec {
   readonly blocks: readonly Block[];
@@ -70,11 +78,13 @@ function chatUsage(tokens: TokenCounts): object {
 function chatBody(spec: AnswerSpec): object {
   const of = (kind: Block['kind']): string =>
     spec.blocks.flatMap((block) => (block.kind === kind && 'pieces' in block ? [join(block)] : [])).join('');
-  const calls = spec.blocks.flatMap((block) =>
-    block.kind === 'tool'
-      ? [{ id: block.id, type: 'function', function: { name: block.name, arguments: join(block) } }]
-      : [],
-  );
+  const calls = spec.blocks.flatMap((block): object[] => {
+    if (block.kind !== 'tool') return [];
+    const { id, name } = block;
+    return block.custom
+      ? [{ id, type: 'custom', custom: { name, input: join(block) } }]
+      : [{ id, type: 'function', function: { name, arguments: join(block) } }];
+  });
   const thinking = of('thinking');
   const refusal = of('refusal');
   return {
@@ -112,9 +122,10 @@ function chatFrames(spec: AnswerSpec): string[] {
     if (block.kind === 'refusal') frames.push(...block.pieces.map((refusal) => delta({ refusal })));
     if (block.kind === 'thinking') frames.push(...block.pieces.map((text) => delta({ reasoning_content: text })));
     if (block.kind === 'tool') {
-      const call = { index, id: block.id, type: 'function', function: { name: block.name, arguments: '' } };
+      const [type, field] = block.custom ? (['custom', 'input'] as const) : (['function', 'arguments'] as const);
+      const call = { index, id: block.id, type, [type]: { name: block.name, [field]: '' } };
       frames.push(delta({ tool_calls: [call] }));
-      for (const piece of block.pieces) frames.push(delta({ tool_calls: [{ index, function: { arguments: piece } }] }));
+      for (const piece of block.pieces) frames.push(delta({ tool_calls: [{ index, [type]: { [field]: piece } }] }));
       index++;
     }
   }
@@ -139,6 +150,8 @@ function responsesItem(block: Block, index: number): Typed {
   }
   if (block.kind === 'tool') {
     const { id: call_id, name } = block;
+    if (block.custom)
+      return { type: 'custom_tool_call', id: `ctc_up${index}`, status, call_id, name, input: join(block) };
     return { type: 'function_call', id: `fc_up${index}`, status, call_id, name, arguments: join(block) };
   }
   const summary = block.kind === 'thinking' ? [{ type: 'summary_text', text: join(block) }] : [];
@@ -184,7 +197,7 @@ function sendItem(block: Block, index: number, send: (type: string, fields: obje
       ? { ...item, status: 'in_progress', content: [] }
       : item.type === 'reasoning'
         ? { ...item, summary: [], encrypted_content: null }
-        : { ...item, status: 'in_progress', arguments: '' };
+        : { ...item, status: 'in_progress', [item.type === 'function_call' ? 'arguments' : 'input']: '' };
   send('response.output_item.added', { output_index: index, item: added });
   if (block.kind === 'text' || block.kind === 'refusal') {
     const at = { ...place, content_index: 0 };
@@ -202,8 +215,9 @@ function sendItem(block: Block, index: number, send: (type: string, fields: obje
     send('response.reasoning_summary_text.done', { ...at, text: join(block) });
     send('response.reasoning_summary_part.done', { ...at, part: { type: 'summary_text', text: join(block) } });
   } else if (block.kind === 'tool') {
-    for (const delta of block.pieces) send('response.function_call_arguments.delta', { ...place, delta });
-    send('response.function_call_arguments.done', { ...place, arguments: join(block) });
+    const [name, field] = block.custom ? ['custom_tool_call_input', 'input'] : ['function_call_arguments', 'arguments'];
+    for (const delta of block.pieces) send(`response.${name}.delta`, { ...place, delta });
+    send(`response.${name}.done`, { ...place, [field]: join(block) });
   }
   send('response.output_item.done', { output_index: index, item });
 }

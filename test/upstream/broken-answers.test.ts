@@ -81,6 +81,20 @@ describe('a provider that breaks the connection', () => {
   }
 });
 
+describe('a provider that refuses without an end', () => {
+  test('an error body that never ends is not waited for', async () => {
+    await using world = await scriptedWorld();
+    const key = await world.gateway.tokenKey();
+    const answer = ask(key, 'chat');
+    const call = await world.first.next();
+    call.raw('HTTP/1.1 500 Scripted\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n');
+    for (let i = 0; i < 20; i++) call.chunk('blah'.repeat(2_000));
+    assert.equal(errorOf(await answer).status, 502);
+    await call.closed;
+    await assertUncharged(world.gateway, key);
+  });
+});
+
 describe('a provider that answers 200 with nonsense', () => {
   const cases: readonly (readonly [string, string, Record<string, string>])[] = [
     ['an HTML page', '<html><body>Welcome to nginx</body></html>', { 'content-type': 'text/html' }],

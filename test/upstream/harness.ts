@@ -15,10 +15,11 @@ export interface ConfigParts {
   readonly targets: readonly object[];
   readonly streams?: object;
   readonly routing?: object;
+  readonly limits?: object;
 }
 
 /** YAML is a superset of JSON. */
-export function configText({ providers, targets, streams = {}, routing = {} }: ConfigParts): string {
+export function configText({ providers, targets, streams = {}, routing = {}, limits = {} }: ConfigParts): string {
   return JSON.stringify({
     providers,
     models: [
@@ -34,7 +35,7 @@ export function configText({ providers, targets, streams = {}, routing = {} }: C
     streams,
     routing,
     // A test that failed midway must not hold up the end of its file.
-    limits: { drain: 1 },
+    limits: { drain: 1, ...limits },
   });
 }
 
@@ -46,6 +47,7 @@ export interface ScriptedOptions {
   readonly provider?: object;
   readonly streams?: object;
   readonly routing?: object;
+  readonly limits?: object;
   readonly log?: Log;
 }
 
@@ -86,6 +88,7 @@ export async function scriptedWorld(options: ScriptedOptions = {}): Promise<Scri
     targets: names.map((provider) => ({ provider, model: UPSTREAM_MODEL })),
     streams: options.streams ?? {},
     routing: { max_attempts: 1, ...options.routing },
+    limits: options.limits ?? {},
   });
   const gateway = await startedGateway({ config, ...(options.log ? { log: options.log } : {}) });
   return {

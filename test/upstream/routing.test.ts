@@ -208,6 +208,15 @@ describe('the circuit', () => {
     await assertUncharged(world.gateway, key);
   });
 
+  test('never opens where the provider is configured without one', async () => {
+    await using world = await scriptedWorld({ provider: { circuit_breaker: false } });
+    world.first.answer = overloaded;
+    const key = await world.gateway.tokenKey();
+    for (let i = 0; i < 15; i++) assert.equal((await ask(key, 'chat')).status, 502);
+    assert.equal(world.first.calls, 15);
+    await assertUncharged(world.gateway, key);
+  });
+
   test('never opens by 400s or by clients that go away', async () => {
     await using world = await scriptedWorld();
     const key = await world.gateway.tokenKey();

@@ -229,4 +229,29 @@ describe('facts', () => {
     });
     assert.equal(responses.needs.images, 'input[0].output[0]');
   });
+
+  test('[R43] tools that the client runs are not hosted, wherever they are declared', () => {
+    const clientSide = [
+      { type: 'function', name: 'f' },
+      { type: 'custom', name: 'apply_patch' },
+      { type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'spawn' }] },
+      { type: 'tool_search', execution: 'client' },
+      { type: 'local_shell' },
+      { type: 'shell' },
+    ];
+    const { hostedTools } = factsOf('responses', { model: 'm', input: 'Hi', tools: clientSide });
+    assert.deepEqual(hostedTools, []);
+    const declared = factsOf('responses', {
+      model: 'm',
+      input: [{ type: 'additional_tools', role: 'developer', tools: [...clientSide, { type: 'web_search' }] }],
+      tools: [{ type: 'tool_search' }, { type: 'shell', environment: { type: 'container_auto' } }],
+    });
+    assert.deepEqual(declared.hostedTools, [
+      { type: 'tool_search', param: 'tools[0]' },
+      { type: 'shell', param: 'tools[1]' },
+      { type: 'web_search', param: 'input[0].tools[6]' },
+    ]);
+    const items = [{ type: 'additional_tools', role: 'developer', tools: clientSide }];
+    assert.equal(factsOf('responses', { model: 'm', input: items }).needs.tools, 'input[0].tools');
+  });
 });

@@ -61,7 +61,7 @@ export function readKey(row: Row): KeyRecord {
     providerScope: text(row, 'provider_scope'),
     models: models === null ? null : (JSON.parse(models) as string[]),
     rpmLimit: integerOrNull(row, 'rpm_limit'),
-    budget: row['budget'] === null ? null : amount(row, 'budget'),
+    budget: row.budget === null ? null : amount(row, 'budget'),
     period: text(row, 'period') as Period,
     createdAtMs: integer(row, 'created_at_ms'),
     prefix: text(row, 'prefix'),

@@ -38,7 +38,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'the password is wrong: correct user and password in DATABASE_URL',
   '28000': 'the server does not let this user in: correct the user in DATABASE_URL, or pg_hba.conf',
   '3D000': 'there is no such database: create it (CREATE DATABASE), or correct the name in DATABASE_URL',
-  '42501': 'the user lacks a privilege: GRANT CREATE ON DATABASE for the first start, and rights on the schema "gateway"',
+  '42501':
+    'the user lacks a privilege: GRANT CREATE ON DATABASE for the first start, and rights on the schema "gateway"',
   '25006': 'the server is read-only (a standby): DATABASE_URL must name the primary',
   '53300': 'the server has no connection left: raise max_connections, or run fewer gateways',
   '57P03': 'the server is starting or stopping: try again in a moment',

@@ -37,9 +37,9 @@ export function extend(books: Books, keyId: string, holdId: string, amountWanted
 /** A mark for a hold that has ended says nothing any more. */
 export function mark(books: Books, marks: readonly Mark[]): null {
   for (const { keyId, holdId, charge, tokens, call } of marks) {
+    if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
     const hold = books.account(keyId)?.holds.get(holdId);
     if (hold === undefined) continue;
-    if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
     const clamped = charge > hold.amount;
     hold.markCharge = clamped ? hold.amount : charge;
     hold.markDetail = JSON.stringify({ tokens, call: call ?? null }, (_, value: unknown) =>

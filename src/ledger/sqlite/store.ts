@@ -11,14 +11,26 @@ export interface SqliteStore extends Store {
   connect(): MessagePort;
 }
 
-export async function openSqliteStore({ file }: { readonly file: string }): Promise<SqliteStore> {
+export interface SqliteStoreOptions {
+  readonly file: string;
+  /** The writer has ended by itself: from now on every batch fails. */
+  readonly onBroken?: (why: Error) => void;
+}
+
+export async function openSqliteStore({ file, onBroken }: SqliteStoreOptions): Promise<SqliteStore> {
   // The published package has the compiled file beside this one.
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const worker = new Worker(new URL(`./writer.${extension}`, import.meta.url), { workerData: { file } });
   const exited = once(worker, 'exit').catch(() => undefined);
-  // Clients notice a writer that broke by their ports, which close with it.
-  worker.on('error', () => undefined);
+  let failure: Error | undefined;
+  worker.on('error', (error: Error) => {
+    failure = error;
+  });
   await started(worker);
+  let closing = false;
+  worker.on('exit', () => {
+    if (!closing) onBroken?.(new Error('the writer of the store ended by itself', { cause: failure }));
+  });
 
   function connect(): MessagePort {
     const { port1, port2 } = new MessageChannel();
@@ -31,6 +43,7 @@ export async function openSqliteStore({ file }: { readonly file: string }): Prom
     connect,
     apply: client.apply,
     close: async () => {
+      closing = true;
       worker.postMessage({ kind: 'close' } satisfies WriterCommand);
       await exited;
     },

@@ -5,6 +5,7 @@ import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../json
 import { refuse } from '../refuse.ts';
 import { validator } from '../validate.ts';
 import { ResponsesRequest } from './schema.ts';
+import { isHosted } from './tools.ts';
 
 const validate = validator(ResponsesRequest);
 
@@ -15,7 +16,9 @@ export function responsesFacts(body: JsonObject): RequestFacts {
   const input = arrayAt(body, 'input') ?? [];
   for (let index = 0; index < input.length; index++) tallyItem(input[index], `input[${index}]`, tally);
   const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  const declaring = input.findIndex((item) => isObject(item) && (arrayAt(item, 'tools')?.length ?? 0) > 0);
   if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
+  else if (declaring !== -1) needs.tools = `input[${declaring}].tools`;
   const limit = request.max_output_tokens;
   return {
     model: request.model,
@@ -73,13 +76,24 @@ function tallyPart(part: Json | undefined, path: string, tally: AttachmentTally)
   }
 }
 
+/** Tools can be declared in `tools`, inside a namespace, and by items of the input. */
 function hostedTools(body: JsonObject): HostedTool[] {
-  const hosted: HostedTool[] = [];
-  const tools = arrayAt(body, 'tools') ?? [];
-  for (let index = 0; index < tools.length; index++) {
-    const tool = tools[index];
-    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
-    if (type !== undefined && type !== 'function' && type !== 'custom') hosted.push({ type, param: `tools[${index}]` });
+  const found = hostedAmong(body, 'tools');
+  const input = arrayAt(body, 'input') ?? [];
+  for (let index = 0; index < input.length; index++) {
+    const item = input[index];
+    if (isObject(item) && item.tools !== undefined) found.push(...hostedAmong(item, `input[${index}].tools`));
   }
-  return hosted;
+  return found;
+}
+
+function hostedAmong(holder: JsonObject, path: string): HostedTool[] {
+  return (arrayAt(holder, 'tools') ?? []).flatMap((tool, index) => {
+    if (!isObject(tool)) return [];
+    const param = `${path}[${index}]`;
+    return [
+      ...(isHosted(tool) ? [{ type: stringAt(tool, 'type') ?? '', param }] : []),
+      ...(tool.type === 'namespace' ? hostedAmong(tool, `${param}.tools`) : []),
+    ];
+  });
 }

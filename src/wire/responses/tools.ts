@@ -10,6 +10,15 @@ import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } fro
 const BUILT_IN = new Set(['computer', 'computer_use_preview', 'local_shell', 'shell', 'apply_patch']);
 export const SEARCH_TOOL = 'tool_search';
 
+/** Whether the provider would run this tool itself. A namespace is only a name for what it holds. */
+export function isHosted(tool: JsonObject): boolean {
+  const type = stringAt(tool, 'type') ?? 'function';
+  if (type === 'function' || type === 'custom' || type === 'namespace') return false;
+  if (type === SEARCH_TOOL) return tool.execution !== 'client';
+  if (type === 'shell') return (objectAt(tool, 'environment')?.type ?? 'local') !== 'local';
+  return !BUILT_IN.has(type);
+}
+
 export function readTools(tools: readonly JsonObject[], at: string): readonly TurnTool[] {
   return tools.flatMap((tool, index) => readTool(tool, `${at}[${index}]`));
 }
@@ -34,7 +43,7 @@ function readTool(tool: JsonObject, at: string): readonly TurnTool[] {
   if (type === SEARCH_TOOL && tool.execution === 'client') {
     return [compact({ kind: 'search', name: SEARCH_TOOL, description, schema: tool.parameters ?? undefined, at })];
   }
-  return [{ kind: 'foreign', format: 'responses', hosted: !BUILT_IN.has(type), raw: tool, at }];
+  return [{ kind: 'foreign', format: 'responses', hosted: isHosted(tool), raw: tool, at }];
 }
 
 /** Tools found by a search are told again with every later request: each counts once. */

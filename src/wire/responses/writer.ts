@@ -63,9 +63,13 @@ export class ResponsesWriter implements EventWriter {
       status: finished ? status : 'in_progress',
       incompleteReason: finished ? reason : null,
       output: this.#items.map((item) => item.object()),
-      tokens: finished ? (this.#tokens ?? likelyTokens(this.#context, this.#characters)) : null,
+      tokens: finished ? (this.#tokens ?? this.#guessed) : null,
       serviceTier: this.#serviceTier,
     });
+  }
+
+  get #guessed(): TokenCounts | null {
+    return this.#context.reportedUsageOnly ? null : likelyTokens(this.#context, this.#characters);
   }
 
   get #refused(): boolean {

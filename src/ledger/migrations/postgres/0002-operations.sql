@@ -50,7 +50,8 @@ CREATE TYPE gateway.operation AS (
   ct text,                    -- its content type
   b text,                     -- its body, in base64
   x text,                     -- why there is none
-  g text                      -- flag
+  g text,                     -- flag
+  q boolean                   -- it has its place in the rate limit already
 );
 
 -- What stands in the way of a claim, as the rest of an outcome; null when it is free.
@@ -125,9 +126,14 @@ CREATE FUNCTION gateway.apply_batch(
   keys text[], owner_ids text[], batch jsonb, others jsonb, places integer, given_ms bigint, floor_ms bigint
 ) RETURNS text LANGUAGE plpgsql
 SET search_path = gateway, pg_temp
+-- Rows are looked up by their keys, in the order of an index, whatever the statistics say: the tables may have been empty
+-- when the plans were made.
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_material = off
+SET enable_sort = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
@@ -169,11 +175,11 @@ BEGIN
   PERFORM 1 FROM accounts WHERE key_id = ANY (keys) ORDER BY key_id FOR UPDATE;
 
   FOR o IN
-    SELECT x.*, h.amount AS held, h.held_at_ms, h.claim_name, coalesce(h.amount, e.held, w.held) AS held_earlier
+    SELECT x.*, h.amount AS held, h.held_at_ms, h.claim_name, CASE WHEN x.op = 'admit' THEN coalesce(h.amount,
+        (SELECT e.held FROM entries e WHERE e.key_id = x.k AND e.kind = 'charge' AND e.id = x.h),
+        (SELECT w.held FROM voided w WHERE w.key_id = x.k AND w.hold_id = x.h)) END AS held_earlier
     FROM jsonb_populate_recordset(NULL::operation, batch) x
-    LEFT JOIN holds h ON h.key_id = x.k AND h.id = x.h
-    LEFT JOIN entries e ON e.key_id = x.k AND e.kind = 'charge' AND e.id = CASE x.op WHEN 'admit' THEN x.h END
-    LEFT JOIN voided w ON w.key_id = x.k AND w.hold_id = CASE x.op WHEN 'admit' THEN x.h END
+    LEFT JOIN LATERAL (SELECT * FROM holds l WHERE l.key_id = x.k AND l.id = x.h LIMIT 1) h ON true
     ORDER BY x.k, x.i
   LOOP
     IF a.key_id IS DISTINCT FROM o.k THEN
@@ -251,7 +257,7 @@ BEGIN
       END IF;
 
       IF a.rpm_limit IS NOT NULL THEN
-        IF amount IS NULL THEN
+        IF amount IS NULL AND o.q IS NULL THEN
           place := a.rate_next - a.rpm_limit;
           IF place >= a.rate_first THEN
             -- The place that must grow old first; one that this batch took is not stored yet.

@@ -1,0 +1,128 @@
+/** Recomputes every sum from the entries and the live holds, and compares; all of it at one moment. */
+import { type AuditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
+import { ORPHAN_GRACE_MS } from '../operations.ts';
+import type { AuditReport } from '../port.ts';
+import { amount, integer, text } from './columns.ts';
+import type { Query, Row } from './connection.ts';
+import type { Work } from './keys.ts';
+
+/** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
+const SUMS = `
+  SELECT a.key_id, a.mode, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
+    coalesce(e.purchased, 0)::text AS entries_purchased, coalesce(e.charged, 0)::text AS entries_charged,
+    coalesce(e.in_period, 0)::text AS entries_in_period, coalesce(e.in_day, 0)::text AS entries_in_day,
+    coalesce(h.reserved, 0)::text AS holds_reserved, coalesce(h.live_holds, 0)::text AS holds_live
+  FROM gateway.accounts a
+  LEFT JOIN (
+    SELECT e.key_id,
+      sum(e.amount) FILTER (WHERE e.kind = 'purchase') AS purchased,
+      sum(e.amount) FILTER (WHERE e.kind = 'charge') AS charged,
+      sum(e.amount) FILTER (WHERE e.kind = 'charge' AND e.at_ms >= b.period_start_ms) AS in_period,
+      sum(e.amount) FILTER (WHERE e.kind = 'charge' AND e.at_ms >= b.day_start_ms) AS in_day
+    FROM gateway.entries e JOIN gateway.accounts b ON b.key_id = e.key_id GROUP BY e.key_id
+  ) e ON e.key_id = a.key_id
+  LEFT JOIN (
+    SELECT key_id, sum(amount) AS reserved, count(*) AS live_holds FROM gateway.holds GROUP BY key_id
+  ) h ON h.key_id = a.key_id
+  ORDER BY a.key_id`;
+
+/** Rows that must not exist: each query gives `key_id` and `id`. */
+const FAULTS: readonly (readonly [string, string])[] = [
+  ['hold without a key', withoutKey('holds')],
+  ['entry without a key', withoutKey('entries')],
+  [
+    'hold is live and settled',
+    `SELECT h.key_id, h.id FROM gateway.holds h
+      JOIN gateway.entries e ON e.key_id = h.key_id AND e.kind = 'charge' AND e.id = h.id`,
+  ],
+  [
+    'hold is live and voided',
+    'SELECT h.key_id, h.id FROM gateway.holds h JOIN gateway.voided v ON v.key_id = h.key_id AND v.hold_id = h.id',
+  ],
+  [
+    'hold is voided and settled',
+    `SELECT v.key_id, v.hold_id AS id FROM gateway.voided v
+      JOIN gateway.entries e ON e.key_id = v.key_id AND e.kind = 'charge' AND e.id = v.hold_id`,
+  ],
+  [
+    'claim runs without its hold',
+    `SELECT c.key_id, c.name AS id FROM gateway.claims c
+      LEFT JOIN gateway.holds h ON h.key_id = c.key_id AND h.id = c.hold_id
+      WHERE c.state = 'running' AND (h.id IS NULL OR h.claim_name IS DISTINCT FROM c.name)`,
+  ],
+  [
+    'hold without its claim',
+    `SELECT h.key_id, h.id FROM gateway.holds h
+      LEFT JOIN gateway.claims c
+        ON c.key_id = h.key_id AND c.name = h.claim_name AND c.hold_id = h.id AND c.state = 'running'
+      WHERE h.claim_name IS NOT NULL AND c.name IS NULL`,
+  ],
+  [
+    'claim ended without a charge',
+    `SELECT c.key_id, c.name AS id FROM gateway.claims c
+      WHERE c.state <> 'running' AND NOT EXISTS (
+        SELECT FROM gateway.entries e WHERE e.key_id = c.key_id AND e.kind = 'charge' AND e.id = c.hold_id)`,
+  ],
+  [
+    'usage without a charge',
+    `SELECT u.key_id, u.hold_id AS id FROM gateway.usage u
+      WHERE NOT EXISTS (
+        SELECT FROM gateway.entries e WHERE e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id)`,
+  ],
+];
+
+function withoutKey(table: string): string {
+  return `SELECT t.key_id, t.id FROM gateway.${table} t
+    WHERE NOT EXISTS (SELECT FROM gateway.accounts a WHERE a.key_id = t.key_id)`;
+}
+
+/** The transaction must see one moment (`REPEATABLE READ`). */
+export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
+  const rows = await query(SUMS);
+  const findings = rows.map(sumsOf).flatMap(compareSums);
+  const find = async (what: string, sql: string, values: readonly unknown[] = []): Promise<void> => {
+    for (const row of await query(`${sql} LIMIT ${FINDINGS_MAX}`, values)) {
+      findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
+    }
+  };
+  for (const [what, sql] of FAULTS) await find(what, sql);
+  await find('hold is past its expiry', 'SELECT key_id, id FROM gateway.holds WHERE expires_at_ms <= $1', [
+    nowMs - ORPHAN_GRACE_MS,
+  ]);
+  return {
+    ok: findings.length === 0,
+    keys: rows.length,
+    entries: await count(query, 'SELECT count(*) AS n FROM gateway.entries'),
+    liveHolds: await count(query, 'SELECT count(*) AS n FROM gateway.holds'),
+    findings,
+    flagged: await count(query, 'SELECT count(*) AS n FROM gateway.entries WHERE flag IS NOT NULL'),
+  };
+}
+
+function sumsOf(row: Row): AuditedSums {
+  return {
+    keyId: text(row, 'key_id'),
+    credit: text(row, 'mode') === 'credit',
+    kept: {
+      purchased: amount(row, 'purchased'),
+      used: amount(row, 'used'),
+      reserved: amount(row, 'reserved'),
+      liveHolds: amount(row, 'live_holds'),
+      inPeriod: amount(row, 'period_used'),
+      inDay: amount(row, 'day_spend'),
+    },
+    counted: {
+      purchased: amount(row, 'entries_purchased'),
+      used: amount(row, 'entries_charged'),
+      reserved: amount(row, 'holds_reserved'),
+      liveHolds: amount(row, 'holds_live'),
+      inPeriod: amount(row, 'entries_in_period'),
+      inDay: amount(row, 'entries_in_day'),
+    },
+  };
+}
+
+async function count(query: Query, sql: string): Promise<number> {
+  const [row] = await query(sql);
+  return row === undefined ? 0 : integer(row, 'n');
+}

@@ -1,0 +1,91 @@
+/** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
+import { hash, randomBytes } from 'node:crypto';
+import { StoreError } from '../errors.ts';
+import { pendingMigrations, readMigrations } from '../migrations.ts';
+import { integer, text } from './columns.ts';
+import type { Connection, Query } from './connection.ts';
+
+/** "gateway" in hexadecimal, more or less; only one process at a time changes the schema. */
+const MIGRATION_LOCK = 0x6a7e_3a11;
+const VERSION_MIN = 140_000;
+const SECRET_BYTES = 32;
+
+export async function migrate(connection: Connection): Promise<void> {
+  const [server] = await connection.query(`SELECT current_setting('server_version_num') AS number,
+    current_setting('server_version') AS version, current_setting('transaction_read_only') AS read_only`);
+  if (server !== undefined && integer(server, 'number') < VERSION_MIN) {
+    throw new StoreError(`The server is PostgreSQL ${text(server, 'version')}: 14 or newer is needed.`);
+  }
+  const query: Query = (sql, values) => connection.query(sql, values);
+  const migrations = readMigrations('postgres');
+  // A database that is up to date needs no privilege to change it.
+  if (pendingMigrations(migrations, await storedVersion(query)).length === 0) return;
+  await connection.transaction('', async (change) => {
+    // Another process may be at it: this one waits as long as that needs.
+    await change('SET LOCAL lock_timeout = 0');
+    await change('SET LOCAL statement_timeout = 0');
+    await change('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    const pending = pendingMigrations(migrations, await storedVersion(change));
+    if (pending.length === 0) return;
+    await change('CREATE SCHEMA IF NOT EXISTS gateway');
+    await change(`CREATE TABLE IF NOT EXISTS gateway.migrations (
+      version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+    for (const { version, name, sql } of pending) {
+      await change(sql);
+      await change('INSERT INTO gateway.migrations (version, name) VALUES ($1, $2)', [version, name]);
+    }
+  });
+}
+
+/** 0 for a database without the schema. */
+async function storedVersion(query: Query): Promise<number> {
+  const [table] = await query(`SELECT to_regclass('gateway.migrations')::text AS name`);
+  if (table === undefined || table.name === null) return 0;
+  const [row] = await query('SELECT coalesce(max(version), 0)::text AS version FROM gateway.migrations');
+  return row === undefined ? 0 : integer(row, 'version');
+}
+
+/**
+ * The secret that keys the digests of API keys, the same for all gateways on this database. `given` (from the environment)
+ * is not stored, only a digest of it, so that a gateway with another one is refused; without it, the first one that starts
+ * makes a secret and stores it.
+ */
+export async function sharedSecret(connection: Connection, given: string | null): Promise<string> {
+  const own = given ?? randomBytes(SECRET_BYTES).toString('hex');
+  const fingerprint = hash('sha256', `installation:${own}`, 'hex');
+  return connection.transaction('', async (query) => {
+    // Of several gateways that start at once, the first one to write decides.
+    const isFirst = await settle(query, 'installation_fingerprint', fingerprint);
+    if (isFirst && given === null) await settle(query, 'installation_secret', own);
+    const stored = await setting(query, 'installation_secret');
+    if (given === null) {
+      if (stored !== null) return stored;
+      throw new StoreError('The keys of this database were made with GATEWAY_SECRET: set it to the same value here.');
+    }
+    if ((await setting(query, 'installation_fingerprint')) === fingerprint) return given;
+    throw new StoreError(
+      stored === null
+        ? 'GATEWAY_SECRET differs from the one that the keys of this database were made with: all gateways need the same.'
+        : 'The keys of this database were made with the secret that is stored in it: start without GATEWAY_SECRET.',
+    );
+  });
+}
+
+/** True for exactly one of all gateways that ever start on this database. */
+export async function claimFirstStart(connection: Connection): Promise<boolean> {
+  return connection.transaction('', (query) => settle(query, 'first_start', new Date().toISOString()));
+}
+
+/** Whether this call has stored it; a value that is there stays. */
+async function settle(query: Query, name: string, value: string): Promise<boolean> {
+  const rows = await query(
+    'INSERT INTO gateway.settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING name',
+    [name, value],
+  );
+  return rows.length === 1;
+}
+
+async function setting(query: Query, name: string): Promise<string | null> {
+  const [row] = await query('SELECT value FROM gateway.settings WHERE name = $1', [name]);
+  return row === undefined ? null : text(row, 'value');
+}

@@ -1,0 +1,239 @@
+/** The operator's side of a key: created, changed, given secrets and credit. Each is one transaction. */
+import type { KeyRecord } from '../../core/key.ts';
+import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { Sums } from '../account.ts';
+import {
+  decideChange,
+  FIRST_PURCHASE,
+  keySummary,
+  REVOKED_IS_FINAL,
+  wrongCredit,
+  wrongLimits,
+  wrongPurchase,
+} from '../key-rules.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import { amount, integer, readKey, readSums, text } from './columns.ts';
+import type { Query, Row } from './connection.ts';
+import { Refusal } from './failure.ts';
+
+/** What an operation works with: the transaction, and the ledger's time. */
+export interface Work {
+  readonly query: Query;
+  readonly nowMs: number;
+}
+
+interface Locked {
+  readonly sums: Sums;
+  readonly nowMs: number;
+}
+
+const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
+
+export async function createKey({ query, nowMs }: Work, request: NewKey): Promise<KeyRecord> {
+  const wrong = wrongLimits(request.mode, request) ?? wrongCredit(request);
+  if (wrong !== null) throw new Refusal(wrong);
+  const { id, mode, secret } = request;
+  const credit = mode === 'credit' ? request.credit : 0n;
+  const [created] = await query(
+    `INSERT INTO gateway.accounts (key_id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit,
+      budget, period, created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms)
+    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $10)
+    ON CONFLICT (key_id) DO NOTHING RETURNING *`,
+    [
+      id,
+      mode,
+      request.label,
+      request.expiresAtMs,
+      request.providerScope,
+      modelsText(request.models),
+      request.rpmLimit,
+      request.budget,
+      request.period,
+      nowMs,
+      secret.prefix,
+      credit,
+      periodStartMs(request.period, nowMs),
+      dayStartMs(nowMs),
+    ],
+  );
+  if (created === undefined) return createdBefore(query, request);
+  await insertSecret(query, id, secret.digest, secret.prefix);
+  if (credit > 0n) await insertPurchase(query, id, FIRST_PURCHASE, credit, nowMs, null);
+  return readKey(created);
+}
+
+async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
+  const [row] = await query(
+    `SELECT a.* FROM gateway.accounts a JOIN gateway.secrets s ON s.key_id = a.key_id AND s.digest = $2
+    WHERE a.key_id = $1`,
+    [id, secret.digest],
+  );
+  if (row === undefined) throw new Refusal(`there is a key ${id} already`);
+  return readKey(row);
+}
+
+export async function changeKey(work: Work, keyId: string, change: KeyChange): Promise<KeyChangeOutcome> {
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const { key } = locked.sums;
+  const decision = decideChange(key, change);
+  if (decision.kind !== 'change') return decision;
+  await saveKey(work.query, decision.key);
+  if (key.mode === 'token_budget' && decision.key.period !== key.period) {
+    await countPeriodAnew(work.query, decision.key, locked.nowMs);
+  }
+  return { kind: 'changed', key: decision.key };
+}
+
+export async function addSecret(work: Work, keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome> {
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const { key } = locked.sums;
+  const [holder] = await work.query('SELECT key_id FROM gateway.secrets WHERE digest = $1', [digest]);
+  if (holder !== undefined && text(holder, 'key_id') === keyId) return { kind: 'changed', key };
+  if (holder !== undefined) return { kind: 'refused', reason: 'another key has this secret' };
+  if (key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
+  await insertSecret(work.query, keyId, digest, prefix);
+  return changedSecrets(work.query, key, prefix);
+}
+
+export async function revokeSecret(work: Work, keyId: string, prefix: string): Promise<KeyChangeOutcome> {
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const prefixes = await secretPrefixes(work.query, keyId);
+  const rest = prefixes.filter((known) => known !== prefix);
+  const newest = rest[0];
+  if (newest === undefined)
+    return { kind: 'refused', reason: 'it is the only secret of the key: revoke the key instead' };
+  // A secret that is not there was revoked before.
+  if (rest.length === prefixes.length) return { kind: 'changed', key: locked.sums.key };
+  await work.query('DELETE FROM gateway.secrets WHERE key_id = $1 AND prefix = $2', [keyId, prefix]);
+  return changedSecrets(work.query, locked.sums.key, newest);
+}
+
+export async function addCredit(
+  work: Work,
+  keyId: string,
+  entryId: string,
+  amountNanos: bigint,
+  note: string | null,
+): Promise<CreditOutcome> {
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const { sums, nowMs } = locked;
+  const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
+  if (sums.key.mode !== 'credit') return refused('a token-budget key has no credit');
+  const [earlier] = await work.query(
+    `SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
+    [keyId, entryId],
+  );
+  const balance = sums.purchased - sums.used;
+  if (earlier !== undefined) {
+    if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: sums.key, balance };
+    return refused('this purchase was booked before, with another amount');
+  }
+  const wrong = wrongPurchase(sums, amountNanos);
+  if (wrong !== null) return refused(wrong);
+  await work.query('UPDATE gateway.accounts SET purchased = purchased + $2, seen_ms = $3 WHERE key_id = $1', [
+    keyId,
+    amountNanos,
+    nowMs,
+  ]);
+  await insertPurchase(work.query, keyId, entryId, amountNanos, nowMs, note);
+  return { kind: 'added', key: sums.key, balance: balance + amountNanos };
+}
+
+export async function getKey({ query, nowMs }: Work, keyId: string): Promise<KeySummary | null> {
+  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]);
+  if (row === undefined) return null;
+  return keySummary(readSums(row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
+}
+
+export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySummary[]> {
+  const prefixes = new Map<string, string[]>();
+  for (const row of await query('SELECT key_id, prefix FROM gateway.secrets ORDER BY key_id, number DESC')) {
+    const ofKey = prefixes.get(text(row, 'key_id'));
+    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
+    else ofKey.push(text(row, 'prefix'));
+  }
+  const rows = await query('SELECT * FROM gateway.accounts ORDER BY created_at_ms DESC, created_number DESC');
+  return rows.map((row) => keySummary(readSums(row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []));
+}
+
+/** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
+async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
+  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1 FOR UPDATE', [keyId]);
+  return row === undefined ? null : { sums: readSums(row), nowMs: timeOf(row, nowMs) };
+}
+
+function timeOf(row: Row, nowMs: number): number {
+  return Math.max(nowMs, integer(row, 'seen_ms'));
+}
+
+/** Newest first. */
+async function secretPrefixes(query: Query, keyId: string): Promise<readonly string[]> {
+  const rows = await query('SELECT prefix FROM gateway.secrets WHERE key_id = $1 ORDER BY number DESC', [keyId]);
+  return rows.map((row) => text(row, 'prefix'));
+}
+
+async function insertSecret(query: Query, keyId: string, digest: string, prefix: string): Promise<void> {
+  await query(
+    `INSERT INTO gateway.secrets (digest, key_id, prefix, number)
+    SELECT $1, $2, $3, coalesce(max(number), 0) + 1 FROM gateway.secrets WHERE key_id = $2`,
+    [digest, keyId, prefix],
+  );
+}
+
+async function insertPurchase(
+  query: Query,
+  keyId: string,
+  entryId: string,
+  amountNanos: bigint,
+  atMs: number,
+  note: string | null,
+): Promise<void> {
+  await query(
+    `INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms, note) VALUES ($1, 'purchase', $2, $3, 0, $4, $5)`,
+    [keyId, entryId, amountNanos, atMs, note],
+  );
+}
+
+async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Promise<KeyChangeOutcome> {
+  const changed = { ...key, version: key.version + 1, prefix };
+  await saveKey(query, changed);
+  return { kind: 'changed', key: changed };
+}
+
+async function saveKey(query: Query, key: KeyRecord): Promise<void> {
+  await query(
+    `UPDATE gateway.accounts SET version = $2, label = $3, status = $4, expires_at_ms = $5, provider_scope = $6, models = $7,
+      rpm_limit = $8, budget = $9, period = $10, prefix = $11 WHERE key_id = $1`,
+    [
+      key.id,
+      key.version,
+      key.label,
+      key.status,
+      key.expiresAtMs,
+      key.providerScope,
+      modelsText(key.models),
+      key.rpmLimit,
+      key.budget,
+      key.period,
+      key.prefix,
+    ],
+  );
+}
+
+/** The charges that fall into the period as the key has it now. */
+async function countPeriodAnew(query: Query, key: KeyRecord, nowMs: number): Promise<void> {
+  await query(
+    `UPDATE gateway.accounts SET period_start_ms = $2, period_used = (
+      SELECT coalesce(sum(amount), 0) FROM gateway.entries WHERE key_id = $1 AND kind = 'charge' AND at_ms >= $2
+    ) WHERE key_id = $1`,
+    [key.id, periodStartMs(key.period, nowMs)],
+  );
+}
+
+function modelsText(models: readonly string[] | null): string | null {
+  return models === null ? null : JSON.stringify(models);
+}

@@ -1,0 +1,141 @@
+/** The books in PostgreSQL, shared by any number of gateways. */
+import type { Clock } from '../../core/clock.ts';
+import { asStoreError, StoreError } from '../errors.ts';
+import type { Operation, Outcome, Result } from '../operations.ts';
+import type { Store } from '../store.ts';
+import { audit } from './audit.ts';
+import { applyHot } from './batch.ts';
+import { integer } from './columns.ts';
+import { Connection } from './connection.ts';
+import { claimFirstStart, migrate, sharedSecret } from './database.ts';
+import { type HotOperation, isHot } from './encode.ts';
+import { isConflict, isOperationFailure, openingError, shownUrl } from './failure.ts';
+import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
+import { LedgerTime } from './time.ts';
+import { prune, recover } from './upkeep.ts';
+
+export interface PostgresStoreOptions {
+  readonly url: string;
+  /** For tests; otherwise time is the database's. */
+  readonly clock?: Clock;
+}
+
+export interface PostgresStore extends Store {
+  /** For operations that may take long, on a connection of their own. */
+  readonly aside: Store;
+  /** The secret that all gateways on this database share. */
+  sharedSecret(given: string | null): Promise<string>;
+  /** True for exactly one of all gateways that ever start on this database. */
+  claimFirstStart(): Promise<boolean>;
+}
+
+type AdminOperation = Exclude<Operation, HotOperation | { op: 'recover' | 'prune' }>;
+
+const HOT_TIMEOUT_MS = 10_000;
+const ASIDE_TIMEOUT_MS = 600_000;
+const LOCK_TIMEOUT_MS = 5_000;
+const CONFLICT_TRIES = 3;
+
+export async function openPostgresStore({ url, clock }: PostgresStoreOptions): Promise<PostgresStore> {
+  const hot = new Connection({ url, statementTimeoutMs: HOT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  const aside = new Connection({ url, statementTimeoutMs: ASIDE_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  const time = new LedgerTime(clock ?? null);
+  try {
+    await migrate(hot);
+  } catch (error) {
+    await hot.close();
+    throw openingError(url, error);
+  }
+
+  async function apply(batch: readonly Operation[]): Promise<readonly Result[]> {
+    const results: Result[] = [];
+    let waiting: (readonly [number, HotOperation])[] = [];
+    try {
+      for (const [index, operation] of batch.entries()) {
+        if (isHot(operation)) {
+          waiting.push([index, operation]);
+          continue;
+        }
+        // In their order: what comes after an operation of another kind sees what it did.
+        await applyHot(hot, time, waiting, results);
+        waiting = [];
+        results[index] = await single(operation);
+      }
+      await applyHot(hot, time, waiting, results);
+      return results;
+    } catch (error) {
+      throw failureOf(error, url);
+    }
+  }
+
+  async function single(operation: Exclude<Operation, HotOperation>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        if (operation.op === 'recover') return await recover(hot, time, operation.limit);
+        if (operation.op === 'prune') return await prune(hot, time, operation.limit, operation.usageKeepMs);
+        return await admin(operation);
+      } catch (error) {
+        if (isConflict(error) && tries < CONFLICT_TRIES) continue;
+        if (!isOperationFailure(error)) throw error;
+        return { kind: 'operation_failed', message: error instanceof Error ? error.message : String(error) };
+      }
+    }
+  }
+
+  function admin(operation: AdminOperation): Promise<Outcome> {
+    const mode =
+      operation.op === 'audit' || operation.op === 'listKeys' ? 'ISOLATION LEVEL REPEATABLE READ READ ONLY' : '';
+    return aside.transaction(mode, async (query) => {
+      const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', time.values());
+      const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
+      time.saw(nowMs);
+      return perform({ query, nowMs }, operation);
+    });
+  }
+
+  return {
+    apply,
+    // Both take every operation; which connection serves it depends on the operation alone.
+    aside: { apply, close: async () => undefined },
+    sharedSecret: (given) => opening(() => sharedSecret(hot, given)),
+    claimFirstStart: () => opening(() => claimFirstStart(hot)),
+    close: async () => {
+      await Promise.all([hot.close(), aside.close()]);
+    },
+  };
+
+  async function opening<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw openingError(url, error);
+    }
+  }
+}
+
+function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
+  switch (operation.op) {
+    case 'createKey':
+      return createKey(work, operation.request);
+    case 'listKeys':
+      return listKeys(work);
+    case 'getKey':
+      return getKey(work, operation.keyId);
+    case 'changeKey':
+      return changeKey(work, operation.keyId, operation.change);
+    case 'addSecret':
+      return addSecret(work, operation.keyId, operation.digest, operation.prefix);
+    case 'revokeSecret':
+      return revokeSecret(work, operation.keyId, operation.prefix);
+    case 'addCredit':
+      return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'audit':
+      return audit(work);
+  }
+}
+
+function failureOf(error: unknown, url: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const { message } = asStoreError(error);
+  return new StoreError(`the database ${shownUrl(url)} failed: ${message}`, { cause: error });
+}

@@ -1,0 +1,49 @@
+/** The events of an answer as the bytes that a responses provider would send. One per call. */
+import { randomUUID } from 'node:crypto';
+import { eventFrame } from '../../wire/answer.ts';
+import { HUB_FORMATS } from '../../wire/hub.ts';
+import type { JsonObject } from '../../wire/json.ts';
+import { stringAt } from '../../wire/json.ts';
+import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/turn.ts';
+
+export interface AnswerWriter {
+  readonly contentType: string;
+  /** What can be sent at once. */
+  write(event: TurnEvent): string;
+}
+
+export function answerWriter(body: JsonObject): AnswerWriter {
+  const context: AnswerContext = {
+    publicModel: stringAt(body, 'model') ?? '',
+    request: body,
+    nowS: () => Math.floor(Date.now() / 1_000),
+    answerId: randomUUID().replaceAll('-', ''),
+    includeUsage: true,
+    likelyInputTokens: 0,
+    outputLimit: null,
+    reportedUsageOnly: true,
+  };
+  return body.stream === true ? streamed(HUB_FORMATS.responses.writer(context)) : whole(context);
+}
+
+function streamed(writer: EventWriter): AnswerWriter {
+  return {
+    contentType: 'text/event-stream',
+    write(event) {
+      if (event.type === 'failure') return eventFrame('error', { type: 'error', error: event.error });
+      return writer.write(event) + (event.type === 'end' ? writer.terminal() : '');
+    },
+  };
+}
+
+function whole(context: AnswerContext): AnswerWriter {
+  const events: TurnEvent[] = [];
+  return {
+    contentType: 'application/json',
+    write(event) {
+      events.push(event);
+      if (event.type === 'failure') return JSON.stringify({ error: event.error });
+      return event.type === 'end' ? JSON.stringify(HUB_FORMATS.responses.writeBody(events, context)) : '';
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/** An error of a provider package → what the provider would have said over HTTP, or how the transport failed. */
+import { GatewayError } from '../../core/conditions.ts';
+import { isObject, objectAt, stringAt } from '../../wire/json.ts';
+import { parseJson } from '../../wire/read.ts';
+import type { TransportFailure } from '../upstream.ts';
+
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly body: Buffer;
+}
+
+export type PackageFailure = Refusal | { readonly kind: 'transport'; readonly failure: TransportFailure };
+
+/** What an error of the AI SDK may hold; its classes are the package's own, so they are known by name. */
+interface SdkError {
+  readonly name: string;
+  readonly message: string;
+  readonly statusCode?: number | undefined;
+  readonly responseBody?: string | undefined;
+  readonly responseHeaders?: Readonly<Record<string, string>> | undefined;
+}
+
+const STATUS_BY_NAME: Readonly<Record<string, number>> = {
+  AI_UnsupportedFunctionalityError: 400,
+  AI_InvalidPromptError: 400,
+  AI_LoadAPIKeyError: 401,
+  AI_LoadSettingError: 401,
+  AI_NoSuchModelError: 404,
+};
+const BODY_CHARACTERS_MAX = 8_192;
+const CONTEXT_LENGTH = /token count.{0,40}exceeds|input is too long|too many (input )?tokens/i;
+/** Gemini answers a wrong key as if the request were at fault. */
+const KEY_REFUSED = /API_KEY_INVALID|API key (not valid|expired)/i;
+const NO_CREDENTIALS = /\bcredentials?\b/i;
+const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']);
+
+export function failureOfPackage(error: unknown): PackageFailure {
+  if (error instanceof GatewayError) return refusal(400, error.message);
+  const { name, message, statusCode, responseBody = '', responseHeaders } = sdkError(error);
+  if (name === 'AI_APICallError' && statusCode !== undefined) {
+    // A success that cannot be read is a failure of the provider.
+    const status = statusCode < 400 ? 502 : statusCode;
+    const refused = status === 400 && KEY_REFUSED.test(responseBody) ? 401 : status;
+    return refusal(refused, wordsOf(responseBody) ?? message, responseBody, responseHeaders?.['retry-after']);
+  }
+  const status = STATUS_BY_NAME[name];
+  if (status !== undefined) return refusal(status, message);
+  const code = codeOf(error);
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return transport('connect_timeout', 'no connection to the provider within the connect time-out');
+  }
+  if (code !== null) {
+    return UNREACHABLE.has(code)
+      ? transport('unreachable', `the provider cannot be reached (${code})`)
+      : transport('broken', `the connection to the provider broke (${code})`);
+  }
+  if (NO_CREDENTIALS.test(message)) return refusal(401, message);
+  return transport('broken', `the provider package failed (${name})`);
+}
+
+/** In one shape for every provider; its own words beside it tell whether the context was too long. */
+function refusal(status: number, message: string, said = '', retryAfter: string | null = null): Refusal {
+  const code = CONTEXT_LENGTH.test(message) ? { code: 'context_length_exceeded' } : {};
+  const body = { error: { message, ...code }, said: said.slice(0, BODY_CHARACTERS_MAX) };
+  return { kind: 'refused', status, retryAfter, body: Buffer.from(JSON.stringify(body)) };
+}
+
+/** Packages know one shape of error each, and servers between them and the provider have their own. */
+function wordsOf(responseBody: string): string | undefined {
+  const said = parseJson(responseBody);
+  if (!isObject(said)) return undefined;
+  return stringAt(objectAt(said, 'error') ?? said, 'message');
+}
+
+export function transport(kind: TransportFailure['kind'], message: string): PackageFailure {
+  return { kind: 'transport', failure: { kind, message } };
+}
+
+function sdkError(error: unknown): SdkError {
+  return error instanceof Error ? error : { name: typeof error, message: '' };
+}
+
+/** The code of the network's error, which packages wrap more than once. */
+function codeOf(error: unknown): string | null {
+  let current = error;
+  for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
+    if ('code' in current && typeof current.code === 'string') return current.code;
+    current = current.cause;
+  }
+  return null;
+}

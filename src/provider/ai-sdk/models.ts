@@ -1,0 +1,82 @@
+/** The language models of provider packages. */
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { Agent, fetch } from 'undici';
+import type { Provider } from '../../core/provider.ts';
+import { type PackageFailure, transport } from './failure.ts';
+
+/** What a package's factory makes: called by older packages, asked for a model by newer ones. */
+interface SdkProvider {
+  (modelId: string): unknown;
+  languageModel?(modelId: string): unknown;
+}
+
+const INTERFACE_VERSION = 'v4';
+
+export class PackageModels {
+  /** Kept as long as the provider of a configuration: packages cache what they sign in with. */
+  readonly #made = new WeakMap<Provider, Map<string, SdkProvider>>();
+  readonly #agents = new Map<number, Agent>();
+
+  /** A failure where the package is of another time than this gateway. */
+  model(provider: Provider, apiKey: string | null, modelId: string): LanguageModelV4 | PackageFailure {
+    const sdk = this.#provider(provider, apiKey);
+    const model = sdk.languageModel ? sdk.languageModel(modelId) : sdk(modelId);
+    if (isLanguageModel(model)) return model;
+    const name = provider.package?.name ?? provider.name;
+    return transport(
+      'unreachable',
+      `the package ${name} does not offer the interface ${INTERFACE_VERSION} of the AI SDK`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+    this.#agents.clear();
+  }
+
+  #provider(provider: Provider, apiKey: string | null): SdkProvider {
+    let made = this.#made.get(provider);
+    if (!made) {
+      made = new Map();
+      this.#made.set(provider, made);
+    }
+    let sdk = made.get(apiKey ?? '');
+    if (!sdk) {
+      if (!provider.package) throw new Error(`provider ${provider.name} has no package`);
+      sdk = provider.package.create(this.#settings(provider, apiKey)) as SdkProvider;
+      made.set(apiKey ?? '', sdk);
+    }
+    return sdk;
+  }
+
+  #settings(provider: Provider, apiKey: string | null): Record<string, unknown> {
+    const dispatcher = this.#agent(provider.timeouts.connectMs);
+    const send: typeof fetch = (input, init) => fetch(input, { ...init, dispatcher });
+    return {
+      ...provider.options,
+      ...(provider.baseUrl === '' ? {} : { baseURL: provider.baseUrl }),
+      ...(apiKey === null ? {} : { apiKey }),
+      ...(Object.keys(provider.headers).length === 0 ? {} : { headers: provider.headers }),
+      fetch: send,
+    };
+  }
+
+  /** Only the connection is timed here: the exchange itself times what comes after. */
+  #agent(connectMs: number): Agent {
+    let agent = this.#agents.get(connectMs);
+    if (!agent) {
+      agent = new Agent({ connect: { timeout: connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
+      this.#agents.set(connectMs, agent);
+    }
+    return agent;
+  }
+}
+
+function isLanguageModel(model: unknown): model is LanguageModelV4 {
+  return (
+    typeof model === 'object' &&
+    model !== null &&
+    'specificationVersion' in model &&
+    model.specificationVersion === INTERFACE_VERSION
+  );
+}

@@ -1,0 +1,164 @@
+/** The messages of a turn → the prompt of the AI SDK. */
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ReasoningPart,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider';
+import { refuse } from '../../wire/refuse.ts';
+import type { ToolNames } from '../../wire/tool-names.ts';
+import { argumentsValue, leaveOut, settleResults } from '../../wire/tools.ts';
+import type { Part, ReasoningPart, TextPart, ToolResultPart, Turn, TurnMessage } from '../../wire/turn.ts';
+import { type MediaRules, writeFile, writeImage } from './media.ts';
+import { type Signatures, unseal } from './signatures.ts';
+
+export interface PromptRules extends MediaRules {
+  readonly names: ToolNames;
+  /** The provider as its package calls it: what it has signed goes back to it, and only to it. */
+  readonly provider: string;
+}
+
+type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+type AnswerPart = LanguageModelV4TextPart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart;
+
+/** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
+export function writePrompt(turn: Turn, rules: PromptRules): LanguageModelV4Prompt {
+  const settled = settleResults(turn.messages);
+  const toolNames = namesOfCalls(turn, rules);
+  const talk = settled.findIndex(({ role }) => role === 'user' || role === 'assistant');
+  const leading = talk < 0 ? settled : settled.slice(0, talk);
+  const prompt: LanguageModelV4Message[] = [];
+  const system = [turn.instructions, ...leading.map(({ parts }) => parts)].map(textOf).filter((text) => text !== '');
+  // A prompt must hold a message: one that is only a system prompt is asked as the user's.
+  if (talk < 0) return [{ role: 'user', content: system.map((text) => ({ type: 'text', text })) }];
+  for (const content of system) prompt.push({ role: 'system', content });
+  for (const message of settled.slice(talk)) {
+    if (message.role === 'assistant') writeAnswer(message, rules, prompt);
+    else writeUser(message, rules, toolNames, prompt);
+  }
+  return prompt;
+}
+
+/** The results of a call name its tool in the AI SDK. */
+function namesOfCalls(turn: Turn, { names }: PromptRules): ReadonlyMap<string, string> {
+  const calls = turn.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-call'));
+  return new Map(calls.map((call) => [call.callId, names.out(call.tool)]));
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts
+    .filter((part): part is TextPart => part.type === 'text')
+    .map(({ text }) => text)
+    .join('\n');
+}
+
+function writeUser(
+  message: TurnMessage,
+  rules: PromptRules,
+  toolNames: ReadonlyMap<string, string>,
+  prompt: LanguageModelV4Message[],
+): void {
+  const results = message.parts.filter((part): part is ToolResultPart => part.type === 'tool-result');
+  if (results.length > 0) {
+    const content = results.map((result) => writeResult(result, rules, toolNames));
+    // The results of parallel calls belong together.
+    const last = prompt.at(-1);
+    if (last?.role === 'tool') last.content.push(...content);
+    else prompt.push({ role: 'tool', content });
+  }
+  const content = message.parts.flatMap((part) => writeUserPart(part, rules, message.role !== 'user'));
+  if (content.length > 0) prompt.push({ role: 'user', content });
+}
+
+/** Packages take a system prompt at the beginning only; said later, it is said by the user. */
+function writeUserPart(part: Part, rules: PromptRules, asSystem: boolean): UserPart[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: asSystem ? `<system>\n${part.text}\n</system>` : part.text }];
+    case 'image':
+      return [writeImage(part, rules)];
+    case 'file':
+      return [writeFile(part, rules)];
+    case 'opaque':
+      leaveOut(part, []);
+      return [];
+    default:
+      return [];
+  }
+}
+
+function writeResult(
+  result: ToolResultPart,
+  rules: PromptRules,
+  toolNames: ReadonlyMap<string, string>,
+): LanguageModelV4ToolResultPart {
+  const toolName = toolNames.get(result.callId);
+  if (toolName === undefined) {
+    refuse(`${result.at}.call_id`, `There is no tool call "${result.callId}" before its result.`);
+  }
+  const base = { type: 'tool-result', toolCallId: result.callId, toolName } as const;
+  if (result.content.every((part) => part.type === 'text')) {
+    return { ...base, output: { type: result.isError ? 'error-text' : 'text', value: textOf(result.content) } };
+  }
+  // Some packages would fetch what a result only refers to, and the gateway fetches nothing that a client names.
+  const inline: PromptRules = { ...rules, supportedUrls: {} };
+  const value = result.content.map((part) => {
+    if (part.type === 'text') return { type: 'text' as const, text: part.text };
+    return part.type === 'image' ? writeImage(part, inline) : writeFile(part, inline);
+  });
+  return { ...base, output: { type: 'content', value } };
+}
+
+function writeAnswer(message: TurnMessage, rules: PromptRules, prompt: LanguageModelV4Message[]): void {
+  const signed = signedCalls(message, rules);
+  const content = message.parts.flatMap((part): AnswerPart[] => {
+    switch (part.type) {
+      case 'text':
+      case 'refusal':
+        return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+      case 'reasoning':
+        return writeThought(part, rules);
+      case 'tool-call':
+        return [
+          {
+            type: 'tool-call',
+            toolCallId: part.callId,
+            toolName: rules.names.out(part.tool),
+            input: argumentsValue(part),
+            ...withSignatures(signed.get(part.callId)),
+          },
+        ];
+      case 'opaque':
+        leaveOut(part, []);
+        return [];
+      default:
+        return refuse(message.at, `An assistant message cannot hold "${part.type}" for this model.`);
+    }
+  });
+  if (content.length > 0) prompt.push({ role: 'assistant', content });
+}
+
+/** A thought goes back only to the provider that signed it; the conversation stands without others. */
+function writeThought({ thought }: ReasoningPart, { provider }: PromptRules): LanguageModelV4ReasoningPart[] {
+  const sealed = unseal(thought.encrypted);
+  if (!sealed || sealed.provider !== provider || sealed.callId !== undefined) return [];
+  return [{ type: 'reasoning', text: thought.texts.join('\n\n'), ...withSignatures(sealed.signatures) }];
+}
+
+function signedCalls({ parts }: TurnMessage, { provider }: PromptRules): ReadonlyMap<string, Signatures> {
+  const signed = new Map<string, Signatures>();
+  for (const part of parts) {
+    const sealed = part.type === 'reasoning' ? unseal(part.thought.encrypted) : undefined;
+    if (sealed?.callId !== undefined && sealed.provider === provider) signed.set(sealed.callId, sealed.signatures);
+  }
+  return signed;
+}
+
+function withSignatures(signatures: Signatures | undefined): {
+  providerOptions?: Record<string, Record<string, string>>;
+} {
+  return signatures ? { providerOptions: signatures as Record<string, Record<string, string>> } : {};
+}

@@ -1,0 +1,173 @@
+/**
+ * The transport to providers with a wire format of their own: the AI SDK's package speaks to them, and to the rest of
+ * the gateway they look like a server of the responses format. Same contract as the HTTP client.
+ */
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { GatewayError } from '../../core/conditions.ts';
+import { isObject, type JsonObject } from '../../wire/json.ts';
+import { parseJson } from '../../wire/read.ts';
+import { responsesToTurn } from '../../wire/responses/to-turn.ts';
+import { toolNames } from '../../wire/tool-names.ts';
+import { Shaper } from '../../wire/translate-stream.ts';
+import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackageCall } from '../upstream.ts';
+import { answerWriter } from './answer-writer.ts';
+import { writeCallOptions } from './call-options.ts';
+import { failureOfPackage, type PackageFailure } from './failure.ts';
+import { PackageModels } from './models.ts';
+import { PartReader } from './part-reader.ts';
+
+export class PackageTransport {
+  readonly #models = new PackageModels();
+
+  send(call: UpstreamPackageCall, listener: UpstreamListener): UpstreamHandle {
+    const exchange = new PackageExchange(call, this.#models, listener);
+    // The listener is told nothing before it has its handle.
+    queueMicrotask(() => void exchange.run());
+    return exchange;
+  }
+
+  close(): Promise<void> {
+    return this.#models.close();
+  }
+}
+
+interface Order {
+  readonly options: LanguageModelV4CallOptions;
+  /** The client's request, which its answer repeats. */
+  readonly body: JsonObject;
+  readonly shaper: Shaper;
+}
+
+class PackageExchange implements UpstreamHandle {
+  readonly #call: UpstreamPackageCall;
+  readonly #models: PackageModels;
+  readonly #listener: UpstreamListener;
+  readonly #aborted = new AbortController();
+  #ended = false;
+  #timer: NodeJS.Timeout | null = null;
+  #paused: PromiseWithResolvers<void> | null = null;
+
+  constructor(call: UpstreamPackageCall, models: PackageModels, listener: UpstreamListener) {
+    this.#call = call;
+    this.#models = models;
+    this.#listener = listener;
+  }
+
+  pause(): void {
+    if (!this.#ended) this.#paused ??= Promise.withResolvers();
+  }
+
+  resume(): void {
+    this.#paused?.resolve();
+    this.#paused = null;
+  }
+
+  abort(): void {
+    this.#end();
+    this.#aborted.abort();
+  }
+
+  async run(): Promise<void> {
+    const { provider, apiKey, upstreamModel, timeouts } = this.#call;
+    try {
+      const model = this.#models.model(provider, apiKey, upstreamModel);
+      if ('kind' in model) return this.#fail(model);
+      const order = await readOrder(this.#call, model);
+      if (this.#ended) return;
+      this.#arm(timeouts.firstByteMs, FIRST_BYTE);
+      // Whole answers are streamed too: the provider's acceptance and its silence show at once, as they do over HTTP.
+      const { stream } = await model.doStream({ ...order.options, abortSignal: this.#aborted.signal });
+      await this.#answer(stream, order, new PartReader(model.provider));
+    } catch (error) {
+      this.#fail(failureOfPackage(error));
+    }
+  }
+
+  async #answer(stream: ReadableStream<LanguageModelV4StreamPart>, order: Order, reader: PartReader): Promise<void> {
+    const writer = answerWriter(order.body);
+    if (!this.#ended) this.#listener.onHeaders(200, { contentType: writer.contentType, retryAfter: null });
+    const parts = stream.getReader();
+    // At once, also where a package does not heed the signal.
+    this.#aborted.signal.addEventListener('abort', () => void parts.cancel().catch(() => {}));
+    while (!this.#ended) {
+      this.#arm(this.#call.timeouts.idleMs, IDLE);
+      const { done, value } = await parts.read();
+      this.#disarm();
+      if (this.#ended) break;
+      if (done) return this.#finish();
+      for (const event of reader.read(value)) {
+        const bytes = order.shaper
+          .shape(event)
+          .map((shaped) => writer.write(shaped))
+          .join('');
+        if (bytes !== '' && !this.#ended) this.#listener.onData(Buffer.from(bytes));
+        // What a package says after it has failed is of no use to anyone.
+        if (event.type === 'failure') return this.#finish();
+      }
+      await this.#paused?.promise;
+    }
+  }
+
+  #finish(): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#listener.onEnd();
+    // Closes the connection where the provider has more to say.
+    this.#aborted.abort();
+  }
+
+  #fail(failure: PackageFailure): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#aborted.abort();
+    if (failure.kind === 'transport') {
+      this.#listener.onFailure(failure.failure);
+      return;
+    }
+    this.#listener.onHeaders(failure.status, { contentType: 'application/json', retryAfter: failure.retryAfter });
+    this.#listener.onData(failure.body);
+    this.#listener.onEnd();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#disarm();
+    this.resume();
+  }
+
+  #arm(ms: number, failure: TransportFailure): void {
+    this.#disarm();
+    this.#timer = setTimeout(() => this.#fail({ kind: 'transport', failure }), ms);
+  }
+
+  #disarm(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
+
+/** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
+async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: LanguageModelV4): Promise<Order> {
+  const body = parseJson(bytes.toString());
+  if (!isObject(body)) throw new GatewayError('invalid_request', { message: 'The request is not a JSON object.' });
+  const turn = responsesToTurn(body);
+  // Packages know function tools only, as the chat format does.
+  const names = toolNames(turn, 'chat');
+  const rules = { names, provider: model.provider, supportedUrls: await model.supportedUrls };
+  const options = writeCallOptions(body, turn, rules);
+  const providerOptions = provider.package?.callOptions as LanguageModelV4CallOptions['providerOptions'];
+  return {
+    options: providerOptions ? { ...options, providerOptions } : options,
+    body,
+    shaper: new Shaper(names, [], 'responses'),
+  };
+}
+
+const FIRST_BYTE: TransportFailure = {
+  kind: 'first_byte_timeout',
+  message: 'the provider sent no answer within the first-byte time-out',
+};
+const IDLE: TransportFailure = {
+  kind: 'idle_timeout',
+  message: 'the provider fell silent for longer than the idle time-out',
+};

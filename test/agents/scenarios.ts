@@ -1,0 +1,182 @@
+/** Which agent runs on which upstream, and what the model does there: read, edit, run a command, and say so. */
+import { join } from 'node:path';
+import type { Format } from '../../src/core/endpoints.ts';
+import type { Mode } from '../../src/core/key.ts';
+import type { AgentName } from './agents.ts';
+import type { ScriptedCall, Step } from './scripted-upstream.ts';
+
+export const FILE = 'notes.txt';
+export const OTHER_FILE = 'other.txt';
+export const PROOF = 'proof.txt';
+export const BEFORE = 'The colour is red.\nThe second line stays.\n';
+export const AFTER = 'The colour is blue – “really”.\nThe second line stays.\n';
+export const OTHER = 'Another file, read in parallel.\n';
+export const FINAL = 'Done: the colour is blue now, and the proof is written.';
+
+const COMMAND = `cp ${FILE} ${PROOF} && echo proof-of-the-edit`;
+const PROVED = /proof-of-the-edit/;
+const [OLD_LINE = '', NEW_LINE = ''] = [BEFORE, AFTER].map((text) => text.split('\n')[0]);
+const PATCH = `*** Begin Patch\n*** Update File: ${FILE}\n@@\n-${OLD_LINE}\n+${NEW_LINE}\n*** End Patch\n`;
+
+export interface Scenario {
+  readonly agent: AgentName;
+  /** What the agent makes of the model's id decides which tools it offers. */
+  readonly model: string;
+  readonly upstream: Format;
+  /** The mode of the key, which decides the origin. */
+  readonly mode: Mode;
+  readonly what: string;
+  /** The tools that the script needs, and that must arrive with a schema or as free text. */
+  readonly tools: readonly string[];
+  /** A tool that is offered only once the model has searched for it. */
+  readonly found?: string;
+  script(workFolder: string): readonly Step[];
+}
+
+const CLOSE: Step = { say: FINAL, calls: [] };
+const READ_RESULT: Readonly<Record<string, RegExp>> = {
+  [FILE]: /The colour is red\./,
+  [OTHER_FILE]: /read in parallel/,
+};
+
+function claudeCode(upstream: Format, what: string, mode: Mode = 'credit'): Scenario {
+  return {
+    agent: 'claude',
+    model: 'claude-scripted',
+    upstream,
+    mode,
+    what,
+    tools: ['Read', 'Edit', 'Bash', 'ToolSearch'],
+    found: 'NotebookEdit',
+    script: (folder) => [
+      {
+        say: 'I read both files.',
+        calls: [FILE, OTHER_FILE].map((name) => ({
+          tool: 'Read',
+          input: { file_path: join(folder, name) },
+          result: READ_RESULT[name] ?? /./,
+        })),
+      },
+      {
+        say: 'I look for another tool.',
+        calls: [
+          { tool: 'ToolSearch', input: { query: 'select:NotebookEdit', max_results: 1 }, result: /NotebookEdit/ },
+        ],
+      },
+      {
+        say: 'I edit the first one.',
+        calls: [
+          {
+            tool: 'Edit',
+            input: { file_path: join(folder, FILE), old_string: OLD_LINE, new_string: NEW_LINE },
+            result: /updated successfully/,
+          },
+        ],
+      },
+      {
+        say: 'I run a command.',
+        calls: [{ tool: 'Bash', input: { command: COMMAND, description: 'Copy the file' }, result: PROVED }],
+      },
+      CLOSE,
+    ],
+  };
+}
+
+function execute(cmd: string, result: RegExp): ScriptedCall {
+  return { tool: 'exec_command', input: { cmd }, result };
+}
+
+const READ_BOTH: Step = {
+  say: 'I read both files.',
+  calls: Object.entries(READ_RESULT).map(([name, result]) => execute(`cat ${name}`, result)),
+};
+const RUN_COMMAND: Step = { say: 'I run a command.', calls: [execute(COMMAND, PROVED)] };
+
+/** A model that Codex knows to edit with the custom tool `apply_patch`. */
+function codexWithPatch(upstream: Format, what: string, mode: Mode = 'credit'): Scenario {
+  return {
+    agent: 'codex',
+    model: 'gpt-5.5',
+    upstream,
+    mode,
+    what,
+    tools: ['exec_command', 'apply_patch'],
+    script: () => [
+      READ_BOTH,
+      { say: 'I edit the first one.', calls: [{ tool: 'apply_patch', input: PATCH, result: /Success/ }] },
+      RUN_COMMAND,
+      CLOSE,
+    ],
+  };
+}
+
+/** The same model searches for a tool first, which Codex does itself. */
+function codexWithSearch(upstream: Format): Scenario {
+  const plain = codexWithPatch(upstream, 'translated, with a search for tools');
+  const search: Step = {
+    say: 'I look for another tool.',
+    calls: [{ tool: 'tool_search', input: { query: 'spawn an agent' }, result: /spawn_agent/ }],
+  };
+  return {
+    ...plain,
+    tools: [...plain.tools, 'tool_search'],
+    found: 'spawn_agent',
+    script: (folder) => [search, ...plain.script(folder)],
+  };
+}
+
+/** A model that Codex does not know: it offers functions only, some of them in a namespace. */
+function codexWithFunctions(upstream: Format): Scenario {
+  const edit = `sed -i '1s/.*/${NEW_LINE}/' ${FILE}`;
+  return {
+    agent: 'codex',
+    model: 'house-model',
+    upstream,
+    mode: 'credit',
+    what: 'functions only',
+    tools: ['exec_command', 'spawn_agent'],
+    script: () => [READ_BOTH, { say: 'I edit the first one.', calls: [execute(edit, /code 0/)] }, RUN_COMMAND, CLOSE],
+  };
+}
+
+/** A model for which Codex offers one custom tool inside a namespace, whose free text is a program. */
+function codexWithPrograms(upstream: Format): Scenario {
+  const program = (input: string, result: RegExp): ScriptedCall => ({ tool: 'exec', input, result });
+  const shell = (command: string, result: RegExp): ScriptedCall =>
+    program(`const ran = await tools.exec_command({ cmd: ${JSON.stringify(command)} });\ntext(ran.output);\n`, result);
+  return {
+    agent: 'codex',
+    model: 'gpt-6-sol',
+    upstream,
+    mode: 'credit',
+    what: 'programs in a custom tool of a namespace',
+    tools: ['exec', 'spawn_agent'],
+    script: () => [
+      {
+        say: 'I read both files.',
+        calls: Object.entries(READ_RESULT).map(([name, result]) => shell(`cat ${name}`, result)),
+      },
+      {
+        say: 'I edit the first one.',
+        calls: [program(`text(await tools.apply_patch(${JSON.stringify(PATCH)}));\n`, /completed/)],
+      },
+      { say: 'I run a command.', calls: [shell(COMMAND, PROVED)] },
+      CLOSE,
+    ],
+  };
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  claudeCode('chat', 'translated'),
+  claudeCode('responses', 'translated'),
+  claudeCode('messages', 'passed through', 'token_budget'),
+  codexWithPatch('messages', 'translated'),
+  codexWithPatch('chat', 'translated'),
+  codexWithPatch('responses', 'passed through', 'token_budget'),
+  codexWithSearch('messages'),
+  codexWithSearch('chat'),
+  codexWithFunctions('messages'),
+  codexWithFunctions('chat'),
+  codexWithPrograms('messages'),
+  codexWithPrograms('chat'),
+];

@@ -1,0 +1,72 @@
+/** The serving part of the gateway, as it is started, on a store that the test can make fail. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { AdminService } from '../../src/admin/service.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { NO_LOG } from '../../src/core/log.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import { openDatabase } from '../../src/ledger/sqlite/database.ts';
+import { createEngine } from '../../src/ledger/sqlite/engine.ts';
+import { originOf, serve } from '../../src/serve.ts';
+import { FaultyStore } from './faulty-store.ts';
+
+export interface FaultyGateway extends AsyncDisposable {
+  readonly origin: string;
+  readonly store: FaultyStore;
+  /** The file below the store. */
+  readonly database: DatabaseSync;
+  readonly admin: AdminService;
+}
+
+const SECRET = 'an installation secret for tests only';
+/** Short, so that readiness follows the store at once. */
+const LEASE_MS = 600;
+
+export async function faultyGateway(config: string): Promise<FaultyGateway> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
+  const env = { GATEWAY_PORT: '0', GATEWAY_ADMIN_PORT: '0', GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') };
+  await writeFile(env.GATEWAY_CONFIG, config);
+  const database = openDatabase(join(dataDir, 'ledger.db'));
+  const engine = createEngine(database, systemClock());
+  const store = new FaultyStore({
+    apply: async (batch) => engine.apply(batch),
+    close: async () => engine.close(),
+  });
+  const ledger = createLedger(store, { leaseMs: LEASE_MS });
+  let origin = '';
+  const serving = await serve({
+    settings: readSettings(env),
+    env,
+    log: NO_LOG,
+    ledger,
+    installationSecret: SECRET,
+    // No test here asks the sandbox.
+    sandboxUrl: 'http://127.0.0.1:9',
+    reusePort: false,
+    originOf: (mode) => originOf(origin, mode),
+  });
+  origin = `http://127.0.0.1:${serving.port}`;
+  const admin = new AdminService({
+    ledger,
+    installationSecret: SECRET,
+    clock: systemClock(),
+    gatewayOrigin: origin,
+    known: () => serving.catalog(),
+  });
+  return {
+    origin,
+    store,
+    database,
+    admin,
+    [Symbol.asyncDispose]: async () => {
+      store.comeBack();
+      await serving.drain();
+      await serving.close();
+      await ledger.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,220 @@
+/** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
+export interface Mutation {
+  readonly name: string;
+  /** File below `src/ledger`, what stands there once, and what stands there instead. */
+  readonly edits: readonly (readonly [file: string, from: string, to: string])[];
+}
+
+const SCHEMA = 'migrations/sqlite/0001-ledger.sql';
+/** The schema's own checks would notice many of these by themselves; without them only the simulation can. */
+const WITHOUT_BALANCE_CHECK = [SCHEMA, "CHECK (mode <> 'credit' OR purchased - used - reserved >= 0),", ''] as const;
+const WITHOUT_RESERVED_CHECK = [
+  SCHEMA,
+  'reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0)',
+  'reserved INTEGER',
+] as const;
+const REPEATED_ENTRY_IGNORED = [
+  'sqlite/statements.ts',
+  'INSERT INTO entries',
+  'INSERT OR IGNORE INTO entries',
+] as const;
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'a second settlement charges again',
+    edits: [
+      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
+      REPEATED_ENTRY_IGNORED,
+      WITHOUT_BALANCE_CHECK,
+      WITHOUT_RESERVED_CHECK,
+    ],
+  },
+  {
+    name: 'a settlement after a void is applied',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'release(books, account, hold);\n  books.sql.addVoided',
+        'account.reserved -= hold.amount;\n  books.touch(account);\n  hold.amount = 0n;\n  books.sql.addVoided',
+      ],
+    ],
+  },
+  {
+    name: 'a void does nothing',
+    edits: [
+      ['sqlite/hold.ts', "voidHold(books, account, hold);\n  return { kind: 'voided' }", "return { kind: 'voided' }"],
+    ],
+  },
+  {
+    name: 'what an ended hold reserved stays reserved',
+    edits: [['sqlite/hold.ts', 'account.reserved -= hold.amount;', '']],
+  },
+  {
+    name: 'an ended hold stays in the table',
+    edits: [['sqlite/hold.ts', 'books.sql.deleteHold.run(hold.keyId, hold.id);', '']],
+  },
+  {
+    name: 'the rate limit is off by one',
+    edits: [['sqlite/rate-window.ts', 'this.count - limit;', 'this.count - limit - 1;']],
+  },
+  {
+    name: 'the rate window is one millisecond short',
+    edits: [['sqlite/rate-window.ts', '<= nowMs - RATE_WINDOW_MS', '<= nowMs - RATE_WINDOW_MS + 1']],
+  },
+  {
+    name: 'a restart forgets the rate window',
+    edits: [['sqlite/engine.ts', "'DELETE FROM owners'", "'DELETE FROM owners; DELETE FROM rates'"]],
+  },
+  {
+    name: 'a limit that was ahead of a clock set back stays closed',
+    edits: [
+      [
+        'sqlite/engine.ts',
+        "'UPDATE rates SET at_ms = ? WHERE at_ms > ?'",
+        "'UPDATE rates SET at_ms = max(at_ms, ?) WHERE at_ms > ?'",
+      ],
+    ],
+  },
+  { name: 'a budget period is not rolled over', edits: [['account.ts', 'sums.periodUsed = 0n;', '']] },
+  { name: 'the spend of a day is not rolled over', edits: [['account.ts', 'sums.daySpend = 0n;', '']] },
+  {
+    name: 'a void does not free its claim',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'if (hold.claimName !== null) books.sql.deleteClaim',
+        'if (hold.claimName === undefined) books.sql.deleteClaim',
+      ],
+    ],
+  },
+  {
+    name: 'a settlement does not end its claim',
+    edits: [['sqlite/hold.ts', 'if (hold.claimName !== null) endClaim', 'if (hold.claimName === undefined) endClaim']],
+  },
+  {
+    name: 'a claim is forgotten too early',
+    edits: [['operations.ts', 'CLAIM_KEEP_MS = 86_400_000', 'CLAIM_KEEP_MS = 60_000']],
+  },
+  {
+    name: 'recovery charges twice',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'charge(books, account, hold, {',
+        'bookCharge(account, hold.markCharge);\n  charge(books, account, hold, {',
+      ],
+      WITHOUT_BALANCE_CHECK,
+    ],
+  },
+  {
+    name: 'recovery charges what was never marked',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'if (hold.markCharge === null) {',
+        'hold.markDetail ??= \'{"tokens":{}}\';\n  hold.markCharge ??= hold.amount;\n  if (hold.markCharge === null) {',
+      ],
+    ],
+  },
+  {
+    name: 'recovery charges the whole hold',
+    edits: [['sqlite/hold.ts', 'charge: hold.markCharge,', 'charge: hold.amount,']],
+  },
+  {
+    name: 'recovery takes the holds of the living',
+    edits: [['sqlite/hold.ts', 'owner NOT IN (SELECT id FROM owners)', 'TRUE']],
+  },
+  {
+    name: 'a lease lasts a millisecond longer',
+    edits: [['sqlite/hold.ts', 'lease_until_ms <= ?', 'lease_until_ms < ?']],
+  },
+  {
+    name: 'a process that lost its lease may go on',
+    edits: [['sqlite/admit.ts', '!books.owners.has(owner)', 'owner === undefined']],
+  },
+  {
+    name: 'credit is held beyond the balance',
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'if (means - account.reserved < held) return',
+        "if (key.mode !== 'credit' && means - account.reserved < held) return",
+      ],
+      WITHOUT_BALANCE_CHECK,
+    ],
+  },
+  {
+    name: 'the budget check ignores what is reserved',
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'if (means - account.reserved < held) return',
+        "if (key.mode === 'credit' && means - account.reserved < held) return",
+      ],
+    ],
+  },
+  {
+    name: 'an extension ignores what others hold',
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'if (means - account.reserved < amount - held) return',
+        'if (means < amount - held) return',
+      ],
+      WITHOUT_BALANCE_CHECK,
+    ],
+  },
+  {
+    name: 'an extension is not reserved',
+    edits: [['sqlite/hold.ts', 'account.reserved += decision.held - hold.amount;', ''], WITHOUT_RESERVED_CHECK],
+  },
+  {
+    name: 'an admission whose acknowledgement was lost holds again',
+    edits: [
+      ['sqlite/admit.ts', 'if (held !== null) return', 'if (held === undefined) return'],
+      ['sqlite/statements.ts', 'INSERT INTO holds', 'INSERT OR REPLACE INTO holds'],
+    ],
+  },
+  {
+    name: 'a charge may exceed its hold',
+    edits: [
+      ['sqlite/hold.ts', 'const charged = clamped ? hold.amount : request.charge;', 'const charged = request.charge;'],
+      [SCHEMA, "CHECK (kind <> 'charge' OR amount <= held)", 'CHECK (TRUE)'],
+      WITHOUT_BALANCE_CHECK,
+    ],
+  },
+  {
+    name: 'a revoked key is admitted',
+    edits: [
+      ['sqlite/admit.ts', "if (status !== 'active') return", "if (status !== 'active' && status !== 'revoked') return"],
+    ],
+  },
+  {
+    name: 'a decision by an old copy of the key counts',
+    edits: [
+      ['sqlite/admit.ts', 'account.key.version !== request.keyVersion', 'account.key.version < request.keyVersion'],
+    ],
+  },
+  {
+    name: 'a purchase that is sent again is booked again',
+    edits: [['sqlite/keys.ts', 'if (earlier === undefined) {', 'if (earlier !== null) {'], REPEATED_ENTRY_IGNORED],
+  },
+  {
+    name: 'what a failed commit had changed stays in memory',
+    edits: [['sqlite/engine.ts', 'books.drop();\n      rollBack(database);', 'rollBack(database);']],
+  },
+  {
+    name: 'sums are not written when a hold ends',
+    edits: [['sqlite/hold.ts', 'books.touch(account);\n  books.sql.deleteHold', 'books.sql.deleteHold']],
+  },
+  {
+    name: 'a bad operation takes the others of its batch along',
+    edits: [
+      [
+        'sqlite/engine.ts',
+        "database.exec('ROLLBACK TO operation');",
+        "database.exec('ROLLBACK'); database.exec('BEGIN');",
+      ],
+    ],
+  },
+];
