@@ -1,5 +1,5 @@
 /**
- * `node bench/ledger.ts [--quick]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
+ * `node bench/ledger.ts [--quick] [--engine sqlite|postgres]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
  * costs in CPU over all threads. Interleaved rounds; the books are audited at the end.
  */
 import { randomUUID } from 'node:crypto';
@@ -11,8 +11,10 @@ import type { KeyRecord } from '../src/core/key.ts';
 import { startHousekeeping } from '../src/ledger/housekeeping.ts';
 import { createLedger, type OwnedLedger } from '../src/ledger/ledger.ts';
 import type { UsageRecord } from '../src/ledger/port.ts';
+import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { openSqliteStore } from '../src/ledger/sqlite/store.ts';
 import type { Store } from '../src/ledger/store.ts';
+import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
 import { table } from './report.ts';
 import { bootstrapMedian, type Interval, pairedRatio } from './stats.ts';
@@ -41,8 +43,19 @@ interface Running {
   close(): Promise<void>;
 }
 
+/** As an operator would run it: every acknowledged commit is on disk. */
+const DURABLE = ['-c', 'max_connections=60', '-c', 'shared_buffers=256MB'];
+/** A child of this process, so that its CPU counts. */
+let server: TestPostgres | null = null;
 const BACKENDS: readonly Backend[] = [
   { name: 'sqlite', open: (folder) => openSqliteStore({ file: join(folder, 'ledger.db') }) },
+  {
+    name: 'postgres',
+    open: async () => {
+      server ??= await startPostgres(DURABLE);
+      return openPostgresStore({ url: server.url(await server.createDatabase()) });
+    },
+  },
 ];
 const HOLD_NANOS = 10_000_000n;
 const CHARGE_NANOS = 700_000n;
@@ -180,11 +193,11 @@ function show(value: Interval | null, decimals: number): string {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+  const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, engine: { type: 'string' } } });
   const runs: Running[] = [];
   let clean = true;
   try {
-    for (const backend of BACKENDS) {
+    for (const backend of BACKENDS.filter(({ name }) => name === (values.engine ?? name))) {
       for (const spec of cases(values.quick)) runs.push(await start(backend, spec));
     }
     for (const run of runs) await runPairs(run, run.spec.pairs);
@@ -200,6 +213,7 @@ async function main(): Promise<number> {
     console.log(clean ? 'audit clean' : 'AUDIT FAILED');
   } finally {
     for (const run of runs) await run.close();
+    await server?.stop();
   }
   return clean ? 0 : 1;
 }

@@ -4,9 +4,10 @@ import { treeUse } from './cpu.ts';
 import type { Job, LoadResult } from './load.ts';
 import type { LoadClient } from './load-client.ts';
 import type { RunningPeer } from './peer.ts';
-import { type Child, sleep } from './processes.ts';
+import { sleep } from './processes.ts';
 import { expectedMarks, modelName, PATHS, requestBody, terminalText } from './requests.ts';
 import type { UpstreamCounts } from './upstream.ts';
+import type { Upstream } from './upstream-process.ts';
 import type { CaseSpec, RunSpec } from './workloads.ts';
 
 export interface Visit {
@@ -39,12 +40,6 @@ export interface RunResult {
 export interface CaseResult {
   readonly spec: CaseSpec;
   readonly runs: readonly RunResult[];
-}
-
-/** The simulated upstream's process. */
-export interface Upstream {
-  readonly origin: string;
-  readonly child: Child;
 }
 
 export interface Bench {

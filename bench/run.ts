@@ -10,15 +10,15 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { caseFigures } from './figures.ts';
 import { LoadClient } from './load-client.ts';
-import { type Bench, type CaseResult, measureCase, type Upstream } from './measure.ts';
+import { type Bench, type CaseResult, measureCase } from './measure.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { ADAPTERS } from './peers/all.ts';
-import { findPlacement, freePort, type Placement, sleep, startChild } from './processes.ts';
+import { findPlacement, type Placement } from './processes.ts';
 import { type Report, renderCase, renderReport } from './report.ts';
 import { judge } from './targets.ts';
+import { startUpstream } from './upstream-process.ts';
 import { allWorkloads, type CaseSpec, type Workload } from './workloads.ts';
 
-const UPSTREAM = fileURLToPath(new URL('upstream.ts', import.meta.url));
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
 const GATEWAY = 'gateway';
 
@@ -78,21 +78,6 @@ function choosePeers(options: Options, notes: string[]): readonly Adapter[] {
     } else notes.push(`${adapter.name} is left out: ${missing}`);
   }
   return chosen;
-}
-
-async function startUpstream(placement: Placement): Promise<Upstream> {
-  const port = await freePort();
-  const child = startChild(placement.prefix('load'), { command: process.execPath, args: [UPSTREAM, String(port)] });
-  const origin = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < 500 && !child.hasExited(); tries++) {
-    try {
-      await (await fetch(origin)).arrayBuffer();
-      return { child, origin };
-    } catch {
-      await sleep(20);
-    }
-  }
-  throw new Error(`the simulated upstream did not start: ${child.output()}`);
 }
 
 /** Starts the peers that the stage needs, measures its cases, checks the gateway's books and stops everything again. */

@@ -28,11 +28,22 @@ async function runHere() {
     delete process.env[CHOSEN];
     liveWithParent();
   }
-  if (typeof module.enableCompileCache === 'function') module.enableCompileCache();
+  keepCompiledCode();
   const source = join(here, '..', 'src', 'cli.ts');
   const built = join(here, '..', 'dist', 'cli.js');
   const { main } = await import(pathToFileURL(existsSync(source) ? source : built).href);
   await main(process.argv.slice(2));
+}
+
+/**
+ * Beside the code itself, so that nobody can put something into it who could not change the code as well. Where that
+ * folder cannot be written, the start is slower and nothing else. Threads learn of it from the environment.
+ */
+function keepCompiledCode() {
+  if (process.env.NODE_COMPILE_CACHE || typeof module.enableCompileCache !== 'function') return;
+  const folder = join(here, '..', 'node_modules', '.cache', 'gateway');
+  module.enableCompileCache(folder);
+  if (module.getCompileCacheDir() !== undefined) process.env.NODE_COMPILE_CACHE = folder;
 }
 
 /** The two processes are one to their user: when the outer one is killed, this one must not go on alone. */

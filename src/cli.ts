@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminApi, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
-import { COMMANDS, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
+import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
 import { ensureDataDir, errorCode, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
@@ -16,8 +16,9 @@ import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { recoverAll } from './ledger/housekeeping.ts';
-import { createLedger } from './ledger/ledger.ts';
+import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
 import { openSqliteEngine } from './ledger/sqlite/engine.ts';
+import { openShared } from './open-books.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -62,6 +63,18 @@ async function run(line: readonly string[]): Promise<void> {
     await start(settings, process.env);
     return;
   }
+  if (first === 'doctor') {
+    const { switches } = readArguments(DOCTOR, line);
+    const settings = readSettings(process.env);
+    const { doctor } = await import('./doctor.ts');
+    const output = await doctor(
+      { settings, env: process.env, probes: !switches.has('no-probe'), reach: () => reach(settings, false) },
+      switches.has('json'),
+    );
+    process.stdout.write(output.text);
+    process.exitCode = output.exitCode;
+    return;
+  }
   const command = findCommand(COMMANDS, line);
   const given = readArguments(command, line);
   const reached = await reach(readSettings(process.env), command.createsData ?? false);
@@ -79,9 +92,16 @@ interface Reached {
   close(): Promise<void>;
 }
 
+interface OpenedLedger {
+  readonly ledger: OwnedLedger;
+  readonly secret: string;
+}
+
 /** The running gateway where one answers, otherwise the store itself; never both, and never without its lock. */
 async function reach(settings: Settings, createsData: boolean): Promise<Reached> {
   const { dataDir } = settings;
+  // A database is reached without a folder; a gateway that runs here is only the shorter way.
+  if (settings.databaseUrl !== null && !existsSync(dataDir)) return openLocal(settings);
   if (createsData) await ensureDataDir(dataDir);
   else if (!existsSync(dataDir)) {
     throw new AdminError(
@@ -118,17 +138,11 @@ async function reach(settings: Settings, createsData: boolean): Promise<Reached>
 }
 
 async function openLocal(settings: Settings): Promise<Reached> {
-  const { dataDir, databaseUrl } = settings;
-  if (databaseUrl !== null) {
-    throw new AdminError(
-      'unavailable',
-      'no gateway answers on the socket in GATEWAY_DATA: with DATABASE_URL, commands go through a running gateway',
-    );
-  }
-  const secret = await installationSecret(dataDir, settings.installationSecret);
-  const ledger = createLedger(openSqliteEngine({ file: storeFile(dataDir) }));
+  const { databaseUrl } = settings;
+  const { ledger, secret } =
+    databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const service = new AdminService({
-    // The lock says that nobody else is alive: what dead processes left is brought to its end before it is judged.
+    // What dead processes left is brought to its end before it is judged.
     ledger: {
       ...ledger,
       audit: async () => {
@@ -142,6 +156,16 @@ async function openLocal(settings: Settings): Promise<Reached> {
     known: null,
   });
   return { api: service, close: () => ledger.close() };
+}
+
+async function openEmbedded({ dataDir, installationSecret: given }: Settings): Promise<OpenedLedger> {
+  const secret = await installationSecret(dataDir, given);
+  return { ledger: createLedger(openSqliteEngine({ file: storeFile(dataDir) })), secret };
+}
+
+async function openDatabase(databaseUrl: string, given: string | null): Promise<OpenedLedger> {
+  const { store, installationSecret: secret } = await openShared(databaseUrl, given);
+  return { ledger: createLedger(store), secret };
 }
 
 function errorLines(error: unknown): readonly string[] {

@@ -1,8 +1,7 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { ensureDataDir } from './admin/data-folder.ts';
 import { adminServer, listenOnPort } from './admin/http.ts';
-import { adminSecret, installationSecret } from './admin/secrets.ts';
+import { adminSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
 import { listenOnSocket } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
@@ -11,17 +10,13 @@ import { fileLimitWarning, readFileLimit } from './config/file-limit.ts';
 import type { Environment } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import type { Log } from './core/log.ts';
-import { StoreLockedError } from './ledger/errors.ts';
 import { createLedger } from './ledger/ledger.ts';
-import { openSqliteStore, type SqliteStore } from './ledger/sqlite/store.ts';
 import { openLog } from './observe/log.ts';
+import { openBooks } from './open-books.ts';
 import { startSandbox } from './sandbox/server.ts';
 import { originOf, serve } from './serve.ts';
 import { serveInThreads } from './threads.ts';
 import { firstKeys, welcome } from './welcome.ts';
-
-const LOCK_WAIT_MS = 2_000;
-const LOCK_PAUSE_MS = 50;
 
 export interface RunningGateway {
   readonly origin: string;
@@ -65,10 +60,10 @@ export async function startGateway(
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
-  const secret = await installationSecret(settings.dataDir, settings.installationSecret);
   const broken = Promise.withResolvers<Error>();
-  const store = await openUnlocked(storeFile(settings.dataDir), broken.resolve);
-  const ledger = createLedger(store, { leaseMs: settings.leaseMs });
+  const books = await openBooks(settings, broken.resolve);
+  const secret = books.installationSecret;
+  const ledger = createLedger(books.store, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
@@ -78,7 +73,7 @@ export async function startGateway(
   const serving =
     settings.workers === 1
       ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
-      : await serveInThreads(shared, { connect: store.connect, onBroken: broken.resolve });
+      : await serveInThreads(shared, { connect: books.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port);
 
@@ -101,7 +96,7 @@ export async function startGateway(
 
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
-  const keys = await firstKeys(admin);
+  const keys = (await books.claimFirstStart()) ? await firstKeys(admin) : null;
   for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
   }
@@ -119,15 +114,4 @@ export async function startGateway(
       log.info({}, 'closed');
     },
   };
-}
-
-/** An operator's command may hold the lock for a moment; another gateway holds it for good. */
-async function openUnlocked(file: string, onBroken: (why: Error) => void): Promise<SqliteStore> {
-  for (const untilMs = performance.now() + LOCK_WAIT_MS; ; await delay(LOCK_PAUSE_MS)) {
-    try {
-      return await openSqliteStore({ file, onBroken });
-    } catch (error) {
-      if (!(error instanceof StoreLockedError) || performance.now() > untilMs) throw error;
-    }
-  }
 }

@@ -120,7 +120,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       draining = true;
       server.close();
       server.closeIdleConnections();
-      await gateway.live.drain(config.limits.drainMs);
+      await gateway.live.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),
   };

@@ -1,9 +1,10 @@
-/** One HTTP thread: the serving part of the gateway on a port to the one writer. */
+/** One HTTP thread: the serving part of the gateway, on a port to the one writer or a connection of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { publicOrigin } from './admin/view.ts';
 import { ConfigError } from './config/problem.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openPortStore } from './ledger/sqlite/port-store.ts';
+import type { Store } from './ledger/store.ts';
 import { openLog } from './observe/log.ts';
 import { originOf, type Serving, serve } from './serve.ts';
 import type { ThreadCommand, ThreadData, ThreadReport } from './threads.ts';
@@ -15,7 +16,7 @@ function tell(report: ThreadReport): void {
 }
 
 try {
-  const ledger = createLedger(openPortStore(store), { leaseMs: settings.leaseMs });
+  const ledger = createLedger(await openStore(), { leaseMs: settings.leaseMs });
   const origin = publicOrigin(settings.host, settings.port);
   const serving = await serve({
     settings,
@@ -38,6 +39,12 @@ try {
   });
   // What was opened until then would keep the thread alive.
   parentPort?.close();
+}
+
+async function openStore(): Promise<Store> {
+  if (store !== null) return openPortStore(store);
+  const { openPostgresStore } = await import('./ledger/postgres/store.ts');
+  return openPostgresStore({ url: settings.databaseUrl ?? '' });
 }
 
 async function obey(command: ThreadCommand, serving: Serving, closeLedger: () => Promise<void>): Promise<void> {

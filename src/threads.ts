@@ -1,4 +1,4 @@
-/** Several HTTP threads on one port, all writing through the one writer of the embedded store. */
+/** Several HTTP threads on one port: all write through the one writer of the embedded store, or each to PostgreSQL itself. */
 import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from './config/config.ts';
@@ -14,15 +14,15 @@ export interface SharedOptions {
 }
 
 export interface ThreadsOptions {
-  /** A port to the writer of the store, for one more thread. */
-  connect(): MessagePort;
+  /** A port to the writer of the embedded store, for one more thread; null with PostgreSQL. */
+  connect(): MessagePort | null;
   /** A thread that served has ended by itself. What is left can still be drained; it should not go on serving. */
   onBroken(why: Error): void;
 }
 
 /** What a thread is started with. */
 export interface ThreadData extends SharedOptions {
-  readonly store: MessagePort;
+  readonly store: MessagePort | null;
 }
 
 /** What a thread tells its parent. */
@@ -52,17 +52,16 @@ export async function serveInThreads(shared: SharedOptions, options: ThreadsOpti
       thread.onCatalog = (fresh) => {
         names = fresh;
       };
-      await thread.told('listening');
       void thread.ended.then((error) => {
-        if (state !== 'ending') options.onBroken(new Error(`HTTP thread ${number} ended by itself`, { cause: error }));
+        if (state === 'serving') options.onBroken(new Error(`HTTP thread ${number} ended by itself`, { cause: error }));
       });
     }
+    await Promise.all(threads.map((thread) => thread.told('listening')));
+    state = 'serving';
   } catch (error) {
-    state = 'ending';
     await Promise.all(threads.map((thread) => thread.terminate()));
     throw error;
   }
-  state = 'serving';
   return {
     port,
     catalog: () => names,
@@ -92,7 +91,7 @@ class Thread {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     this.#worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
       workerData: data,
-      transferList: [data.store],
+      transferList: data.store === null ? [] : [data.store],
     });
     this.#worker.on('message', (report: ThreadReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);

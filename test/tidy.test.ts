@@ -18,9 +18,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   admin: ['core', 'config', 'ledger/port.ts'],
   observe: ['core'],
   sandbox: ['core', 'wire'],
+  doctor: ['core', 'wire', 'provider', 'exchange/lanes.ts'],
 };
 /** Files at the top compose the rest; each says why it may. */
-const COMPOSERS = ['main.ts', 'serve.ts', 'threads.ts', 'thread.ts', 'cli.ts', 'welcome.ts'];
+const COMPOSERS = [
+  'main.ts',
+  'serve.ts',
+  'threads.ts',
+  'thread.ts',
+  'cli.ts',
+  'welcome.ts',
+  'doctor.ts',
+  'open-books.ts',
+];
 /** Entry points that nothing imports: started by a command, as a thread, or by their name. */
 const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'exchange/count/thread.ts', 'thread.ts'];
 

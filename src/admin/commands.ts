@@ -140,9 +140,18 @@ export const START: CommandShape = {
   summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N threads (default 1)',
 };
 
+/** Not among the others: it looks at more than the store, and goes on where that cannot be reached. */
+export const DOCTOR: CommandShape = {
+  words: ['doctor'],
+  operands: [],
+  flags: {},
+  switches: ['no-probe', 'json'],
+  summary: 'examine config, providers, models and store; --no-probe spares the one-token generations, which cost money',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'this text'],
     ['gateway --version', 'the version'],
   ];

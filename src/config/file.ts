@@ -1,5 +1,5 @@
 /** Reads the config file: bounded YAML, environment variables expanded, checked against the schema. */
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { LineCounter, parseDocument } from 'yaml';
 import { expandEnvironment } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
@@ -12,15 +12,23 @@ const ALIASES_MAX = 100;
 /** A file that is wrong all over is told so, but not at any length. */
 const PROBLEMS_MAX = 20;
 
-const ajv = new Ajv({ allErrors: true, verbose: true, strict: true });
-ajv.addVocabulary(['patternErrorMessage']);
-const validate = ajv.compile<FileConfig>(FileSchema);
+let compiled: ValidateFunction<FileConfig> | null = null;
+
+/** Compiled when the first file is read: a start without one does not pay for it. The schema itself is tested. */
+function validator(): ValidateFunction<FileConfig> {
+  if (compiled !== null) return compiled;
+  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, meta: false, validateSchema: false });
+  ajv.addVocabulary(['patternErrorMessage']);
+  compiled = ajv.compile<FileConfig>(FileSchema);
+  return compiled;
+}
 
 /** `name` is what the problems call the file. Throws a ConfigError that lists every problem found. */
 export function parseConfigFile(text: string, name: string, env: Environment): FileConfig {
   const { value, problems } = expandEnvironment(parseYaml(text, name), env);
   if (problems.length > 0) throw configError(name, problems.slice(0, PROBLEMS_MAX));
   const content = value ?? {};
+  const validate = validator();
   if (validate(content)) return content;
   throw configError(name, problemsOf(validate.errors ?? [], content));
 }

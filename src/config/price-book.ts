@@ -1,6 +1,17 @@
 /** Prices and context windows that others keep: the data bundled with `@pydantic/genai-prices`, never fetched. */
-import { calcPrice, findProvider, type MatchLogic, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices';
+import { createRequire } from 'node:module';
+import type { MatchLogic, ModelInfo, ModelPrice } from '@pydantic/genai-prices';
 import type { UsdPricing, UsdTier } from './pricing.ts';
+
+type Book = typeof import('@pydantic/genai-prices');
+
+let opened: Book | null = null;
+
+/** Half a megabyte of data, read when the first price is looked up. */
+function book(): Book {
+  opened ??= createRequire(import.meta.url)('@pydantic/genai-prices') as Book;
+  return opened;
+}
 
 export interface KnownModel {
   readonly name: string | undefined;
@@ -40,13 +51,13 @@ export function isTextModelName(name: string): boolean {
 
 /** The book's provider for an address, or for a name; undefined when it knows neither. */
 export function priceBookFor(baseUrl: string, name: string): string | undefined {
-  const byAddress = baseUrl === '' ? undefined : findProvider({ providerApiUrl: baseUrl });
-  return (byAddress ?? findProvider({ providerId: name }))?.id;
+  const byAddress = baseUrl === '' ? undefined : book().findProvider({ providerApiUrl: baseUrl });
+  return (byAddress ?? book().findProvider({ providerId: name }))?.id;
 }
 
 /** What the book knows of this upstream model on this day. */
 export function knownModel(priceBook: string, upstreamModel: string, at: Date): KnownModel | null {
-  const model = calcPrice({}, upstreamModel, { providerId: priceBook, timestamp: at })?.model;
+  const model = book().calcPrice({}, upstreamModel, { providerId: priceBook, timestamp: at })?.model;
   return model === undefined ? null : describe(model, at);
 }
 
@@ -56,7 +67,7 @@ export function knownTextModels(
   at: Date,
 ): { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] {
   const list: { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] = [];
-  for (const info of findProvider({ providerId: priceBook })?.models ?? []) {
+  for (const info of book().findProvider({ providerId: priceBook })?.models ?? []) {
     if (info.deprecated === true || !isTextModelName(info.id)) continue;
     const upstreamModel = upstreamName(priceBook, info);
     if (upstreamModel === undefined) continue;
@@ -76,7 +87,7 @@ function describe(info: ModelInfo, at: Date): KnownModel {
 /** The id where it names itself, else the first exact name that it goes by. */
 function upstreamName(priceBook: string, info: ModelInfo): string | undefined {
   return [info.id, ...exactNames(info.match)].find(
-    (name) => calcPrice({}, name, { providerId: priceBook })?.model.id === info.id,
+    (name) => book().calcPrice({}, name, { providerId: priceBook })?.model.id === info.id,
   );
 }
 

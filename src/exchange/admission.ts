@@ -17,6 +17,7 @@ export class Admission {
   readonly keyId: string;
   readonly #ledger: Ledger;
   readonly #log: Log;
+  readonly #over = Promise.withResolvers<void>();
   #held: bigint;
   #ended = false;
 
@@ -37,9 +38,17 @@ export class Admission {
     return this.#ended;
   }
 
+  /** Resolves when the store has taken the end. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
   /** Raises the hold to this amount in all. False where the balance cannot carry it, or the store cannot be asked. */
-  async extend(amount: bigint): Promise<boolean> {
-    if (this.#ended) return false;
+  extend(amount: bigint): Promise<boolean> {
+    return this.#ended ? Promise.resolve(false) : this.#raise(amount);
+  }
+
+  async #raise(amount: bigint): Promise<boolean> {
     try {
       const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount);
       if (outcome.kind !== 'extended') return false;
@@ -53,14 +62,18 @@ export class Admission {
 
   /**
    * Resolves when the charge is durable. Rejects with `service_unavailable` after `waitMs` without a commit; the
-   * settlement goes on being tried all the same.
+   * settlement goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that;
+   * then `settlement` is asked for.
    */
-  settle(settlement: Settlement, waitMs: number): Promise<SettleOutcome> {
+  settle(amount: bigint, settlement: () => Settlement, waitMs: number): Promise<SettleOutcome> {
     this.#end();
-    return this.#within(
-      waitMs,
-      this.#persist('settle', () => this.#ledger.settle({ holdId: this.holdId, keyId: this.keyId, ...settlement })),
-    );
+    return this.#within(waitMs, this.#settle(amount, settlement));
+  }
+
+  async #settle(amount: bigint, settlement: () => Settlement): Promise<SettleOutcome> {
+    if (amount > this.#held) await this.#raise(amount);
+    const request = { holdId: this.holdId, keyId: this.keyId, ...settlement() };
+    return this.#persist('settle', () => this.#ledger.settle(request));
   }
 
   async void(waitMs: number): Promise<void> {
@@ -79,13 +92,16 @@ export class Admission {
   async #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        return await send();
+        const outcome = await send();
+        this.#over.resolve();
+        return outcome;
       } catch (error) {
         this.#log.warn(
           { err: error, hold: this.holdId, operation, retryInMs: waitMs },
           'the store failed; trying again',
         );
-        await delay(waitMs);
+        // A process that has nothing else to do any more ends; what it held is recovered.
+        await delay(waitMs, undefined, { ref: false });
       }
     }
   }

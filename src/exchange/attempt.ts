@@ -52,7 +52,14 @@ export interface AttemptOrder {
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
 export type AttemptEnd =
-  | { readonly kind: 'complete'; readonly contentType: string; readonly meter: Meter; terminal(): Buffer }
+  | {
+      readonly kind: 'complete';
+      readonly contentType: string;
+      readonly meter: Meter;
+      /** Before its terminal part. */
+      readonly place: StreamPlace | null;
+      terminal(): Buffer;
+    }
   | AttemptFailure
   | {
       readonly kind: 'stopped';
@@ -178,7 +185,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (!stream) return;
       const { contentType } = this.#headers;
       this.#prove();
-      this.#end({ kind: 'complete', contentType, meter: stream.meter(), terminal: () => stream.terminal() });
+      const place = this.#place();
+      this.#end({ kind: 'complete', contentType, meter: stream.meter(), place, terminal: () => stream.terminal() });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
@@ -221,9 +229,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   grown(): void {
-    if (!this.#outrun) return;
+    if (!this.#outrun || this.#phase === 'ended') return;
     this.#outrun = false;
-    if (!this.#blocked) this.#handle?.resume();
+    // A burst may have gone beyond what was asked for ahead of it.
+    this.#reach();
+    if (!this.#outrun && !this.#blocked) this.#handle?.resume();
   }
 
   exhausted(): void {
@@ -281,6 +291,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
         kind: 'complete',
         contentType: this.#headers.contentType || 'application/json',
         meter,
+        place: null,
         terminal: () => body,
       });
     } catch (error) {

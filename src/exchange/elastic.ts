@@ -1,6 +1,6 @@
 /**
- * A hold that grows with its stream. It always carries more output than the meter has seen, counted in bytes because a
- * token covers at least one; where the balance cannot carry more, the stream must end.
+ * A hold that grows with its stream. It carries more output than the meter has seen, counted in bytes because a token
+ * covers at least one, or all that the output limit allows; where the balance cannot carry more, the stream must end.
  */
 import type { Mode } from '../core/key.ts';
 import type { Admission } from './admission.ts';
@@ -20,14 +20,15 @@ export class ElasticHold {
   readonly #admission: Admission;
   readonly #mode: Mode;
   readonly #plan: Plan;
-  #coveredBytes: number;
+  #carriedTokens: number;
   #state: 'steady' | 'extending' | 'exhausted' = 'steady';
 
-  constructor(admission: Admission, mode: Mode, plan: Plan) {
+  /** `carriedTokens`: how much output the hold carries as it was admitted. */
+  constructor(admission: Admission, mode: Mode, plan: Plan, carriedTokens: number) {
     this.#admission = admission;
     this.#mode = mode;
     this.#plan = plan;
-    this.#coveredBytes = Math.min(plan.outputLimit, ELASTIC_SLICE_TOKENS);
+    this.#carriedTokens = carriedTokens;
   }
 
   /**
@@ -35,18 +36,20 @@ export class ElasticHold {
    * that is under way. Extensions are asked for ahead, so that a stream seldom waits.
    */
   reach(outputBytes: number, listener: ElasticListener): 'carried' | 'wait' | 'exhausted' {
+    // A hold that carries the whole output limit carries as many bytes as come.
+    if (this.#carriedTokens >= this.#plan.outputLimit) return 'carried';
     const ahead = outputBytes + ELASTIC_SLICE_TOKENS / 2;
-    if (ahead > this.#coveredBytes && this.#state === 'steady') void this.#extend(outputBytes, listener);
-    if (outputBytes <= this.#coveredBytes) return 'carried';
+    if (ahead > this.#carriedTokens && this.#state === 'steady') void this.#extend(outputBytes, listener);
+    if (outputBytes <= this.#carriedTokens) return 'carried';
     return this.#state === 'exhausted' ? 'exhausted' : 'wait';
   }
 
   async #extend(outputBytes: number, listener: ElasticListener): Promise<void> {
-    const coveredBytes = outputBytes + ELASTIC_SLICE_TOKENS;
+    const tokens = Math.min(outputBytes + ELASTIC_SLICE_TOKENS, this.#plan.outputLimit);
     this.#state = 'extending';
-    const extended = await this.#admission.extend(holdFor(this.#mode, this.#plan, coveredBytes));
+    const extended = await this.#admission.extend(holdFor(this.#mode, this.#plan, tokens));
     if (extended) {
-      this.#coveredBytes = coveredBytes;
+      this.#carriedTokens = tokens;
       this.#state = 'steady';
       listener.grown();
     } else {

@@ -14,7 +14,7 @@ import { ElasticHold } from './elastic.ts';
 import type { Gateway } from './gateway.ts';
 import type { LiveExchange } from './live.ts';
 import { type Charge, chargeFor } from './meter.ts';
-import { outputLimitWithin } from './price.ts';
+import { holdFor, outputLimitWithin } from './price.ts';
 import type { ValidRequest } from './read.ts';
 import { ReplyRecorder } from './recorder.ts';
 import type { Plan } from './resolve.ts';
@@ -72,10 +72,11 @@ export class Exchange implements LiveExchange {
       arrival.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
-    this.elastic = this.plan.elastic ? new ElasticHold(this.#admission, this.#mode, this.plan) : null;
-    this.outputLimit = this.elastic
-      ? this.plan.outputLimit
-      : outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+    const carried = outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+    // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
+    const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
+    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried) : null;
+    this.outputLimit = grows ? this.plan.outputLimit : carried;
     const elapsedMs = gateway.clock.nowMs() - arrival.receivedAtMs;
     this.#deadline = setTimeout(() => this.#stop('deadline'), Math.max(0, this.plan.totalMs - elapsedMs));
     client.whenGone(() => this.#stop('client_gone'));
@@ -134,15 +135,19 @@ export class Exchange implements LiveExchange {
    * was not charged as such: this process was frozen past its lease, and another one has ended the hold by its last mark.
    */
   async settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<void> {
-    const charge = this.#charge(meter, outcome === 'complete');
+    let charge = this.#charge(meter, outcome === 'complete');
     const reply = contentType === null ? null : this.#storedReply(contentType);
     const settled = await this.#admission.settle(
-      {
-        charge: charge.amount,
-        usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
-        reply,
-        noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
-        flag: charge.flag,
+      this.#worthHolding(charge.owed),
+      () => {
+        charge = this.#charge(meter, outcome === 'complete');
+        return {
+          charge: charge.amount,
+          usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+          reply,
+          noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
+          flag: charge.flag,
+        };
       },
       this.policy.limits.settleWaitMs,
     );
@@ -150,6 +155,11 @@ export class Exchange implements LiveExchange {
     const charged = settled.kind !== 'already_voided' && settled.charged === charge.amount;
     if (outcome === 'complete' && !charged && settled.kind !== 'settled')
       throw new GatewayError('service_unavailable', LOST);
+  }
+
+  /** Resolves when the end of the hold is durable. */
+  get over(): Promise<void> {
+    return this.#admission.over;
   }
 
   void(): Promise<void> {
@@ -166,6 +176,13 @@ export class Exchange implements LiveExchange {
 
   #charge(meter: Meter | null, complete: boolean): Charge {
     return chargeFor(this.#mode, this.plan, this.#admission.held, meter, complete);
+  }
+
+  /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */
+  #worthHolding(owed: bigint): bigint {
+    if (!this.elastic) return 0n;
+    const worst = holdFor(this.#mode, this.plan, this.plan.outputLimit);
+    return owed < worst ? owed : worst;
   }
 
   #storedReply(contentType: string): StoredReply | null {

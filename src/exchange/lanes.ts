@@ -23,7 +23,7 @@ export interface LanesOptions {
   readonly model: Model;
   /** The answer is written by this side even where bytes could pass, so that it can be ended at any point. */
   readonly writesAnew: boolean;
-  /** What `message_start` says of the input before the provider has told. */
+  /** What is said of the input before the provider has told, and where it never does. */
   likelyInputTokens(): number;
 }
 
@@ -37,7 +37,7 @@ export class Lanes {
 
   /** Throws `GatewayError('invalid_request')` where the request cannot be carried to this target. */
   to(target: Target, provider: Provider): Lane {
-    const name = `${target.format} ${provider.chatLimitField} ${provider.hostedTools.join()}`;
+    const name = `${target.format} ${provider.kind} ${provider.chatLimitField} ${provider.hostedTools.join()}`;
     let lane = this.#made.get(name);
     if (!lane) {
       lane = this.#make(target, provider);
@@ -67,9 +67,10 @@ export class Lanes {
         to: target.format,
         body,
         publicModel: model.id,
-        likelyInputTokens: format === 'messages' ? this.#options.likelyInputTokens() : undefined,
+        likelyInputTokens: format === 'chat' ? undefined : this.#options.likelyInputTokens(),
         outputLimitField,
         reasoning: model.capabilities.reasoning,
+        extended: provider.kind === 'ai-sdk',
       });
     if (target.format !== format || this.#options.writesAnew) return translate();
     const { facts } = request;

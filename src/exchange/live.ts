@@ -1,4 +1,7 @@
-/** The exchanges that hold money right now: once a second their progress is marked, and a drain can stop them. */
+/**
+ * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. Once a
+ * second the progress of the exchanges is marked.
+ */
 import type { Ledger, Mark } from '../ledger/port.ts';
 
 const MARK_INTERVAL_MS = 1_000;
@@ -13,6 +16,8 @@ export interface LiveExchange {
 export class LiveExchanges {
   readonly #ledger: Pick<Ledger, 'mark'>;
   readonly #live = new Set<LiveExchange>();
+  #requests = 0;
+  #stopping = false;
   #timer: NodeJS.Timeout | null = null;
   #whenEmpty: (() => void) | null = null;
 
@@ -24,30 +29,50 @@ export class LiveExchanges {
     return this.#live.size;
   }
 
+  /** A request is served from here on, whether it will hold anything or not; `leave` must follow. */
+  enter(): void {
+    this.#requests += 1;
+  }
+
+  leave(): void {
+    this.#requests -= 1;
+    this.#lookAround();
+  }
+
   add(exchange: LiveExchange): void {
     this.#live.add(exchange);
+    if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
   }
 
   remove(exchange: LiveExchange): void {
     this.#live.delete(exchange);
-    if (this.#live.size > 0) return;
-    if (this.#whenEmpty) this.#whenEmpty();
+    this.#lookAround();
   }
 
-  /** Waits until nothing is live; at the deadline, stops what still is and waits for its settlement. */
-  async drain(deadlineMs: number): Promise<void> {
-    if (this.#live.size > 0) {
-      const timer = setTimeout(() => {
-        for (const exchange of this.#live) exchange.stop();
-      }, deadlineMs);
-      await new Promise<void>((resolve) => {
-        this.#whenEmpty = resolve;
-      });
-      clearTimeout(timer);
-    }
+  /**
+   * Waits until nothing is served or unsettled. At the deadline, stops what is, and waits `settleWaitMs` more: a store that
+   * takes no settlement by then is not waited for any longer.
+   */
+  async drain(deadlineMs: number, settleWaitMs: number): Promise<void> {
+    const timers: NodeJS.Timeout[] = [];
+    await new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve;
+      timers.push(setTimeout(() => this.#stop(), deadlineMs), setTimeout(resolve, deadlineMs + settleWaitMs));
+      this.#lookAround();
+    });
+    for (const timer of timers) clearTimeout(timer);
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
+  }
+
+  #stop(): void {
+    this.#stopping = true;
+    for (const exchange of this.#live) exchange.stop();
+  }
+
+  #lookAround(): void {
+    if (this.#live.size === 0 && this.#requests === 0) this.#whenEmpty?.();
   }
 
   #mark(): void {

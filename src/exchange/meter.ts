@@ -10,7 +10,9 @@ import type { Plan } from './resolve.ts';
 
 export interface Charge {
   readonly usage: Usage;
-  /** In the key's unit, never more than the hold. */
+  /** In the key's unit, whatever is held. */
+  readonly owed: bigint;
+  /** What is taken of it: never more than the hold. */
   readonly amount: bigint;
   readonly costNanos: bigint;
   readonly providerCostNanos: bigint;
@@ -21,13 +23,14 @@ export interface Charge {
 /** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
 export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | null, complete: boolean): Charge {
   const usage = usageOf(plan, meter);
-  const amount = chargeOf(mode, plan, usage.tokens);
+  const owed = chargeOf(mode, plan, usage.tokens);
   return {
     usage,
-    amount: amount > held ? held : amount,
+    owed,
+    amount: owed > held ? held : owed,
     costNanos: costNanos(plan.model.pricing, usage.tokens),
     providerCostNanos: costNanos(plan.model.providerPricing, usage.tokens),
-    flag: flagOf(usage, amount, held, complete),
+    flag: flagOf(usage, owed, held, complete),
   };
 }
 
@@ -39,8 +42,8 @@ export function usageOf(plan: Plan, meter: Meter | null): Usage {
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }
 
-function flagOf(usage: Usage, amount: bigint, held: bigint, complete: boolean): string | null {
-  if (amount > held) return `the provider reported ${amount}, more than the ${held} held; the hold was charged`;
+function flagOf(usage: Usage, owed: bigint, held: bigint, complete: boolean): string | null {
+  if (owed > held) return `the provider reported ${owed}, more than the ${held} held; the hold was charged`;
   if (usage.source === 'counted' && complete) return 'the provider reported no usable usage; counted here';
   return null;
 }

@@ -60,7 +60,8 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
     }
     await conclude(exchange, last ?? NO_TARGET);
   } finally {
-    gateway.live.remove(exchange);
+    // Until the end of its hold is durable, a drain waits for it.
+    void exchange.over.then(() => gateway.live.remove(exchange));
     await exchange.release();
   }
 }
@@ -72,20 +73,28 @@ async function conclude(exchange: Exchange, end: AttemptEnd): Promise<void> {
       return complete(exchange, end);
     case 'stopped': {
       // Charged from the moment the provider accepted; a cancelled call leaves no usage record, a timed-out one does.
-      if (end.accepted) await exchange.settle(end.meter, end.reason === 'client_gone' ? 'cancelled' : 'broken', null);
-      else await exchange.void();
+      const outcome = end.reason === 'client_gone' ? 'cancelled' : 'broken';
+      await atLength(end.accepted ? exchange.settle(end.meter, outcome, null) : exchange.void());
       if (end.reason === 'client_gone') return;
       return fail(exchange, STOPPED[end.reason], end.place);
     }
     case 'failed': {
-      if (end.meter) await exchange.settle(end.meter, 'broken', null);
-      else await exchange.void();
+      await atLength(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
       return fail(
         exchange,
         new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
         end.place,
       );
     }
+  }
+}
+
+/** The commit is waited for, but what the client is told of a call that did not complete does not hang on it. */
+async function atLength(commit: Promise<void>): Promise<void> {
+  try {
+    await commit;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
   }
 }
 
@@ -96,7 +105,7 @@ async function complete(exchange: Exchange, end: AttemptEnd & { kind: 'complete'
   try {
     await exchange.settle(end.meter, 'complete', end.contentType);
   } catch (error) {
-    return fail(exchange, error, null);
+    return fail(exchange, error, end.place);
   }
   if (!exchange.facts.stream) client.whole(200, end.contentType, terminal);
   else {

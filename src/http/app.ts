@@ -125,6 +125,7 @@ async function serve(
   const { gateway } = options;
   const receivedAtMs = gateway.clock.nowMs();
   const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
+  gateway.live.enter();
   try {
     const headers = new RequestHeaders(request.rawHeaders);
     const clientsId = headers.get('x-request-id');
@@ -142,6 +143,8 @@ async function serve(
     reply.error(error);
     // An unread body is drained, so that the client gets to read the answer.
     request.resume();
+  } finally {
+    gateway.live.leave();
   }
 }
 

@@ -31,6 +31,8 @@ const PRUNE_STEP = 500;
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
   const batcher = new Batcher(store, options);
   const aside = store.aside === undefined ? batcher : new Batcher(store.aside, options);
+  /** For what looks at all keys: a key can be revoked meanwhile. */
+  const reports = store.aside === undefined ? batcher : new Batcher(store.aside, options);
   const leaseMs = options.leaseMs ?? LEASE_MS;
   const abandoned = new AbandonedHolds((hold) => batcher.run<'void'>({ op: 'void', ...hold }));
   let owner = randomUUID();
@@ -96,18 +98,18 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     },
     close: async () => {
       abandoned.close();
-      await aside.close();
+      await Promise.all([aside.close(), reports.close()]);
       await batcher.close();
     },
 
     createKey: (request) => aside.run<'createKey'>({ op: 'createKey', request }),
-    listKeys: () => aside.run<'listKeys'>({ op: 'listKeys' }),
+    listKeys: () => reports.run<'listKeys'>({ op: 'listKeys' }),
     getKey: (keyId) => aside.run<'getKey'>({ op: 'getKey', keyId }),
     changeKey: (keyId, change) => aside.run<'changeKey'>({ op: 'changeKey', keyId, change }),
     addSecret: (keyId, digest, prefix) => aside.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
     revokeSecret: (keyId, prefix) => aside.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
       aside.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
-    audit: () => aside.run<'audit'>({ op: 'audit' }),
+    audit: () => reports.run<'audit'>({ op: 'audit' }),
   };
 }

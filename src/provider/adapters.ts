@@ -13,6 +13,9 @@ export interface ForwardedHeaders {
 interface Adapter {
   path(provider: Provider, format: Format, upstreamModel: string): string;
   headers(provider: Provider, apiKey: string | null, forwarded: ForwardedHeaders): Record<string, string>;
+  modelsPath(provider: Provider): string;
+  /** Whether models are listed under the names that targets have. */
+  readonly listsTargets: boolean;
 }
 
 const ANTHROPIC_VERSION = '2023-06-01';
@@ -27,19 +30,28 @@ function bearer(apiKey: string | null): Record<string, string> {
   return apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
 }
 
+function azureVersion({ options }: Provider): string {
+  return encodeURIComponent(String(options.api_version ?? '2024-10-21'));
+}
+
 const ADAPTERS: Readonly<Record<Exclude<ProviderKind, 'ai-sdk'>, Adapter>> = {
   openai: {
     path: (_provider, format) => OPENAI_PATHS[format],
     headers: (_provider, apiKey) => bearer(apiKey),
+    modelsPath: () => '/models',
+    listsTargets: true,
   },
   azure: {
     path: (provider, format, upstreamModel) => {
-      const version = encodeURIComponent(String(provider.options.api_version ?? '2024-10-21'));
+      const version = azureVersion(provider);
       return format === 'responses'
         ? `/openai/v1/responses?api-version=${version}`
         : `/openai/deployments/${encodeURIComponent(upstreamModel)}/chat/completions?api-version=${version}`;
     },
     headers: (_provider, apiKey): Record<string, string> => (apiKey === null ? {} : { 'api-key': apiKey }),
+    modelsPath: (provider) => `/openai/models?api-version=${azureVersion(provider)}`,
+    // Targets are deployments, which have names of their own.
+    listsTargets: false,
   },
   anthropic: {
     path: () => '/v1/messages',
@@ -48,6 +60,8 @@ const ADAPTERS: Readonly<Record<Exclude<ProviderKind, 'ai-sdk'>, Adapter>> = {
       'anthropic-version': forwarded.version ?? ANTHROPIC_VERSION,
       ...(forwarded.betas === null ? {} : { 'anthropic-beta': forwarded.betas }),
     }),
+    modelsPath: () => '/v1/models?limit=1000',
+    listsTargets: true,
   },
 };
 
@@ -77,6 +91,29 @@ export function addressOf(
   };
 }
 
+export interface ModelList {
+  readonly address: HttpAddress;
+  /** Whether it has the names of targets. */
+  readonly listsTargets: boolean;
+}
+
+/** Where the provider lists its models, for a GET; null where it is spoken to by a package. */
+export function modelListOf(provider: Provider, apiKey: string | null): ModelList | null {
+  if (provider.kind === 'ai-sdk') return null;
+  const adapter = ADAPTERS[provider.kind];
+  const base = baseOf(provider);
+  const headers = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    ...provider.headers,
+    ...adapter.headers(provider, apiKey, { version: null, betas: null }),
+  };
+  return {
+    address: { via: 'http', origin: base.origin, path: base.path + adapter.modelsPath(provider), headers },
+    listsTargets: adapter.listsTargets,
+  };
+}
+
 interface Base {
   readonly origin: string;
   readonly path: string;
@@ -99,6 +136,12 @@ const SECRET_OPTION = /key|secret|token|password|credential/i;
 
 /** The gateway's own credentials at a provider, never to be repeated to a client. */
 export function secretsOf({ apiKeys, options }: Provider): readonly string[] {
-  const named = Object.entries(options).filter(([name]) => SECRET_OPTION.test(name));
-  return [...apiKeys, ...named.flatMap(([, value]) => (typeof value === 'string' ? [value] : []))];
+  return [...apiKeys, ...secretsIn(options)];
+}
+
+function secretsIn(options: object): readonly string[] {
+  return Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
+    if (typeof value === 'object' && value !== null) return secretsIn(value);
+    return typeof value === 'string' && SECRET_OPTION.test(name) ? [value] : [];
+  });
 }

@@ -130,7 +130,8 @@ export function redact(text: string, secrets: readonly string[]): string {
     .slice(0, MESSAGE_CHARACTERS_MAX);
 }
 
-function messageOf(body: string): string {
+/** What the provider says with its refusal, where it says it in a way that is known. */
+export function messageOf(body: string): string {
   try {
     const parsed: unknown = JSON.parse(body);
     for (const holder of [at(parsed, 'error'), parsed]) {

@@ -28,6 +28,8 @@ export interface TranslateRequest {
   readonly reasoning?: boolean | undefined;
   /** How a messages target is asked to think: with a budget (the default), or by effort alone. */
   readonly thinking?: 'budget' | 'adaptive' | undefined;
+  /** Whether a responses target takes settings and cache marks that its format has no field for; false by default. */
+  readonly extended?: boolean | undefined;
   readonly nowS?: (() => number) | undefined;
   /** The id for answers whose provider gives none. */
   readonly answerId?: string | undefined;
@@ -108,7 +110,8 @@ function translatedOrder(request: TranslateRequest): Order {
   const turn = HUB_FORMATS[from].toTurn(request.body);
   const names = toolNames(turn, to);
   const write = (outputLimit: number): WrittenTurn => {
-    const traits = { outputLimit, reasoning: request.reasoning ?? true, thinking: request.thinking ?? 'budget' };
+    const { reasoning = true, thinking = 'budget', extended } = request;
+    const traits = { outputLimit, reasoning, thinking, extended };
     return HUB_FORMATS[to].fromTurn(turn, traits, names);
   };
   const written = write(OUTPUT_LIMIT_UNKNOWN);

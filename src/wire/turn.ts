@@ -320,6 +320,8 @@ export interface TargetTraits {
   readonly reasoning: boolean;
   /** How a messages target is asked to think. */
   readonly thinking: 'budget' | 'adaptive';
+  /** Whether a responses target takes settings and cache marks that its format has no field for. */
+  readonly extended?: boolean | undefined;
 }
 
 export type EventReader = {

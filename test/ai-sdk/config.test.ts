@@ -18,8 +18,8 @@ describe('packages that cannot be used are told at the start, each in one line',
       'providers.p.factory: `@ai-sdk/google` exports no function `createGogle`: it has createGoogle, createGoogleGenerativeAI',
     ],
     [
-      'package: fastify',
-      'providers.p.factory: is missing: `fastify` has none whose name begins with create, say which one makes the provider',
+      'package: pino',
+      'providers.p.factory: is missing: `pino` has none whose name begins with create, say which one makes the provider',
     ],
     [
       "package: '@ai-sdk/google', formats: [chat]",

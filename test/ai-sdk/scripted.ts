@@ -1,7 +1,8 @@
 /** Gemini and Bedrock as a test writes them, part by part. */
 import { encodeEventStreamMessage } from '@copilotkit/aimock';
-import { type ScriptedOptions, type ScriptedWorld, scriptedWorld } from '../upstream/harness.ts';
-import type { ScriptedCall } from '../upstream/scripted-server.ts';
+import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { configText, type ScriptedOptions, type ScriptedWorld, scriptedWorld } from '../upstream/harness.ts';
+import { type ScriptedCall, ScriptedServer } from '../upstream/scripted-server.ts';
 
 /** The API key of the gateway is `sk-one-secret-0123`. */
 export function geminiWorld(options: ScriptedOptions = {}): Promise<ScriptedWorld> {
@@ -10,6 +11,20 @@ export function geminiWorld(options: ScriptedOptions = {}): Promise<ScriptedWorl
 
 export function bedrockWorld(options: ScriptedOptions = {}): Promise<ScriptedWorld> {
   return packageWorld('@ai-sdk/amazon-bedrock', options, { options: { region: 'us-east-1' } });
+}
+
+/** A model by this name at Bedrock, for what depends on the name. */
+export async function bedrockModel(model: string): Promise<{ server: ScriptedServer; gateway: StartedGateway }> {
+  const server = await ScriptedServer.start();
+  const provider = {
+    kind: 'ai-sdk',
+    package: '@ai-sdk/amazon-bedrock',
+    base_url: `http://127.0.0.1:${server.port}`,
+    api_key: 'k',
+    options: { region: 'us-east-1' },
+  };
+  const config = configText({ providers: { p: provider }, targets: [{ provider: 'p', model }] });
+  return { server, gateway: await startedGateway({ config }) };
 }
 
 function packageWorld(name: string, options: ScriptedOptions, extra: object = {}): Promise<ScriptedWorld> {

@@ -93,6 +93,35 @@ export function balanceContract(open: OpenBooks): void {
     });
   }
 
+  for (const [period, last, first] of [
+    ['day', '2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z'],
+    ['day', '2028-02-28T23:59:59.999Z', '2028-02-29T00:00:00.000Z'],
+    ['week', '2026-03-01T23:59:59.999Z', '2026-03-02T00:00:00.000Z'],
+    ['week', '2027-01-03T23:59:59.999Z', '2027-01-04T00:00:00.000Z'],
+    ['month', '2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00.000Z'],
+    ['month', '2026-02-28T23:59:59.999Z', '2026-03-01T00:00:00.000Z'],
+    ['month', '2026-04-30T23:59:59.999Z', '2026-05-01T00:00:00.000Z'],
+    ['month', '2028-02-29T23:59:59.999Z', '2028-03-01T00:00:00.000Z'],
+    ['month', '2100-02-28T23:59:59.999Z', '2100-03-01T00:00:00.000Z'],
+  ] as const) {
+    test(`[R17] a ${period} ends after ${last}, also for what is in flight then`, async () => {
+      const bench = await Bench.open(open, last);
+      const keyId = await bench.budgetKey(1_000n, { period });
+      await bench.spend(keyId, 600n);
+      const inFlight = await bench.hold(keyId, 400n);
+      assert.equal((await bench.admit(keyId, 300n))[1].kind, 'temporarily_held');
+      assert.equal((await bench.summary(keyId)).periodEndsAtMs, Date.parse(first));
+      bench.clock.set(first);
+      // What is still held counts against the new period, in which it will settle.
+      assert.equal((await bench.admit(keyId, 601n))[1].kind, 'temporarily_held');
+      const second = await bench.hold(keyId, 600n);
+      await bench.ledger.settle(settleRequest(keyId, inFlight, 400n));
+      await bench.ledger.settle(settleRequest(keyId, second, 350n));
+      assert.equal((await bench.summary(keyId)).periodUsed, 750n);
+      await bench.close();
+    });
+  }
+
   test('[R17] a budget without a period never renews itself', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.budgetKey(500n, { period: 'none' });

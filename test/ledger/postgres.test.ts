@@ -1,9 +1,19 @@
-import { after } from 'node:test';
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Client } from 'pg';
 import type { Clock } from '../../src/core/clock.ts';
-import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { PERIODS, periodStartMs } from '../../src/core/period.ts';
+import { StoreError, StoreVersionError } from '../../src/ledger/errors.ts';
+import { recoverAll, startHousekeeping } from '../../src/ledger/housekeeping.ts';
+import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { readMigrations } from '../../src/ledger/migrations.ts';
+import type { Operation } from '../../src/ledger/operations.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres/store.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { ledgerContract } from './contract.ts';
-import type { OpenedBooks } from './fixtures.ts';
+import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
@@ -15,4 +25,367 @@ async function openBooks(clock: Clock): Promise<OpenedBooks> {
   return { connect: () => openPostgresStore({ url, clock }), close: async () => undefined };
 }
 
+/** Fresh books, and the ledgers of several gateways on them. */
+async function replicas(count: number, clock?: Clock): Promise<{ database: string; ledgers: OwnedLedger[] }> {
+  const database = await server.createDatabase(template);
+  const options = clock === undefined ? {} : { clock };
+  const ledgers = await Promise.all(
+    Array.from({ length: count }, async () =>
+      createLedger(await openPostgresStore({ url: server.url(database), ...options })),
+    ),
+  );
+  return { database, ledgers };
+}
+
+async function closeAll(ledgers: readonly OwnedLedger[]): Promise<void> {
+  const [first] = ledgers;
+  assert.deepEqual((await first?.audit())?.findings, []);
+  for (const ledger of ledgers) await ledger.close();
+}
+
+function only<T>(list: readonly T[]): T {
+  const [first] = list;
+  assert.ok(first !== undefined && list.length === 1);
+  return first;
+}
+
 ledgerContract('PostgreSQL', openBooks);
+
+describe('several gateways on one database', () => {
+  test('[F27] the requests per minute at the boundary over four gateways are never above the limit', async () => {
+    const clock = new ManualClock();
+    const { ledgers } = await replicas(4, clock);
+    const key = await (ledgers[0] as OwnedLedger).createKey(newKey({ credit: 10n, rpmLimit: 7 }));
+    const burst = async (): Promise<number> => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          ledgers[i % 4]?.admit(admitRequest(key.id, randomUUID(), 1n, { hold: null })),
+        ),
+      );
+      return outcomes.filter((outcome) => outcome?.kind === 'admitted').length;
+    };
+    assert.equal(await burst(), 7);
+    clock.advance(59_999);
+    assert.equal(await burst(), 0);
+    clock.advance(1);
+    assert.equal(await burst(), 7);
+    assert.equal(await burst(), 0);
+    await closeAll(ledgers);
+  });
+
+  test('[F12] 64 parallel requests over four gateways with balance for one: exactly one is admitted', async () => {
+    const { ledgers } = await replicas(4);
+    const key = await (ledgers[0] as OwnedLedger).createKey(newKey({ credit: 10n }));
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => ledgers[i % 4]?.admit(admitRequest(key.id, randomUUID(), 10n))),
+    );
+    const kinds = outcomes.map((outcome) => outcome?.kind).sort();
+    assert.deepEqual(kinds, ['admitted', ...Array<string>(63).fill('temporarily_held')]);
+    await closeAll(ledgers);
+  });
+
+  test('batches that name their keys in any order never lock each other out, and every operation is done once', async () => {
+    const { database, ledgers } = await replicas(3);
+    const keys = await Promise.all(
+      Array.from({ length: 12 }, () => ledgers[0]?.createKey(newKey({ credit: 1_000_000n, rpmLimit: 1_000_000 }))),
+    );
+    await Promise.all(
+      ledgers.map(async (ledger, seed) => {
+        for (let round = 0; round < 25; round++) {
+          // All of a round go in one batch: each gateway begins with another key.
+          const order = keys.map((_, i) => keys[(i * 5 + seed * 3 + round) % keys.length]?.id ?? '');
+          const holds = order.map((keyId) => [keyId, randomUUID()] as const);
+          const admitted = await Promise.all(holds.map(([keyId, id]) => ledger.admit(admitRequest(keyId, id, 2n))));
+          assert.ok(admitted.every(({ kind }) => kind === 'admitted'));
+          for (const [keyId, holdId] of holds) ledger.mark({ keyId, holdId, charge: 1n, tokens: usageRecord().tokens });
+          const settled = await Promise.all([
+            ledger.recover().then(() => ({ kind: 'settled' })),
+            ...holds
+              .reverse()
+              .map(([keyId, id]) => ledger.settle(settleRequest(keyId, id, 1n, { usage: usageRecord() }))),
+          ]);
+          assert.ok(settled.every(({ kind }) => kind === 'settled'));
+        }
+      }),
+    );
+    for (const key of keys) assert.equal((await ledgers[1]?.summary(key?.id ?? ''))?.used, 75n);
+    const stats = only(
+      await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
+    );
+    assert.equal(stats.deadlocks, '0');
+    await closeAll(ledgers);
+  });
+
+  test('[F26] a key changed through one gateway is changed for all at once', async () => {
+    const { ledgers } = await replicas(2);
+    const [one, two] = ledgers as [OwnedLedger, OwnedLedger];
+    const key = await one.createKey(newKey({ credit: 10n }));
+    assert.equal((await two.admit(admitRequest(key.id, 'h1', 1n))).kind, 'admitted');
+    await one.changeKey(key.id, { status: 'suspended' });
+    assert.deepEqual(await two.admit(admitRequest(key.id, 'h2', 1n)), { kind: 'key_refused', status: 'suspended' });
+    await one.changeKey(key.id, { status: 'active', rpmLimit: 1 });
+    assert.equal((await two.admit(admitRequest(key.id, 'h3', 1n))).kind, 'key_changed');
+    await closeAll(ledgers);
+  });
+
+  test('[F10] a gateway whose lease is over by the database’s clock is fenced; another one ends its holds', async () => {
+    const database = await server.createDatabase(template);
+    const url = server.url(database);
+    const frozen = createLedger(await openPostgresStore({ url }), { leaseMs: 0 });
+    const living = createLedger(await openPostgresStore({ url }));
+    const key = await living.createKey(newKey({ credit: 10n }));
+    await frozen.admit(admitRequest(key.id, 'h1', 5n));
+    frozen.mark({ holdId: 'h1', keyId: key.id, charge: 2n, tokens: usageRecord().tokens });
+    await frozen.ping();
+    const housekeeping = await startHousekeeping(living);
+    assert.deepEqual(await frozen.settle(settleRequest(key.id, 'h1', 5n)), { kind: 'already_settled', charged: 2n });
+    assert.equal((await living.summary(key.id))?.used, 2n);
+    await housekeeping.stop();
+    await closeAll([living, frozen]);
+  });
+
+  test('the clock of the database may be set back: a gateway goes on where it was, and so does one that starts', async () => {
+    const clock = new ManualClock();
+    const { database, ledgers } = await replicas(1, clock);
+    const first = only(ledgers);
+    const key = await first.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
+    await first.admit(admitRequest(key.id, 'h1', 1n));
+    const late = new ManualClock();
+    late.advance(-3_600_000);
+    const second = createLedger(await openPostgresStore({ url: server.url(database), clock: late }));
+    const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
+    await closeAll([first, second]);
+  });
+});
+
+describe('the schema', () => {
+  test('several gateways that start at once on an empty database create it once, and agree on everything', async () => {
+    const url = server.url(await server.createDatabase());
+    const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url })));
+    const secrets = await Promise.all(stores.map((store) => store.sharedSecret(null)));
+    assert.equal(new Set(secrets).size, 1);
+    assert.match(secrets[0] ?? '', /^[0-9a-f]{64}$/);
+    const first = await Promise.all(stores.map((store) => store.claimFirstStart()));
+    assert.deepEqual(first.sort(), [false, false, false, false, true]);
+    for (const store of stores) await store.close();
+    const again = await openPostgresStore({ url });
+    assert.equal(await again.sharedSecret(null), secrets[0]);
+    assert.equal(await again.claimFirstStart(), false);
+    await again.close();
+  });
+
+  test('opening again applies no migration twice; a newer database is refused', async () => {
+    const database = await server.createDatabase(template);
+    await (await openPostgresStore({ url: server.url(database) })).close();
+    const { n } = only(await server.query(database, 'SELECT count(*)::integer AS n FROM gateway.migrations'));
+    assert.equal(n, readMigrations('postgres').length);
+    await server.query(database, `INSERT INTO gateway.migrations VALUES (9999, 'from-the-future')`);
+    await assert.rejects(
+      openPostgresStore({ url: server.url(database) }),
+      (error) => error instanceof StoreVersionError && /version 9999/.test(error.message) && !/\n/.test(error.message),
+    );
+  });
+
+  test('entries never change and never leave, and no balance goes below zero', async () => {
+    const { database, ledgers } = await replicas(1);
+    await only(ledgers).createKey(newKey({ credit: 5n }));
+    const refuses = (sql: string, why: RegExp) => assert.rejects(server.query(database, sql), why);
+    await refuses('UPDATE gateway.entries SET amount = 6', /never changes/);
+    await refuses('DELETE FROM gateway.entries', /never removed/);
+    await refuses('TRUNCATE gateway.entries', /never removed/);
+    await refuses('UPDATE gateway.accounts SET reserved = 6', /check constraint/);
+    await refuses('UPDATE gateway.accounts SET used = -1', /check constraint/);
+    await closeAll(ledgers);
+  });
+
+  test('every table that requests write begins its primary key with the key', async () => {
+    const rows = await server.query(
+      template,
+      `SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+        WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname <> 'key_id' ORDER BY 1`,
+    );
+    // What is left is written by operators, or once per process.
+    assert.deepEqual(
+      rows.map((row) => row.relname),
+      ['migrations', 'owners', 'pings', 'secrets', 'settings'],
+    );
+  });
+
+  test('the audit names what does not add up', async () => {
+    const { database, ledgers } = await replicas(1);
+    const ledger = only(ledgers);
+    const key = await ledger.createKey(newKey({ credit: 50n }));
+    await ledger.admit(admitRequest(key.id, 'h1', 5n, { claim: { name: 'c', fingerprint: 'f' } }));
+    assert.equal((await ledger.audit()).ok, true);
+    await server.query(
+      database,
+      `UPDATE gateway.accounts SET used = 1, reserved = 7; DELETE FROM gateway.claims;
+      INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms) VALUES ('${key.id}', 'charge', 'h1', 2, 5, 0)`,
+    );
+    assert.deepEqual((await ledger.audit()).findings, [
+      `key ${key.id}: used is kept as 1, its rows make 2`,
+      `key ${key.id}: reserved is kept as 7, its rows make 5`,
+      `key ${key.id}: hold is live and settled: h1`,
+      `key ${key.id}: hold without its claim: h1`,
+    ]);
+    await ledger.close();
+  });
+
+  test('[R17] periods begin in the database where they begin in the gateway', async () => {
+    const client = new Client({ connectionString: server.url(template) });
+    await client.connect();
+    const lastMs = Date.parse('2400-01-01T00:00:00Z');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...PERIODS),
+        fc.array(fc.integer({ min: 0, max: lastMs }), { minLength: 50, maxLength: 50 }),
+        async (period, timesMs) => {
+          const { rows } = await client.query<{ start: string }>(
+            'SELECT gateway.period_start_ms($1, t) AS start FROM unnest($2::bigint[]) WITH ORDINALITY AS u(t, n) ORDER BY n',
+            [period, timesMs],
+          );
+          assert.deepEqual(
+            rows.map(({ start }) => Number(start)),
+            timesMs.map((atMs) => periodStartMs(period, atMs)),
+          );
+        },
+      ),
+      { numRuns: 60, seed: 17 },
+    );
+    await client.end();
+  });
+
+  test('[F2] a recovered charge leaves a usage record that says what is known of the call', async () => {
+    const clock = new ManualClock();
+    const { database, ledgers } = await replicas(1, clock);
+    const ledger = only(ledgers);
+    const budget = await ledger.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
+    const credit = await ledger.createKey(newKey({ credit: 1_000n }));
+    const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
+    await ledger.admit(admitRequest(budget.id, 'h1', 50n));
+    await ledger.admit(admitRequest(credit.id, 'h2', 50n));
+    ledger.mark({ holdId: 'h1', keyId: budget.id, charge: 36n, tokens, call });
+    ledger.mark({ holdId: 'h2', keyId: credit.id, charge: 36n, tokens });
+    await ledger.ping();
+    clock.advance(15_000);
+    await recoverAll(ledger);
+    assert.equal((await ledger.summary(budget.id))?.periodUsed, 36n);
+    const rows = await server.query(database, 'SELECT * FROM gateway.usage ORDER BY hold_id');
+    assert.deepEqual(
+      rows.map((row) => [row.request_id, row.model, row.outcome, row.source, row.cost_nanos, row.duration_ms]),
+      [
+        [call.requestId, call.model, 'broken', 'counted', call.costNanos.toString(), '15000'],
+        ['h2', '', 'broken', 'counted', '36', '15000'],
+      ],
+    );
+    const flags = await server.query(database, `SELECT DISTINCT flag FROM gateway.entries WHERE kind = 'charge'`);
+    assert.deepEqual(flags, [{ flag: 'recovered' }]);
+    await closeAll(ledgers);
+  });
+});
+
+describe('one bad operation', () => {
+  async function openStore(): Promise<PostgresStore> {
+    return openPostgresStore({ url: server.url(await server.createDatabase(template)), clock: new ManualClock() });
+  }
+  const admit = (keyId: string, holdId: string, amount: bigint, claimName?: string): Operation => ({
+    op: 'admit',
+    owner: 'o',
+    request: admitRequest(keyId, holdId, amount, {
+      claim: claimName === undefined ? null : { name: claimName, fingerprint: 'f' },
+    }),
+  });
+
+  test('fails alone; the others of its batch are applied, once and in their order', async () => {
+    const store = await openStore();
+    const key = newKey({ credit: 10n });
+    // Longer than an entry of an index can be, and nothing that could be compressed.
+    const endlessName = Array.from({ length: 200 }, () => randomUUID()).join('');
+    const { tokens } = usageRecord();
+    const brokenUsage = usageRecord({ tokens: { ...tokens, output: 0.5 } });
+    const results = await store.apply([
+      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
+      { op: 'createKey', request: key },
+      admit(key.id, 'h1', 4n),
+      admit(key.id, 'h2', -1n),
+      admit(key.id, 'h2', 1n, endlessName),
+      admit(key.id, 'h2', 1n, 'a\0b'),
+      { op: 'settle', request: settleRequest(key.id, 'h1', -1n) },
+      { op: 'settle', request: settleRequest(key.id, 'h1', 3n, { usage: brokenUsage }) },
+      { op: 'settle', request: settleRequest(key.id, 'h1', 3n) },
+      { op: 'findKey', digest: key.secret.digest },
+      admit(key.id, 'h3', 8n),
+      admit(key.id, 'h3', 7n),
+      { op: 'ping' },
+    ]);
+    assert.deepEqual(
+      results
+        .slice(2)
+        .map((result) => (result !== null && 'kind' in result ? result.kind : (result?.valueOf() ?? null))),
+      [
+        'admitted',
+        ...Array<string>(5).fill('operation_failed'),
+        'settled',
+        { ...(results[1] as object) },
+        'insufficient',
+        'admitted',
+        null,
+      ],
+    );
+    const [report] = await store.apply([{ op: 'audit' }]);
+    assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
+    await store.close();
+  });
+
+  test('a batch larger than one statement may be is sent in parts', async () => {
+    const store = await openStore();
+    const key = newKey({ credit: 1_000n });
+    await store.apply([
+      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
+      { op: 'createKey', request: key },
+    ]);
+    const names = Array.from({ length: 100 }, (_, i) => `c${i}`);
+    const admitted = await store.apply(names.map((name) => admit(key.id, name, 1n, name)));
+    assert.ok(admitted.every((result) => result !== null && 'kind' in result && result.kind === 'admitted'));
+    const [summary] = await store.apply([{ op: 'summary', keyId: key.id }]);
+    assert.ok(summary !== null && summary !== undefined && 'liveHolds' in summary);
+    assert.equal(summary.liveHolds, 100);
+    await store.close();
+  });
+
+  test('an audit that takes long holds up neither requests nor the operator', async () => {
+    const database = await server.createDatabase(template);
+    const ledger = createLedger(await openPostgresStore({ url: server.url(database) }));
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    const blocker = new Client({ connectionString: server.url(database) });
+    await blocker.connect();
+    await blocker.query('BEGIN; LOCK TABLE gateway.usage IN ACCESS EXCLUSIVE MODE');
+    let audited = false;
+    const report = ledger.audit().then((value) => {
+      audited = true;
+      return value;
+    });
+    assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 1n))).kind, 'admitted');
+    assert.equal((await ledger.settle(settleRequest(key.id, 'h1', 1n))).kind, 'settled');
+    assert.equal((await ledger.changeKey(key.id, { status: 'revoked' })).kind, 'changed');
+    assert.equal(audited, false);
+    await blocker.end();
+    assert.deepEqual((await report).findings, []);
+    await ledger.close();
+  });
+
+  test('[R11] a key that stays locked is a failure of the store after a bounded wait, never an admission', async () => {
+    const database = await server.createDatabase(template);
+    const ledger = createLedger(await openPostgresStore({ url: server.url(database), lockTimeoutMs: 50 }));
+    const key = await ledger.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
+    const blocker = new Client({ connectionString: server.url(database) });
+    await blocker.connect();
+    await blocker.query('BEGIN; SELECT FROM gateway.accounts FOR UPDATE');
+    await assert.rejects(ledger.admit(admitRequest(key.id, 'h1', 1n)), StoreError);
+    await blocker.end();
+    assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 1n))).kind, 'admitted');
+    await closeAll([ledger]);
+  });
+});

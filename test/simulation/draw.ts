@@ -1,7 +1,8 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
 import type { Operation } from '../../src/ledger/operations.ts';
 import type { KeyChange, Mark, NewKey, UsageRecord } from '../../src/ledger/port.ts';
-import type { Model, ModelHold, ModelKey } from './model.ts';
+import type { Model } from './model.ts';
+import type { ModelHold, ModelKey } from './model-parts.ts';
 import type { Random } from './random.ts';
 
 export const LEASE_MS = 10_000;

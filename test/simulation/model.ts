@@ -2,56 +2,17 @@
  * The ledger as anybody would write it who needs neither speed nor durability: lists in memory, every sum counted anew.
  * It follows the rulings, shares no code with the stores, and says which outcome each operation must have.
  */
-import type { KeyRecord, KeyStatus } from '../../src/core/key.ts';
+import type { KeyStatus } from '../../src/core/key.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
-import type { AdmitRequest, KeyChangeOutcome, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
+import type { AdmitRequest, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
+import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
+import { FAILED, LARGEST, type ModelClaim, type ModelHold, type ModelKey, sum } from './model-parts.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-const LARGEST = 2n ** 63n - 1n;
 /** A budget with less than this left counts as used up (ruling 16). */
 const REST_TOKENS = 256n;
-
-export interface ModelHold {
-  readonly id: string;
-  readonly owner: string;
-  amount: bigint;
-  readonly heldAtMs: number;
-  readonly expiresAtMs: number;
-  readonly claim: string | null;
-  mark: { readonly charge: bigint; readonly input: number; readonly output: number } | null;
-  /** `null` while it is live; a charge when it was settled. */
-  end: 'voided' | { readonly charged: bigint } | null;
-}
-
-interface ModelCharge {
-  readonly amount: bigint;
-  readonly atMs: number;
-  readonly flagged: boolean;
-  /** The recovery that made it; the order among its charges is open. */
-  readonly recovery: number | null;
-}
-
-interface ModelClaim {
-  readonly fingerprint: string;
-  state: 'running' | 'done' | 'charged_incomplete' | 'reply_not_stored';
-  endedAtMs: number | null;
-  reply: SettleRequest['reply'];
-}
-
-export interface ModelKey {
-  record: KeyRecord;
-  /** Oldest first. */
-  secrets: { readonly digest: string; readonly prefix: string }[];
-  readonly purchases: Map<string, bigint>;
-  readonly charges: ModelCharge[];
-  readonly holds: Map<string, ModelHold>;
-  readonly claims: Map<string, ModelClaim>;
-  /** When requests took their place in the rate limit. */
-  places: number[];
-  readonly records: { readonly input: number; readonly output: number }[];
-}
 
 export class Model {
   nowMs: number;
@@ -74,7 +35,7 @@ export class Model {
   apply(operation: Operation): Result {
     switch (operation.op) {
       case 'findKey':
-        return this.#holderOf(operation.digest)?.record ?? null;
+        return this.holderOf(operation.digest)?.record ?? null;
       case 'admit':
         return this.#admit(operation.owner, operation.request);
       case 'extend':
@@ -118,15 +79,15 @@ export class Model {
       case 'listKeys':
         return [...this.keys.values()].map((key) => this.summary(key));
       case 'createKey':
-        return this.#createKey(operation);
+        return createKey(this, operation);
       case 'changeKey':
-        return this.#changeKey(operation);
+        return changeKey(this, operation);
       case 'addSecret':
-        return this.#addSecret(operation);
+        return addSecret(this, operation);
       case 'revokeSecret':
-        return this.#revokeSecret(operation);
+        return revokeSecret(this, operation);
       case 'addCredit':
-        return this.#addCredit(operation);
+        return addCredit(this, operation);
       case 'audit':
         return this.#audit();
       default:
@@ -276,77 +237,13 @@ export class Model {
     return { charged: due.length - voided, voided, more: false };
   }
 
-  /** What is pruned is nothing that anybody asks for; only the places matter again when a clock is set back. */
+  /** What is pruned is nothing that anybody asks for; it only matters when a clock is set back later. */
   #prune(): Result {
-    for (const key of this.keys.values()) key.places = key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+    for (const key of this.keys.values()) {
+      key.places = key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+      for (const name of [...key.claims.keys()]) this.#claimOf(key, name);
+    }
     return { removed: 0, more: false };
-  }
-
-  #createKey({ request }: OperationOf<'createKey'>): Result {
-    const known = this.keys.get(request.id);
-    if (known !== undefined) return this.#holderOf(request.secret.digest) === known ? known.record : FAILED;
-    const { credit, secret, ...rest } = request;
-    const key: ModelKey = {
-      record: { ...rest, version: 1, status: 'active', createdAtMs: this.nowMs, prefix: secret.prefix },
-      secrets: [secret],
-      purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
-      charges: [],
-      holds: new Map(),
-      claims: new Map(),
-      places: [],
-      records: [],
-    };
-    this.keys.set(request.id, key);
-    return key.record;
-  }
-
-  #changeKey({ keyId, change }: OperationOf<'changeKey'>): KeyChangeOutcome {
-    const key = this.keys.get(keyId);
-    if (key === undefined) return { kind: 'unknown_key' };
-    const next = { ...key.record, ...change };
-    const fields = Object.keys(change) as (keyof typeof change)[];
-    if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };
-    if (key.record.status === 'revoked') return REFUSED;
-    if (next.budget !== null && key.record.mode === 'credit') return REFUSED;
-    if (next.rpmLimit !== null && next.rpmLimit < 1) return REFUSED;
-    key.record = { ...next, version: key.record.version + 1 };
-    return { kind: 'changed', key: key.record };
-  }
-
-  #addSecret({ keyId, digest, prefix }: OperationOf<'addSecret'>): KeyChangeOutcome {
-    const key = this.keys.get(keyId);
-    if (key === undefined) return { kind: 'unknown_key' };
-    const holder = this.#holderOf(digest);
-    if (holder === key) return { kind: 'changed', key: key.record };
-    if (holder !== undefined || key.record.status === 'revoked') return REFUSED;
-    key.secrets.push({ digest, prefix });
-    key.record = { ...key.record, version: key.record.version + 1, prefix };
-    return { kind: 'changed', key: key.record };
-  }
-
-  #revokeSecret({ keyId, prefix }: OperationOf<'revokeSecret'>): KeyChangeOutcome {
-    const key = this.keys.get(keyId);
-    if (key === undefined) return { kind: 'unknown_key' };
-    const rest = key.secrets.filter((secret) => secret.prefix !== prefix);
-    const newest = rest.at(-1);
-    if (newest === undefined) return REFUSED;
-    if (rest.length === key.secrets.length) return { kind: 'changed', key: key.record };
-    key.secrets = rest;
-    key.record = { ...key.record, version: key.record.version + 1, prefix: newest.prefix };
-    return { kind: 'changed', key: key.record };
-  }
-
-  #addCredit({ keyId, entryId, amountNanos }: OperationOf<'addCredit'>): Result {
-    const key = this.keys.get(keyId);
-    if (key === undefined) return { kind: 'unknown_key' };
-    if (key.record.mode !== 'credit') return REFUSED;
-    const earlier = key.purchases.get(entryId);
-    if (earlier === undefined) {
-      const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
-      if (key.record.status === 'revoked' || amountNanos <= 0n || tooMuch) return REFUSED;
-      key.purchases.set(entryId, amountNanos);
-    } else if (earlier !== amountNanos) return REFUSED;
-    return { kind: 'added', key: key.record, balance: this.means(key) };
   }
 
   #audit(): Result {
@@ -416,15 +313,16 @@ export class Model {
     };
   }
 
-  #holderOf(digest: string): ModelKey | undefined {
+  holderOf(digest: string): ModelKey | undefined {
     return [...this.keys.values()].find((key) => key.secrets.some((secret) => secret.digest === digest));
   }
 
-  /** A claim is kept for a day after its end. */
+  /** A claim is kept for a day after its end; once that was noticed, it is gone for good. */
   #claimOf(key: ModelKey, name: string): ModelClaim | undefined {
     const claim = key.claims.get(name);
-    const over = claim?.endedAtMs != null && claim.endedAtMs + DAY_MS <= this.nowMs;
-    return over ? undefined : claim;
+    if (claim?.endedAtMs == null || claim.endedAtMs + DAY_MS > this.nowMs) return claim;
+    key.claims.delete(name);
+    return undefined;
   }
 
   #inWindow(key: ModelKey): number[] {
@@ -449,14 +347,6 @@ export class Model {
     const blocking = this.#inWindow(key).at(-limit);
     return blocking === undefined ? 0 : blocking + MINUTE_MS - this.nowMs;
   }
-}
-
-/** The operation cannot be done and has changed nothing. What the message says is the store's own business. */
-export const FAILED = { kind: 'operation_failed', message: '' } as const;
-const REFUSED = { kind: 'refused', reason: '' } as const;
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
 }
 
 function smaller(one: bigint, other: bigint): bigint {

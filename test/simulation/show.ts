@@ -1,4 +1,4 @@
-/** For messages: any value on one line. */
+/** A value on one line, for messages. */
 export function show(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part === 'bigint') return `${part}n`;

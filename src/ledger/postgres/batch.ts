@@ -6,8 +6,9 @@ import { type Element, encode, type HotName, type HotOperation } from './encode.
 import { isConflict, isOperationFailure, Refusal } from './failure.ts';
 import type { LedgerTime } from './time.ts';
 
-/** What one statement may bring along or back. */
+/** What one statement may bring along or back, in bytes, and how many operations: its locks must not be held for long. */
 const WEIGHT_MAX = 64_000_000;
+const ELEMENTS_MAX = 1_000;
 const CONFLICT_TRIES = 5;
 const CALL = '($1::text[], $2::text[], $3::jsonb, $4::jsonb, $5::integer, $6::bigint, $7::bigint) AS answer';
 const TOGETHER = { name: 'apply-batch', text: `SELECT gateway.apply_batch${CALL}` };
@@ -33,7 +34,8 @@ export async function applyHot(
   for (const [index, operation] of batch) {
     results[index] = null;
     for (const element of encoded(operation, index, results)) {
-      if (weight + element.weight > WEIGHT_MAX || element.names.some((name) => names.has(name))) {
+      const full = round.length >= ELEMENTS_MAX || weight + element.weight > WEIGHT_MAX;
+      if (full || element.names.some((name) => names.has(name))) {
         await applyRound(connection, time, round, results);
         round = [];
         names = new Set();

@@ -23,7 +23,7 @@ interface Opened {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** What an answer may need on its way, beyond the server's own time-out. */
+/** What an answer may need on its way, beyond the server's own time-out; not more than that one. */
 const ANSWER_MARGIN_MS = 3_000;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 2_000;
@@ -83,7 +83,8 @@ export class Connection {
     values: readonly unknown[],
     name: string | undefined,
   ): Promise<readonly Row[]> {
-    const limitMs = this.#options.statementTimeoutMs + ANSWER_MARGIN_MS;
+    const { statementTimeoutMs } = this.#options;
+    const limitMs = statementTimeoutMs + Math.min(statementTimeoutMs, ANSWER_MARGIN_MS);
     let late = false;
     const timer = setTimeout(() => {
       late = true;

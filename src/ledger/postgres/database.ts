@@ -39,8 +39,10 @@ export async function migrate(connection: Connection): Promise<void> {
 
 /** 0 for a database without the schema. */
 async function storedVersion(query: Query): Promise<number> {
-  const [table] = await query(`SELECT to_regclass('gateway.migrations')::text AS name`);
-  if (table === undefined || table.name === null) return 0;
+  // Not by `to_regclass`: in a transaction that has waited for the lock it may still remember that there was none.
+  const tables = await query(`SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'gateway' AND c.relname = 'migrations'`);
+  if (tables.length === 0) return 0;
   const [row] = await query('SELECT coalesce(max(version), 0)::text AS version FROM gateway.migrations');
   return row === undefined ? 0 : integer(row, 'version');
 }

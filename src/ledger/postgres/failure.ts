@@ -7,9 +7,9 @@ export function sqlState(error: unknown): string | null {
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }
 
-/** One operation was wrong (bad data, a broken constraint, raised by a function); the database itself is fine. */
+/** One operation was wrong (bad data, a broken constraint, too large, raised by a function); the database is fine. */
 export function isOperationFailure(error: unknown): boolean {
-  return error instanceof Refusal || /^(22...|23...|P0001|20000)$/.test(sqlState(error) ?? '');
+  return error instanceof Refusal || /^(22...|23...|54...|P0001|20000)$/.test(sqlState(error) ?? '');
 }
 
 /** Two transactions were in each other's way and this one was undone: it can go again at once. */
@@ -48,15 +48,21 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** The one line for a database that cannot be used at the start. */
 export function openingError(url: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
-  const reason = error instanceof Error ? error.message || causeOf(error) : String(error);
+  const reason = reasonOf(error);
   const code = sqlState(error) ?? systemCode(error) ?? '';
   const advice = ADVICE[code] ?? otherAdvice(reason);
   const line = `Cannot use the PostgreSQL database ${shownUrl(url)} (${reason.replaceAll(/\s+/g, ' ')})`;
   return new StoreError(advice === null ? line : `${line}: ${advice}`, { cause: error });
 }
 
+/** A failure while it served: nothing is known about what was asked. */
+export function servingError(url: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError(`the database ${shownUrl(url)} failed: ${reasonOf(error)}`, { cause: error });
+}
+
 /** Without the user's name and password. */
-export function shownUrl(url: string): string {
+function shownUrl(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url);
   const host = searchParams.get('host') ?? (hostname === '' ? 'localhost' : hostname);
   return `${host}:${port === '' ? '5432' : port}${pathname}`;
@@ -75,8 +81,9 @@ function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** A host with several addresses fails with one error that holds the others. */
-function causeOf(error: Error): string {
-  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return first instanceof Error ? first.message : error.name;
+/** What went wrong, in the words of whoever noticed. */
+function reasonOf(error: unknown): string {
+  // A host with several addresses fails with one error that holds the others.
+  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,5 @@
 /** The books in PostgreSQL, shared by any number of gateways. */
 import type { Clock } from '../../core/clock.ts';
-import { asStoreError, StoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
 import { audit } from './audit.ts';
@@ -9,7 +8,7 @@ import { integer } from './columns.ts';
 import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { type HotOperation, isHot } from './encode.ts';
-import { isConflict, isOperationFailure, openingError, shownUrl } from './failure.ts';
+import { isConflict, isOperationFailure, openingError, servingError } from './failure.ts';
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
 import { LedgerTime } from './time.ts';
 import { prune, recover } from './upkeep.ts';
@@ -18,10 +17,13 @@ export interface PostgresStoreOptions {
   readonly url: string;
   /** For tests; otherwise time is the database's. */
   readonly clock?: Clock;
+  /** How long a batch may take, and wait for a key that another transaction has locked. */
+  readonly timeoutMs?: number;
+  readonly lockTimeoutMs?: number;
 }
 
 export interface PostgresStore extends Store {
-  /** For operations that may take long, on a connection of their own. */
+  /** For the operator's operations, on connections of their own. */
   readonly aside: Store;
   /** The secret that all gateways on this database share. */
   sharedSecret(given: string | null): Promise<string>;
@@ -32,14 +34,19 @@ export interface PostgresStore extends Store {
 type AdminOperation = Exclude<Operation, HotOperation | { op: 'recover' | 'prune' }>;
 
 const HOT_TIMEOUT_MS = 10_000;
-const ASIDE_TIMEOUT_MS = 600_000;
+/** For what looks at all keys; on a connection that is only open meanwhile. */
+const REPORT_TIMEOUT_MS = 600_000;
+const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
 const CONFLICT_TRIES = 3;
 
-export async function openPostgresStore({ url, clock }: PostgresStoreOptions): Promise<PostgresStore> {
-  const hot = new Connection({ url, statementTimeoutMs: HOT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
-  const aside = new Connection({ url, statementTimeoutMs: ASIDE_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
-  const time = new LedgerTime(clock ?? null);
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { url } = options;
+  const statementTimeoutMs = options.timeoutMs ?? HOT_TIMEOUT_MS;
+  const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
+  const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
+  const aside = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
+  const time = new LedgerTime(options.clock ?? null);
   try {
     await migrate(hot);
   } catch (error) {
@@ -64,7 +71,7 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
       await applyHot(hot, time, waiting, results);
       return results;
     } catch (error) {
-      throw failureOf(error, url);
+      throw servingError(url, error);
     }
   }
 
@@ -82,10 +89,18 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
     }
   }
 
-  function admin(operation: AdminOperation): Promise<Outcome> {
-    const mode =
-      operation.op === 'audit' || operation.op === 'listKeys' ? 'ISOLATION LEVEL REPEATABLE READ READ ONLY' : '';
-    return aside.transaction(mode, async (query) => {
+  async function admin(operation: AdminOperation): Promise<Outcome> {
+    if (operation.op !== 'audit' && operation.op !== 'listKeys') return transact(aside, '', operation);
+    const reports = new Connection({ url, statementTimeoutMs: REPORT_TIMEOUT_MS, lockTimeoutMs });
+    try {
+      return await transact(reports, ONE_MOMENT, operation);
+    } finally {
+      await reports.close();
+    }
+  }
+
+  function transact(connection: Connection, mode: string, operation: AdminOperation): Promise<Outcome> {
+    return connection.transaction(mode, async (query) => {
       const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', time.values());
       const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
       time.saw(nowMs);
@@ -132,10 +147,4 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
     case 'audit':
       return audit(work);
   }
-}
-
-function failureOf(error: unknown, url: string): StoreError {
-  if (error instanceof StoreError) return error;
-  const { message } = asStoreError(error);
-  return new StoreError(`the database ${shownUrl(url)} failed: ${message}`, { cause: error });
 }

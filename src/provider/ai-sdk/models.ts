@@ -1,8 +1,9 @@
 /** The language models of provider packages. */
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import { Agent, fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
 import { type PackageFailure, transport } from './failure.ts';
+import { streamingV3 } from './v3.ts';
 
 /** What a package's factory makes: called by older packages, asked for a model by newer ones. */
 interface SdkProvider {
@@ -10,7 +11,10 @@ interface SdkProvider {
   languageModel?(modelId: string): unknown;
 }
 
-const INTERFACE_VERSION = 'v4';
+type SdkModel = LanguageModelV3 | LanguageModelV4 | { readonly specificationVersion?: undefined };
+
+/** What the gateway uses of a model. */
+export type StreamingModel = Pick<LanguageModelV4, 'provider' | 'modelId' | 'supportedUrls' | 'doStream'>;
 
 export class PackageModels {
   /** Kept as long as the provider of a configuration: packages cache what they sign in with. */
@@ -18,15 +22,13 @@ export class PackageModels {
   readonly #agents = new Map<number, Agent>();
 
   /** A failure where the package is of another time than this gateway. */
-  model(provider: Provider, apiKey: string | null, modelId: string): LanguageModelV4 | PackageFailure {
+  model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | PackageFailure {
     const sdk = this.#provider(provider, apiKey);
-    const model = sdk.languageModel ? sdk.languageModel(modelId) : sdk(modelId);
-    if (isLanguageModel(model)) return model;
+    const model = (sdk.languageModel ? sdk.languageModel(modelId) : sdk(modelId)) as SdkModel | null;
+    if (model?.specificationVersion === 'v4') return model;
+    if (model?.specificationVersion === 'v3') return streamingV3(model);
     const name = provider.package?.name ?? provider.name;
-    return transport(
-      'unreachable',
-      `the package ${name} does not offer the interface ${INTERFACE_VERSION} of the AI SDK`,
-    );
+    return transport('unreachable', `the package ${name} does not offer the interface v3 or v4 of the AI SDK`);
   }
 
   async close(): Promise<void> {
@@ -70,13 +72,4 @@ export class PackageModels {
     }
     return agent;
   }
-}
-
-function isLanguageModel(model: unknown): model is LanguageModelV4 {
-  return (
-    typeof model === 'object' &&
-    model !== null &&
-    'specificationVersion' in model &&
-    model.specificationVersion === INTERFACE_VERSION
-  );
 }

@@ -1,5 +1,10 @@
 /** Stream parts of the AI SDK → events of the hub. One per call. */
-import type { LanguageModelV4FinishReason, LanguageModelV4Source, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4ResponseMetadata,
+  LanguageModelV4Source,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
 import type { FinishReason, TurnEvent } from '../../wire/turn.ts';
 import { joinSignatures, type Signatures, seal, signaturesIn } from './signatures.ts';
 import { tokensOf } from './usage.ts';
@@ -32,6 +37,7 @@ export class PartReader {
   readonly #calls = new Map<string, OpenCall>();
   /** Sources that came before the text that they belong to. */
   #sources: LanguageModelV4Source[] = [];
+  #told: LanguageModelV4ResponseMetadata = {};
   #started = false;
   #nextKey = 0;
 
@@ -42,7 +48,8 @@ export class PartReader {
   read(part: LanguageModelV4StreamPart): readonly TurnEvent[] {
     switch (part.type) {
       case 'response-metadata':
-        return this.#start(part.id ?? null, part.timestamp);
+        this.#told = part;
+        return [];
       case 'text-start':
       case 'reasoning-start':
         return this.#begin(part.type === 'text-start' ? 'text' : 'reasoning', part.id, part.providerMetadata);
@@ -67,20 +74,22 @@ export class PartReader {
       case 'finish':
         return this.#finish(part);
       case 'error':
-        return [...this.#start(null), { type: 'failure', error: describe(part.error) }];
+        return [{ type: 'failure', error: describe(part.error) }];
       default:
         return [];
     }
   }
 
-  #start(id: string | null, timestamp?: Date): readonly TurnEvent[] {
+  /** An answer begins with its first content: an error that comes before that is a real status for the client. */
+  #start(): readonly TurnEvent[] {
     if (this.#started) return [];
     this.#started = true;
+    const { id = null, timestamp } = this.#told;
     return [{ type: 'start', id, createdS: timestamp ? Math.floor(timestamp.getTime() / 1_000) : null }];
   }
 
   #begin(type: 'text' | 'reasoning', id: string, metadata: unknown): readonly TurnEvent[] {
-    const events = [...this.#start(null), ...this.#closeBlock()];
+    const events = [...this.#start(), ...this.#closeBlock()];
     const key = this.#nextKey++;
     this.#open = { type, id, key };
     this.#sign(metadata);
@@ -117,7 +126,7 @@ export class PartReader {
   }
 
   #call(id: string, name: string, metadata: unknown): readonly TurnEvent[] {
-    const events = [...this.#start(null), ...this.#closeBlock()];
+    const events = [...this.#start(), ...this.#closeBlock()];
     const signature = this.#signedCall(id, metadata);
     const key = this.#nextKey++;
     this.#calls.set(id, { key, told: false, signed: signature.length > 0 });
@@ -168,19 +177,19 @@ export class PartReader {
     const result = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64');
     const id = `ig_${this.#nextKey++}`;
     const raw = { type: 'image_generation_call', id, status: 'completed', result };
-    return [...this.#start(null), ...this.#closeBlock(), { type: 'opaque', format: 'responses', raw }];
+    return [...this.#start(), ...this.#closeBlock(), { type: 'opaque', format: 'responses', raw }];
   }
 
   #finish({ usage, finishReason }: PartOf<'finish'>): readonly TurnEvent[] {
     const { unified, raw } = finishReason;
-    const events = [...this.#start(null), ...this.#closeBlock(), ...this.#endCalls()];
-    const tokens = tokensOf(usage);
-    if (tokens) events.push({ type: 'usage', tokens });
     const reason = REASONS[unified];
     if (reason === null) {
       const message = `the provider ended the answer before it was complete (${raw ?? unified})`;
-      return [...events, { type: 'failure', error: { message } }];
+      return [{ type: 'failure', error: { message } }];
     }
+    const events = [...this.#start(), ...this.#closeBlock(), ...this.#endCalls()];
+    const tokens = tokensOf(usage);
+    if (tokens) events.push({ type: 'usage', tokens });
     const finish = { type: 'finish', reason, raw: { format: 'responses', value: raw ?? unified } } as const;
     return [...events, finish, { type: 'end' }];
   }

@@ -19,7 +19,15 @@ export interface PromptRules extends MediaRules {
   readonly names: ToolNames;
   /** The provider as its package calls it: what it has signed goes back to it, and only to it. */
   readonly provider: string;
+  /** Whether the model takes cache marks; others refuse them. */
+  readonly cacheMarks: boolean;
 }
+
+/** A cache mark in the terms of the packages that know one. */
+const CACHE_MARK = {
+  anthropic: { cacheControl: { type: 'ephemeral' } },
+  bedrock: { cachePoint: { type: 'default' } },
+};
 
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type AnswerPart = LanguageModelV4TextPart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart;
@@ -31,10 +39,10 @@ export function writePrompt(turn: Turn, rules: PromptRules): LanguageModelV4Prom
   const talk = settled.findIndex(({ role }) => role === 'user' || role === 'assistant');
   const leading = talk < 0 ? settled : settled.slice(0, talk);
   const prompt: LanguageModelV4Message[] = [];
-  const system = [turn.instructions, ...leading.map(({ parts }) => parts)].map(textOf).filter((text) => text !== '');
+  const system = [turn.instructions, ...leading.map(({ parts }) => parts)].flatMap(texts);
   // A prompt must hold a message: one that is only a system prompt is asked as the user's.
-  if (talk < 0) return [{ role: 'user', content: system.map((text) => ({ type: 'text', text })) }];
-  for (const content of system) prompt.push({ role: 'system', content });
+  if (talk < 0) return [{ role: 'user', content: system.map(({ text }) => ({ type: 'text', text })) }];
+  for (const part of system) prompt.push({ role: 'system', content: part.text, ...markOf(part, rules) });
   for (const message of settled.slice(talk)) {
     if (message.role === 'assistant') writeAnswer(message, rules, prompt);
     else writeUser(message, rules, toolNames, prompt);
@@ -48,11 +56,12 @@ function namesOfCalls(turn: Turn, { names }: PromptRules): ReadonlyMap<string, s
   return new Map(calls.map((call) => [call.callId, names.out(call.tool)]));
 }
 
-function textOf(parts: readonly Part[]): string {
-  return parts
-    .filter((part): part is TextPart => part.type === 'text')
-    .map(({ text }) => text)
-    .join('\n');
+function texts(parts: readonly Part[]): readonly TextPart[] {
+  return parts.filter((part): part is TextPart => part.type === 'text' && part.text !== '');
+}
+
+function markOf(part: Part, { cacheMarks }: PromptRules): { providerOptions?: typeof CACHE_MARK } {
+  return cacheMarks && 'cache' in part && part.cache ? { providerOptions: CACHE_MARK } : {};
 }
 
 function writeUser(
@@ -77,11 +86,17 @@ function writeUser(
 function writeUserPart(part: Part, rules: PromptRules, asSystem: boolean): UserPart[] {
   switch (part.type) {
     case 'text':
-      return [{ type: 'text', text: asSystem ? `<system>\n${part.text}\n</system>` : part.text }];
+      return [
+        {
+          type: 'text',
+          text: asSystem ? `<system>\n${part.text}\n</system>` : part.text,
+          ...markOf(part, rules),
+        },
+      ];
     case 'image':
-      return [writeImage(part, rules)];
+      return [{ ...writeImage(part, rules), ...markOf(part, rules) }];
     case 'file':
-      return [writeFile(part, rules)];
+      return [{ ...writeFile(part, rules), ...markOf(part, rules) }];
     case 'opaque':
       leaveOut(part, []);
       return [];
@@ -99,9 +114,11 @@ function writeResult(
   if (toolName === undefined) {
     refuse(`${result.at}.call_id`, `There is no tool call "${result.callId}" before its result.`);
   }
-  const base = { type: 'tool-result', toolCallId: result.callId, toolName } as const;
+  const mark = result.content.map((part) => markOf(part, rules)).find(({ providerOptions }) => providerOptions) ?? {};
+  const base = { type: 'tool-result', toolCallId: result.callId, toolName, ...mark } as const;
   if (result.content.every((part) => part.type === 'text')) {
-    return { ...base, output: { type: result.isError ? 'error-text' : 'text', value: textOf(result.content) } };
+    const value = result.content.map(({ text }) => text).join('\n');
+    return { ...base, output: { type: result.isError ? 'error-text' : 'text', value } };
   }
   // Some packages would fetch what a result only refers to, and the gateway fetches nothing that a client names.
   const inline: PromptRules = { ...rules, supportedUrls: {} };

@@ -2,7 +2,7 @@
  * The transport to providers with a wire format of their own: the AI SDK's package speaks to them, and to the rest of
  * the gateway they look like a server of the responses format. Same contract as the HTTP client.
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject } from '../../wire/json.ts';
 import { parseJson } from '../../wire/read.ts';
@@ -13,7 +13,7 @@ import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackag
 import { answerWriter } from './answer-writer.ts';
 import { writeCallOptions } from './call-options.ts';
 import { failureOfPackage, type PackageFailure } from './failure.ts';
-import { PackageModels } from './models.ts';
+import { PackageModels, type StreamingModel } from './models.ts';
 import { PartReader } from './part-reader.ts';
 
 export class PackageTransport {
@@ -71,7 +71,7 @@ class PackageExchange implements UpstreamHandle {
     const { provider, apiKey, upstreamModel, timeouts } = this.#call;
     try {
       const model = this.#models.model(provider, apiKey, upstreamModel);
-      if ('kind' in model) return this.#fail(model);
+      if (!('doStream' in model)) return this.#fail(model);
       const order = await readOrder(this.#call, model);
       if (this.#ended) return;
       this.#arm(timeouts.firstByteMs, FIRST_BYTE);
@@ -147,13 +147,18 @@ class PackageExchange implements UpstreamHandle {
 }
 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
-async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: LanguageModelV4): Promise<Order> {
+async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: StreamingModel): Promise<Order> {
   const body = parseJson(bytes.toString());
   if (!isObject(body)) throw new GatewayError('invalid_request', { message: 'The request is not a JSON object.' });
   const turn = responsesToTurn(body);
   // Packages know function tools only, as the chat format does.
   const names = toolNames(turn, 'chat');
-  const rules = { names, provider: model.provider, supportedUrls: await model.supportedUrls };
+  const rules = {
+    names,
+    provider: model.provider,
+    cacheMarks: CACHING_MODELS.test(model.modelId),
+    supportedUrls: await model.supportedUrls,
+  };
   const options = writeCallOptions(body, turn, rules);
   const providerOptions = provider.package?.callOptions as LanguageModelV4CallOptions['providerOptions'];
   return {
@@ -162,6 +167,9 @@ async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: 
     shaper: new Shaper(names, [], 'responses'),
   };
 }
+
+/** Models that a prompt can be cached for on request; on Bedrock the others refuse a request with a mark. */
+const CACHING_MODELS = /claude|anthropic|nova/i;
 
 const FIRST_BYTE: TransportFailure = {
   kind: 'first_byte_timeout',

@@ -46,7 +46,7 @@ export function completingLane(passthrough: Lane, rewrite: () => Lane): Lane {
     },
     whole(answer) {
       const parsed = parseJson(answer.toString());
-      return isObject(parsed) && parsed.error == null && parsed.object === 'response' && !isComplete(parsed)
+      return isObject(parsed) && parsed.error == null && parsed.object === 'response' && !isCompleteWhole(parsed)
         ? ready().whole(answer)
         : passthrough.whole(answer);
     },
@@ -112,6 +112,11 @@ function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | 
 function isCompleteEvent(event: Json | undefined): boolean {
   if (!isObject(event) || event.type === 'error' || event.type === 'response.failed') return true;
   return typeof event.sequence_number === 'number' && isObject(event.response) && isComplete(event.response);
+}
+
+/** Usage is null until the end, so only a whole answer lacks it where it is not an object. */
+function isCompleteWhole(response: JsonObject): boolean {
+  return isComplete(response) && isObject(response.usage);
 }
 
 function isComplete(response: JsonObject): boolean {

@@ -1,4 +1,5 @@
 /** The hub → a responses request. */
+import type { JsonObject } from '../json.ts';
 import { documentText, urlOfSource } from '../media.ts';
 import { compact, parseJson } from '../read.ts';
 import { refuse } from '../refuse.ts';
@@ -27,16 +28,24 @@ interface Writing {
   readonly names: ToolNames;
   readonly warnings: string[];
   readonly native: boolean;
+  /** Whether settings and cache marks that the format has no field for are taken. */
+  readonly extended: boolean;
 }
 
 export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
-  const writing: Writing = { turn, names, warnings, native: turn.origin === 'responses' };
+  const writing: Writing = {
+    turn,
+    names,
+    warnings,
+    native: turn.origin === 'responses',
+    extended: traits.extended === true,
+  };
   const tools = usableTools(turn, warnings);
   const [first, ...more] = turn.instructions;
-  const single = first && more.length === 0 ? first.text : undefined;
+  const single = first && more.length === 0 && !markOf(first, writing) ? first.text : undefined;
   const input = turn.messages.flatMap((message) => writeMessage(message, writing));
-  if (first && more.length > 0) input.unshift(messageItem('developer', turn.instructions, writing));
+  if (first && single === undefined) input.unshift(messageItem('developer', turn.instructions, writing));
   const body = compact({
     instructions: single,
     input,
@@ -144,7 +153,10 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
     first?.type === 'text' ? [{ ...first, text: markError(result, first.text) }, ...rest] : result.content;
   const marked =
     result.isError && first?.type !== 'text' ? [{ type: 'text', text: 'Error' } as const, ...content] : content;
-  const written = marked.flatMap((part) => writeInputPart(part, writing));
+  const mark = markOf(result, writing);
+  const written = marked
+    .map((part, index) => (mark && index === marked.length - 1 ? { ...part, cache: result.cache } : part))
+    .flatMap((part) => writeInputPart(part, writing));
   const [only] = written;
   const bare = written.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
   return {
@@ -154,8 +166,13 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
   };
 }
 
+function markOf(part: Part, { extended }: Writing): JsonObject | undefined {
+  if (!('cache' in part) || !part.cache) return undefined;
+  return extended || part.cache.family === 'openai' ? part.cache.raw : undefined;
+}
+
 function writeInputPart(part: Part, writing: Writing): object[] {
-  const mark = 'cache' in part && part.cache?.family === 'openai' ? part.cache.raw : undefined;
+  const mark = markOf(part, writing);
   if (part.type === 'text') return [compact({ type: 'input_text', text: part.text, prompt_cache_breakpoint: mark })];
   if (part.type === 'image') return [writeImage(part, mark, writing)];
   if (part.type === 'file') return [writeFile(part, mark, writing)];
@@ -190,16 +207,16 @@ function writeFile(part: FilePart, mark: object | undefined, writing: Writing): 
 }
 
 function writeSettings(writing: Writing, traits: TargetTraits): object {
-  const { turn, warnings, native } = writing;
+  const { turn, warnings, native, extended } = writing;
   const { settings } = turn;
-  const without = {
+  const foreign = {
     top_k: settings.topK,
     seed: settings.seed,
     frequency_penalty: settings.frequencyPenalty,
     presence_penalty: settings.presencePenalty,
     logit_bias: settings.logitBias,
   };
-  for (const [name, value] of Object.entries(without)) {
+  for (const [name, value] of Object.entries(extended ? {} : foreign)) {
     if (value !== undefined && value !== 0) warnings.push(`${name}: left out, the responses format has no such field`);
   }
   const reasoning = traits.reasoning ? writeReasoning(turn) : undefined;
@@ -213,6 +230,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
   });
   return {
     ...plainSettings(turn),
+    ...(extended ? foreign : {}),
     text: Object.keys(text).length > 0 ? text : undefined,
     reasoning,
     include: include.length > 0 ? include : undefined,

@@ -466,13 +466,16 @@ BEGIN
   IF others IS NOT NULL THEN
     results := apply_others(others, top_ms, results);
   END IF;
+  -- In the order in which everybody else locks.
+  PERFORM 1 FROM owners WHERE id = ANY (owner_ids) ORDER BY id FOR KEY SHARE;
   PERFORM 1 FROM accounts WHERE key_id = ANY (keys) ORDER BY key_id FOR UPDATE;
   FOR o IN SELECT x FROM jsonb_array_elements(batch) x ORDER BY (x ->> 'k') COLLATE "C", (x ->> 'i')::integer LOOP
     BEGIN
       answer := apply_batch(ARRAY[o ->> 'k'], owner_ids, jsonb_build_array(o || '{"i":1}'), NULL, 1, given_ms, floor_ms);
       top_ms := greatest(top_ms, (answer ->> 'now')::bigint);
       results[(o ->> 'i')::integer] := answer -> 'results' -> 0;
-    EXCEPTION WHEN data_exception OR integrity_constraint_violation OR raise_exception OR case_not_found THEN
+    EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded OR raise_exception
+      OR case_not_found THEN
       results[(o ->> 'i')::integer] := json_build_object('kind', 'operation_failed', 'message', sqlerrm);
     END;
   END LOOP;

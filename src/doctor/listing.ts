@@ -1,0 +1,98 @@
+/** One cheap authenticated call to a provider, which tells more than the models that it lists. */
+import { type Dispatcher, request } from 'undici';
+import type { HttpAddress } from '../provider/upstream.ts';
+import { arrayAt, isObject } from '../wire/json.ts';
+
+const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
+/** A Date header has whole seconds, cut off. */
+const HALF_SECOND_MS = 500;
+
+export type Listing = Unreachable | Answered;
+
+export interface Unreachable {
+  readonly kind: 'unreachable';
+  /** The system's name for the reason. */
+  readonly reason: string;
+}
+
+export interface Answered {
+  readonly kind: 'answered';
+  readonly status: number;
+  readonly body: string;
+  readonly tookMs: number;
+  /** How far our clock is ahead of the provider's; null where it does not tell its time. */
+  readonly skewMs: number | null;
+  /** Null where the answer is no list of models, or not all of it. */
+  readonly ids: ReadonlySet<string> | null;
+}
+
+export async function fetchListing(
+  address: HttpAddress,
+  dispatcher: Dispatcher,
+  timeoutMs: number,
+  nowMs: () => number,
+): Promise<Listing> {
+  const startedAtMs = nowMs();
+  try {
+    const response = await request(address.origin + address.path, {
+      headers: address.headers,
+      dispatcher,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const headersAtMs = nowMs();
+    const { date } = response.headers;
+    const theirsMs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
+    const body = await readText(response.body);
+    return {
+      kind: 'answered',
+      status: response.statusCode,
+      body,
+      tookMs: headersAtMs - startedAtMs,
+      skewMs: Number.isNaN(theirsMs) ? null : (startedAtMs + headersAtMs) / 2 - (theirsMs + HALF_SECOND_MS),
+      ids: response.statusCode === 200 ? idsIn(body) : null,
+    };
+  } catch (error) {
+    return { kind: 'unreachable', reason: reasonOf(error, timeoutMs) };
+  }
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function idsIn(body: string): ReadonlySet<string> | null {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    // Some servers send the list bare.
+    const entries = Array.isArray(parsed) ? parsed : isObject(parsed) ? arrayAt(parsed, 'data') : undefined;
+    if (!entries || (isObject(parsed) && parsed.has_more === true)) return null;
+    const ids = entries.flatMap((entry: unknown) =>
+      isObject(entry) && typeof entry.id === 'string' ? [entry.id] : [],
+    );
+    return ids.length === 0 ? null : new Set(ids);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the list has the model, under its own name or one that the provider takes for the same. */
+export function lists(ids: ReadonlySet<string>, upstreamModel: string): boolean {
+  if ([upstreamModel, `models/${upstreamModel}`, `${upstreamModel}:latest`].some((name) => ids.has(name))) return true;
+  // An alias stands for the newest dated version, which alone is listed.
+  const dated = `${upstreamModel.replace(/-latest$/, '')}-`;
+  return [...ids].some((id) => id.startsWith(dated) && /^\d{4}-?\d{2}-?\d{2}$/.test(id.slice(dated.length)));
+}
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
+  const inner = error instanceof AggregateError ? error.errors[0] : error;
+  return inner instanceof Error && 'code' in inner && typeof inner.code === 'string' ? inner.code : error.message;
+}

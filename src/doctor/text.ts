@@ -1,0 +1,69 @@
+/** The report for people: tables, and at the end what to do. */
+import type { Check, ModelReport, ProviderReport, Report } from './report.ts';
+
+/** Of a long catalog only what needs attention is shown, and of that not more than this. */
+const MODEL_ROWS_MAX = 40;
+const MARK: Readonly<Record<Check['state'], string>> = { ok: 'ok', attention: '!!', skipped: '--' };
+
+export function reportText(report: Report): string {
+  const { config, data_folder, store, open_files, providers, models, to_do } = report;
+  const parts = [
+    table([
+      ['Config file', cell(config)],
+      ['Data folder', cell(data_folder)],
+      ['Store', cell(store)],
+      ['Open files', cell(open_files)],
+    ]),
+    ...(providers.length === 0 ? [] : [table([PROVIDER_HEAD, ...providers.map(providerRow)])]),
+    ...(models.length === 0 ? [] : [modelTable(models)]),
+    to_do.length === 0 ? ['All is well.'] : ['What to do:', ...to_do.map((line) => `  - ${line}`)],
+  ];
+  return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+const PROVIDER_HEAD = ['PROVIDER', 'REACHABLE', 'AUTHORISED', 'MODELS', 'PROBES', 'CLOCK'];
+
+function providerRow({ name, simulated, reachable, authorised, models, probes, clock }: ProviderReport): string[] {
+  const answered = probes.filter(({ state }) => state === 'ok').length;
+  const probed: Check =
+    probes.length === 0
+      ? { state: 'skipped', detail: 'none made' }
+      : { state: answered === probes.length ? 'ok' : 'attention', detail: `${answered} of ${probes.length}` };
+  const short = authorised.state === 'attention' ? { ...authorised, detail: 'see below' } : authorised;
+  return [`${name}${simulated ? ' (simulated)' : ''}`, ...[reachable, short, models, probed, clock].map(cell)];
+}
+
+function modelTable(models: readonly ModelReport[]): string[] {
+  const needy = models.filter((model) => [model.priced, model.limits, model.targets].some(isNeedy));
+  const rows = models.length <= MODEL_ROWS_MAX ? models : needy.slice(0, MODEL_ROWS_MAX);
+  const rest = models.length - rows.length;
+  return [
+    ...table([
+      ['MODEL', 'PRICE IN / OUT', 'WINDOW / OUTPUT', 'TARGETS THAT SERVE'],
+      ...rows.map(({ id, priced, limits, targets }) => [id, cell(priced), cell(limits), cell(targets)]),
+    ]),
+    ...(rest === 0
+      ? []
+      : [
+          `and ${rest} more, of which ${needy.length - rows.filter((row) => needy.includes(row)).length} need attention (--json has them all)`,
+        ]),
+  ];
+}
+
+function isNeedy({ state }: Check): boolean {
+  return state === 'attention';
+}
+
+function cell({ state, detail }: Check): string {
+  return detail === '' ? MARK[state] : `${MARK[state]} ${detail}`;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((text, column) => text.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

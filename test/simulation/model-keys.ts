@@ -1,0 +1,74 @@
+/** The operator's side of the model: keys, their secrets and their credit. */
+import type { OperationOf, Result } from '../../src/ledger/operations.ts';
+import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
+import type { Model } from './model.ts';
+import { FAILED, LARGEST, type ModelKey, sum } from './model-parts.ts';
+
+const REFUSED = { kind: 'refused', reason: '' } as const;
+
+export function createKey(model: Model, { request }: OperationOf<'createKey'>): Result {
+  const known = model.keys.get(request.id);
+  if (known !== undefined) return model.holderOf(request.secret.digest) === known ? known.record : FAILED;
+  const { credit, secret, ...rest } = request;
+  const key: ModelKey = {
+    record: { ...rest, version: 1, status: 'active', createdAtMs: model.nowMs, prefix: secret.prefix },
+    secrets: [secret],
+    purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+    charges: [],
+    holds: new Map(),
+    claims: new Map(),
+    places: [],
+    records: [],
+  };
+  model.keys.set(request.id, key);
+  return key.record;
+}
+
+export function changeKey(model: Model, { keyId, change }: OperationOf<'changeKey'>): KeyChangeOutcome {
+  const key = model.keys.get(keyId);
+  if (key === undefined) return { kind: 'unknown_key' };
+  const next = { ...key.record, ...change };
+  const fields = Object.keys(change) as (keyof typeof change)[];
+  if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };
+  if (key.record.status === 'revoked') return REFUSED;
+  if (next.budget !== null && key.record.mode === 'credit') return REFUSED;
+  if (next.rpmLimit !== null && next.rpmLimit < 1) return REFUSED;
+  key.record = { ...next, version: key.record.version + 1 };
+  return { kind: 'changed', key: key.record };
+}
+
+export function addSecret(model: Model, { keyId, digest, prefix }: OperationOf<'addSecret'>): KeyChangeOutcome {
+  const key = model.keys.get(keyId);
+  if (key === undefined) return { kind: 'unknown_key' };
+  const holder = model.holderOf(digest);
+  if (holder === key) return { kind: 'changed', key: key.record };
+  if (holder !== undefined || key.record.status === 'revoked') return REFUSED;
+  key.secrets.push({ digest, prefix });
+  key.record = { ...key.record, version: key.record.version + 1, prefix };
+  return { kind: 'changed', key: key.record };
+}
+
+export function revokeSecret(model: Model, { keyId, prefix }: OperationOf<'revokeSecret'>): KeyChangeOutcome {
+  const key = model.keys.get(keyId);
+  if (key === undefined) return { kind: 'unknown_key' };
+  const rest = key.secrets.filter((secret) => secret.prefix !== prefix);
+  const newest = rest.at(-1);
+  if (newest === undefined) return REFUSED;
+  if (rest.length === key.secrets.length) return { kind: 'changed', key: key.record };
+  key.secrets = rest;
+  key.record = { ...key.record, version: key.record.version + 1, prefix: newest.prefix };
+  return { kind: 'changed', key: key.record };
+}
+
+export function addCredit(model: Model, { keyId, entryId, amountNanos }: OperationOf<'addCredit'>): Result {
+  const key = model.keys.get(keyId);
+  if (key === undefined) return { kind: 'unknown_key' };
+  if (key.record.mode !== 'credit') return REFUSED;
+  const earlier = key.purchases.get(entryId);
+  if (earlier === undefined) {
+    const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
+    if (key.record.status === 'revoked' || amountNanos <= 0n || tooMuch) return REFUSED;
+    key.purchases.set(entryId, amountNanos);
+  } else if (earlier !== amountNanos) return REFUSED;
+  return { kind: 'added', key: key.record, balance: model.means(key) };
+}

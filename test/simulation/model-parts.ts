@@ -1,0 +1,52 @@
+/** What the model keeps of a key, and what its parts share. */
+import type { KeyRecord } from '../../src/core/key.ts';
+import type { SettleRequest } from '../../src/ledger/port.ts';
+
+/** What 64 bits with a sign can hold. */
+export const LARGEST = 2n ** 63n - 1n;
+
+export interface ModelHold {
+  readonly id: string;
+  readonly owner: string;
+  amount: bigint;
+  readonly heldAtMs: number;
+  readonly expiresAtMs: number;
+  readonly claim: string | null;
+  mark: { readonly charge: bigint; readonly input: number; readonly output: number } | null;
+  /** `null` while it is live; a charge when it was settled. */
+  end: 'voided' | { readonly charged: bigint } | null;
+}
+
+export interface ModelCharge {
+  readonly amount: bigint;
+  readonly atMs: number;
+  readonly flagged: boolean;
+  /** The recovery that made it; the order among its charges is open. */
+  readonly recovery: number | null;
+}
+
+export interface ModelClaim {
+  readonly fingerprint: string;
+  state: 'running' | 'done' | 'charged_incomplete' | 'reply_not_stored';
+  endedAtMs: number | null;
+  reply: SettleRequest['reply'];
+}
+
+export interface ModelKey {
+  record: KeyRecord;
+  /** Oldest first. */
+  secrets: { readonly digest: string; readonly prefix: string }[];
+  readonly purchases: Map<string, bigint>;
+  readonly charges: ModelCharge[];
+  readonly holds: Map<string, ModelHold>;
+  readonly claims: Map<string, ModelClaim>;
+  /** When requests took their place in the rate limit. */
+  places: number[];
+  readonly records: { readonly input: number; readonly output: number }[];
+}
+
+/** The operation cannot be done and has changed nothing. What the message says is the store's own business. */
+export const FAILED = { kind: 'operation_failed', message: '' } as const;
+export function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
