@@ -27,9 +27,15 @@ const ROUNDS = 8;
 const ROUNDS_QUICK = 3;
 /** Streams that run beside each other in one visit. */
 const AT_ONCE = 5;
+/** Unpaced visits before the first that counts: connections are opened and code is compiled in them. */
+const WARM_UP_VISITS = 40;
 
-function shapeOf(client: Wire, native: Wire): RequestShape {
-  return { client, native, bodyBytes: BODY_BYTES, answer: { kind: 'stream', chunks: CHUNKS, paceMs: PACE_MS } };
+function shapeOf(client: Wire, native: Wire, paceMs = PACE_MS): RequestShape {
+  return { client, native, bodyBytes: BODY_BYTES, answer: { kind: 'stream', chunks: CHUNKS, paceMs } };
+}
+
+function unpaced({ client, native }: RequestShape): RequestShape {
+  return shapeOf(client, native, 0);
 }
 
 /** What the client of each case speaks, and what the upstream does. */
@@ -58,15 +64,8 @@ interface Visited {
   readonly back: PacedStream[];
 }
 
-async function measure(peers: readonly Visited[], rounds: number): Promise<void> {
-  const visit = (order: PacedOrder): Promise<PacedStream[]> =>
-    Promise.all(Array.from({ length: AT_ONCE }, () => readPaced(order)));
-  // The first ones open connections and compile code; they are not counted.
-  for (const { order } of peers) await visit(order);
-  for (let round = 0; round < rounds; round++) {
-    for (const { order, forth } of peers) forth.push(...(await visit(order)));
-    for (const { order, back } of peers.toReversed()) back.push(...(await visit(order)));
-  }
+function visit(order: PacedOrder): Promise<PacedStream[]> {
+  return Promise.all(Array.from({ length: AT_ONCE }, () => readPaced(order)));
 }
 
 function figures(values: readonly number[]): string[] {
@@ -109,17 +108,20 @@ async function measureCase(
   agent: Agent,
   rounds: number,
 ): Promise<void> {
-  const visited = peers.map((peer): Visited => {
+  const visited: Visited[] = [];
+  for (const peer of peers) {
     // Only the gateway translates; the others are asked for what the upstream speaks.
     const asked = peer.books ? shape : { ...shape, client: shape.native };
-    return { name: peer.name, order: orderTo(peer, asked, agent), forth: [], back: [] };
-  });
-  await measure(visited, rounds);
-  for (const [index, { books }] of peers.entries()) {
-    const { forth = [], back = [] } = visited[index] ?? {};
-    // Those of the warm-up were charged too.
-    books?.record(shape, [forth.length + back.length + AT_ONCE], 0);
+    const warmUp = orderTo(peer, unpaced(asked), agent);
+    for (let i = 0; i < WARM_UP_VISITS; i++) await visit(warmUp);
+    peer.books?.record(unpaced(asked), [WARM_UP_VISITS * AT_ONCE], 0);
+    visited.push({ name: peer.name, order: orderTo(peer, asked, agent), forth: [], back: [] });
   }
+  for (let round = 0; round < rounds; round++) {
+    for (const { order, forth } of visited) forth.push(...(await visit(order)));
+    for (const { order, back } of visited.toReversed()) back.push(...(await visit(order)));
+  }
+  for (const { books } of peers) books?.record(shape, [2 * rounds * AT_ONCE], 0);
   const [straight, ...others] = visited;
   if (straight) console.log(['', `## ${shape.client} to ${shape.native}`, '', ...render(straight, others)].join('\n'));
 }
@@ -132,7 +134,7 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-pacing-'));
   const upstream = await startUpstream(placement);
   const agent = new Agent({ keepAlive: true });
-  const context = { upstreamOrigin: upstream.origin, shapes: CASES, keys: 1 };
+  const context = { upstreamOrigin: upstream.origin, shapes: [...CASES, ...CASES.map(unpaced)], keys: 1 };
   const peers: RunningPeer[] = [];
   try {
     for (const adapter of [direct, bare, gateway]) {

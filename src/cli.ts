@@ -181,14 +181,30 @@ function errorLines(error: unknown): readonly string[] {
   }
   if (error instanceof UsageError || error instanceof SettingError || error instanceof StoreError)
     return [error.message];
-  if (errorCode(error) === 'EADDRINUSE') {
-    const { address, port } = error as Error & { readonly address?: string; readonly port?: number };
-    return [
-      `${address}:${port} is in use: set GATEWAY_PORT or GATEWAY_ADMIN_PORT to a free port, or stop the other process`,
-    ];
-  }
+  const address = addressLine(error);
+  if (address !== null) return [address];
   // Something that nobody foresaw: the stack is what helps to find it.
   return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+}
+
+/** What is wrong with an address that the settings name; null where the error is about something else. */
+function addressLine(error: unknown): string | null {
+  const { address, port, hostname } = error as { address?: string; port?: number; hostname?: string };
+  switch (errorCode(error)) {
+    case 'EADDRINUSE':
+      return `${address}:${port} is in use: set GATEWAY_PORT or GATEWAY_ADMIN_PORT to a free port, or stop the other process`;
+    case 'EACCES':
+      if (port === undefined) return null;
+      return `${address}:${port} may not be listened on by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 on`;
+    case 'EADDRNOTAVAIL':
+      return `GATEWAY_HOST is "${address}": must be an address of this machine (0.0.0.0 listens everywhere)`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      if (hostname === undefined || hostname !== process.env.GATEWAY_HOST) return null;
+      return `GATEWAY_HOST is "${hostname}": must be an IP address or a host name that can be looked up (0.0.0.0 listens everywhere)`;
+    default:
+      return null;
+  }
 }
 
 function isUsage(error: unknown): boolean {

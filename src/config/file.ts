@@ -4,10 +4,9 @@ import { LineCounter, parseDocument } from 'yaml';
 import { expandEnvironment } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
 import { configError, joinPath, type Problem } from './problem.ts';
-import { type FileConfig, FileSchema } from './schema.ts';
+import { FILE_BYTES_MAX, type FileConfig, FileSchema } from './schema.ts';
 import type { Environment } from './settings.ts';
 
-export const FILE_BYTES_MAX = 1024 * 1024;
 const ALIASES_MAX = 100;
 /** A file that is wrong all over is told so, but not at any length. */
 const PROBLEMS_MAX = 20;

@@ -7,11 +7,10 @@ import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
-import { FILE_BYTES_MAX, parseConfigFile } from './file.ts';
 import { loadPackages } from './package.ts';
 import { configError, joinPath, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
-import type { FileConfig } from './schema.ts';
+import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
 
 const MIB = 1024 * 1024;
@@ -32,7 +31,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date() } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
-  const file = text === null ? {} : parseConfigFile(text, name, env);
+  const file = text === null ? {} : (await fileReader()).parseConfigFile(text, name, env);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file);
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
@@ -77,6 +76,11 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     elasticKeys: file.elastic_keys ?? [],
     routing,
   });
+}
+
+/** YAML and the compiler of its schema are loaded only where there is a file. */
+function fileReader(): Promise<typeof import('./file.ts')> {
+  return import('./file.ts');
 }
 
 /** Null: there is no file, and none was asked for. */

@@ -1,6 +1,9 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import { type Static, Type } from 'typebox';
 
+/** A larger file is refused before it is read. */
+export const FILE_BYTES_MAX = 1024 * 1024;
+
 /** `patternErrorMessage` is what editors show; the loader says it too. */
 function text(pattern: string, allowed: string, description: string) {
   return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });

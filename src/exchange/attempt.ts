@@ -44,6 +44,8 @@ export interface AttemptOrder {
   readonly secrets: readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
+  /** Something was thrown while the answer was read: a fault of this program, for the operator's log. */
+  onFault(error: unknown): void;
   /** Only where the hold grows with the stream; the lane then writes the answer itself. */
   readonly elastic: ElasticHold | null;
   /** What the exchange would be charged for by now. */
@@ -155,15 +157,23 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (this.#uselessBytes > USELESS_BYTES_MAX) this.#handle?.abort();
       return;
     }
-    if (this.#stream && this.#phase === 'accepted') this.#take(this.#stream.push(chunk));
-    else this.#collect(chunk);
+    try {
+      if (this.#stream && this.#phase === 'accepted') this.#take(this.#stream.push(chunk));
+      else this.#collect(chunk);
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   onEnd(): void {
     if (this.#phase === 'ended') return;
-    if (this.#phase === 'refused') this.#endRefused();
-    else if (this.#stream) this.#take(this.#stream.end());
-    else this.#endWhole();
+    try {
+      if (this.#phase === 'refused') this.#endRefused();
+      else if (this.#stream) this.#take(this.#stream.end());
+      else this.#endWhole();
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   onFailure(transport: TransportFailure): void {
@@ -172,10 +182,14 @@ export class Attempt implements UpstreamListener, ElasticListener {
       this.#endRefused();
       return;
     }
-    // A stream that has given its finish reason is complete, however its connection ends.
-    const last = transport.kind === 'broken' && this.#contentSent ? this.#stream?.end() : undefined;
-    if (last?.state === 'complete') this.#take(last);
-    else this.#fail(failureOfTransport(transport));
+    try {
+      // A stream that has given its finish reason is complete, however its connection ends.
+      const last = transport.kind === 'broken' && this.#contentSent ? this.#stream?.end() : undefined;
+      if (last?.state === 'complete') this.#take(last);
+      else this.#fail(failureOfTransport(transport));
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   #take(step: LaneStep): void {
@@ -239,7 +253,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
   exhausted(): void {
     if (!this.#outrun || this.#phase === 'ended' || !this.#stream?.cutShort) return;
     this.#handle?.abort();
-    this.#take(this.#stream.cutShort(this.#order.tokensSeen(this.#stream.meter())));
+    try {
+      this.#take(this.#stream.cutShort(this.#order.tokensSeen(this.#stream.meter())));
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   /** After this much silence the client gets a sign of life; the first one may have to send the 200. */
@@ -303,6 +321,12 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #prove(): void {
     if (!this.#contentSent) this.#order.onProof(this.#firstByteMs);
+  }
+
+  /** The attempt has to end all the same, or its hold would not. */
+  #fault(error: unknown): void {
+    this.#order.onFault(error);
+    this.#break('upstream_error', 'The answer of the provider could not be read.');
   }
 
   #break(condition: Condition, message: string): void {

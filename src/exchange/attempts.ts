@@ -61,6 +61,8 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     streams: exchange.policy.streams,
     secrets: secretsOf(provider),
     onProof: (firstByteMs) => trial.succeeded(firstByteMs),
+    onFault: (err) =>
+      gateway.log.error({ err, requestId: arrival.requestId, provider: provider.name }, 'an answer could not be read'),
     elastic: exchange.elastic,
     tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
   });

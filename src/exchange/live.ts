@@ -51,8 +51,8 @@ export class LiveExchanges {
   }
 
   /**
-   * Waits until nothing is served or unsettled. At the deadline, stops what is, and waits `settleWaitMs` more: a store that
-   * takes no settlement by then is not waited for any longer.
+   * Waits until nothing is served or unsettled. At the deadline, stops the exchanges and waits for their settlements only,
+   * `settleWaitMs` at most: what the store has not taken by then is recovered.
    */
   async drain(deadlineMs: number, settleWaitMs: number): Promise<void> {
     const timers: NodeJS.Timeout[] = [];
@@ -62,6 +62,8 @@ export class LiveExchanges {
       this.#lookAround();
     });
     for (const timer of timers) clearTimeout(timer);
+    // The last replies are written before their connections are closed.
+    await new Promise((resolve) => setImmediate(resolve));
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
   }
@@ -69,10 +71,11 @@ export class LiveExchanges {
   #stop(): void {
     this.#stopping = true;
     for (const exchange of this.#live) exchange.stop();
+    this.#lookAround();
   }
 
   #lookAround(): void {
-    if (this.#live.size === 0 && this.#requests === 0) this.#whenEmpty?.();
+    if (this.#live.size === 0 && (this.#stopping || this.#requests === 0)) this.#whenEmpty?.();
   }
 
   #mark(): void {

@@ -118,7 +118,8 @@ async function complete(exchange: Exchange, end: AttemptEnd & { kind: 'complete'
 function fail(exchange: Exchange, error: unknown, place: StreamPlace | null): void {
   const { client, arrival } = exchange;
   if (!client.begun) throw error;
-  const failure = failureOf(arrival.endpoint, error);
+  // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
+  const failure = failureOf(error === STOPPED.deadline ? null : arrival.endpoint, error);
   const frames = FORMATS[arrival.endpoint.format].failureFrames({
     ...failure,
     requestId: arrival.requestId,

@@ -1,5 +1,5 @@
-/** Schemas compiled once; the first violation becomes a `GatewayError` that names the offending field. */
-import { Ajv, type ErrorObject } from 'ajv';
+/** Schemas compiled once, when they are first needed; the first violation becomes a `GatewayError` that names the offending field. */
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { GatewayError } from '../core/conditions.ts';
 
@@ -19,8 +19,9 @@ const PARAM_LENGTH_MAX = 200;
 export type Validator<Schema extends TSchema> = (value: unknown) => Static<Schema>;
 
 export function validator<Schema extends TSchema>(schema: Schema): Validator<Schema> {
-  const check = ajv.compile<Static<Schema>>(schema);
+  let check: ValidateFunction<Static<Schema>> | null = null;
   return (value) => {
+    check ??= ajv.compile<Static<Schema>>(schema);
     if (check(value)) return value;
     throw violation(check.errors ?? []);
   };

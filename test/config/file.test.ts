@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FILE_BYTES_MAX, parseConfigFile } from '../../src/config/file.ts';
+import { parseConfigFile } from '../../src/config/file.ts';
 import { nearestName } from '../../src/config/nearest-name.ts';
 import { ConfigError } from '../../src/config/problem.ts';
+import { FILE_BYTES_MAX } from '../../src/config/schema.ts';
 
 function problemsOf(text: string, env: Record<string, string> = {}): readonly string[] {
   try {

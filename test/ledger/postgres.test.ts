@@ -11,6 +11,7 @@ import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres/store.ts';
+import { LedgerTime } from '../../src/ledger/postgres/time.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
@@ -156,6 +157,21 @@ describe('several gateways on one database', () => {
     const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
     assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
     await closeAll([first, second]);
+  });
+});
+
+describe('the ledger’s time', () => {
+  test('[F11] never runs backwards in a gateway, and moves on by itself while the database’s clock is behind', async () => {
+    const time = new LedgerTime(null);
+    assert.deepEqual(time.values(), [null, 0]);
+    const aheadMs = Date.now() + 3_600_000;
+    time.saw(aheadMs);
+    time.saw(aheadMs - 1_000);
+    const [, floorMs] = time.values();
+    assert.ok(floorMs >= aheadMs);
+    const startedMs = performance.now();
+    while (performance.now() - startedMs < 5) await Promise.resolve();
+    assert.ok(time.values()[1] > floorMs);
   });
 });
 

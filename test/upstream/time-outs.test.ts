@@ -67,6 +67,7 @@ describe('a provider that stalls', () => {
       assert.match(text, /half/);
       assert.match(text, SPEECH[format].inBandFailure);
       assert.match(text, /time limit/);
+      assert.match(text, /"code":"upstream_timeout"/);
       await call.closed;
       assert.ok((await settled(world.gateway, key)).used > 0);
     });

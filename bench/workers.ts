@@ -1,0 +1,127 @@
+/**
+ * Two HTTP threads against one: `node bench/workers.ts [ROUNDS]`. W1's requests, 64 at once, in interleaved rounds, nothing
+ * pinned. Throughput can only grow where cores are free: each thread wants one, and so do the writer of the ledger,
+ * the load generator and the upstream. With fewer cores the figure that still means something is CPU per request: what
+ * a second thread adds to it is what the threads lose to each other, and is lost on a larger machine as well.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { treeUse } from './cpu.ts';
+import { LoadClient } from './load-client.ts';
+import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
+import { gateway } from './peers/gateway.ts';
+import type { Placement } from './processes.ts';
+import { expectedMarks, modelName, PATHS, type RequestShape, requestBody, terminalText } from './requests.ts';
+import { median, pairedRatio } from './stats.ts';
+import { startUpstream } from './upstream-process.ts';
+
+const SHAPE: RequestShape = {
+  client: 'chat',
+  native: 'chat',
+  bodyBytes: 1_024,
+  answer: { kind: 'whole', bytes: 1_024 },
+};
+const CONCURRENCY = 64;
+const REQUESTS = 4_000;
+const WARM_UP_REQUESTS = 2_000;
+const KEYS = 8;
+const WORKERS = [1, 2] as const;
+/** Two threads, the writer, the load generator and the upstream. */
+const CORES_WANTED = 5;
+const TARGET = 1.7;
+const UNPINNED: Placement = { pinned: false, note: 'nothing is pinned', prefix: () => [], fileLimit: 1_024 };
+
+interface Figures {
+  readonly perSecond: Map<number, number>;
+  readonly cpuUs: Map<number, number>;
+}
+
+function withWorkers(workers: number): Adapter {
+  return {
+    ...gateway,
+    name: `${workers} worker(s)`,
+    launch: (context) => {
+      const launch = gateway.launch(context);
+      return { ...launch, args: [...launch.args, '--workers', String(workers)] };
+    },
+  };
+}
+
+async function visit(load: LoadClient, peer: RunningPeer, requests: number) {
+  const pid = peer.child?.pid ?? -1;
+  const before = treeUse(pid).cpuNs;
+  const result = await load.run({
+    origin: peer.launch.origin,
+    path: PATHS[SHAPE.client],
+    headerSets: Array.from({ length: KEYS }, (_, key) => ({
+      'content-type': 'application/json',
+      ...peer.launch.headers(SHAPE, key),
+    })),
+    body: requestBody(SHAPE, modelName(SHAPE)),
+    concurrency: CONCURRENCY,
+    requests,
+    marks: expectedMarks(SHAPE.answer),
+    terminal: terminalText(SHAPE),
+    cutAfterMarks: null,
+    idempotencyPrefix: null,
+  });
+  if (result.failed > 0) throw new Error(`${peer.name}: ${result.failures.join('; ')}`);
+  peer.books?.record(SHAPE, result.completedBySet, result.failed);
+  return {
+    perSecond: (1_000 * requests) / result.durationMs,
+    cpuUs: (treeUse(pid).cpuNs - before) / 1_000 / requests,
+  };
+}
+
+const rounds = Number(process.argv[2] ?? 8);
+const folder = mkdtempSync(join(tmpdir(), 'bench-workers-'));
+const upstream = await startUpstream(UNPINNED);
+const load = new LoadClient(UNPINNED);
+const peers: RunningPeer[] = [];
+try {
+  for (const workers of WORKERS) {
+    const context = { upstreamOrigin: upstream.origin, folder: join(folder, String(workers)) };
+    peers.push(await startPeer(withWorkers(workers), UNPINNED, { ...context, shapes: [SHAPE], keys: KEYS }));
+  }
+  const figures = peers.map((): Figures => ({ perSecond: new Map(), cpuUs: new Map() }));
+  for (const peer of peers) await visit(load, peer, WARM_UP_REQUESTS);
+  for (let round = 0; round < rounds; round++) {
+    const order = [...peers.entries()];
+    for (const [index, peer] of round % 2 === 0 ? order : order.toReversed()) {
+      const seen = await visit(load, peer, REQUESTS);
+      figures[index]?.perSecond.set(round, seen.perSecond);
+      figures[index]?.cpuUs.set(round, seen.cpuUs);
+    }
+  }
+  report(figures);
+  for (const peer of peers) {
+    const { findings } = (await peer.books?.check()) ?? { findings: ['no books'] };
+    process.stdout.write(`${peer.name}: ${findings.length === 0 ? 'audit clean' : findings.join('; ')}\n`);
+    if (findings.length > 0) process.exitCode = 1;
+  }
+} finally {
+  await Promise.all([...peers.map((peer) => peer.stop()), load.stop(), upstream.child.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function report(figures: readonly Figures[]): void {
+  const [one, two] = figures;
+  if (!one || !two) return;
+  for (const [index, { perSecond, cpuUs }] of figures.entries()) {
+    process.stdout.write(
+      `${WORKERS[index]} worker(s): ${median([...perSecond.values()]).toFixed(0)} requests/s, ${median([...cpuUs.values()]).toFixed(0)} µs of CPU per request\n`,
+    );
+  }
+  const throughput = pairedRatio(two.perSecond, one.perSecond);
+  const cpu = pairedRatio(two.cpuUs, one.cpuUs);
+  const show = ({ median: middle, low, high }: typeof cpu): string =>
+    `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`;
+  process.stdout.write(`two against one: throughput × ${show(throughput)}, CPU per request × ${show(cpu)}\n`);
+  const cores = availableParallelism();
+  process.stdout.write(
+    cores < CORES_WANTED
+      ? `This machine has ${cores} cores, which load, upstream and ledger share with the threads: throughput × ${TARGET} cannot show here.\n`
+      : `Target: throughput × ${TARGET} or more: ${throughput.median >= TARGET ? 'reached' : 'NOT reached'}.\n`,
+  );
+}

@@ -1,0 +1,120 @@
+/** Whatever is thrown while an answer is read ends the attempt with a value: nothing is left held, no callback throws. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Attempt, type AttemptOrder } from '../../src/exchange/attempt.ts';
+import type { Client } from '../../src/exchange/client.ts';
+import type { UpstreamHandle } from '../../src/provider/upstream.ts';
+import type { Lane, LaneStep, LaneStream } from '../../src/wire/lane.ts';
+
+const METER = { reported: null, reportedFinal: false, outputBytes: 5 };
+const CONTENT = Buffer.from('data: {}\n\n');
+const OPEN: LaneStep = { forward: CONTENT, state: 'open', failure: null };
+
+/** A client that takes everything. */
+function client(): Client & { readonly written: Buffer[] } {
+  const written: Buffer[] = [];
+  let begun = false;
+  return {
+    written,
+    notes: { rate: null, attempts: 0 },
+    get begun() {
+      return begun;
+    },
+    gone: false,
+    whenGone: () => {},
+    begin: () => {
+      begun = true;
+    },
+    write: (bytes) => written.push(bytes) > 0,
+    whenDrained: () => {},
+    end: () => {},
+    cut: () => {},
+    whole: () => {},
+    replay: () => {},
+  };
+}
+
+function thrown(): never {
+  throw new TypeError('a fault of this program');
+}
+
+interface Tried {
+  readonly attempt: Attempt;
+  readonly faults: unknown[];
+  aborted(): boolean;
+}
+
+function tried(stream: Partial<LaneStream>): Tried {
+  const faults: unknown[] = [];
+  let aborted = false;
+  const lane: Lane = {
+    kind: 'translate',
+    requestBody: thrown,
+    whole: thrown,
+    stream: () => ({ push: () => OPEN, end: thrown, terminal: thrown, meter: () => METER, ...stream }),
+  };
+  const order: AttemptOrder = {
+    call: {
+      via: 'http',
+      origin: 'http://127.0.0.1:9',
+      path: '/',
+      headers: {},
+      body: CONTENT,
+      timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+    },
+    lane,
+    stream: true,
+    client: client(),
+    recorder: null,
+    keepAlive: CONTENT,
+    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
+    secrets: [],
+    onProof: () => {},
+    onFault: (error) => faults.push(error),
+    elastic: null,
+    tokensSeen: thrown,
+  };
+  const handle: UpstreamHandle = {
+    pause: () => {},
+    resume: () => {},
+    abort: () => {
+      aborted = true;
+    },
+  };
+  const attempt = new Attempt(order);
+  attempt.start({ send: () => handle });
+  attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null });
+  return { attempt, faults, aborted: () => aborted };
+}
+
+describe('a fault while an answer is read', () => {
+  test('[F17] before any content: the attempt fails and nothing is owed', async () => {
+    const { attempt, faults, aborted } = tried({ push: thrown });
+    attempt.onData(CONTENT);
+    const end = await attempt.ended;
+    assert.ok(end.kind === 'failed');
+    assert.deepEqual([end.condition, end.meter], ['upstream_error', null]);
+    assert.equal(faults.length, 1);
+    assert.equal(aborted(), true);
+  });
+
+  test('[R50] after content: the attempt fails and what was produced is owed', async () => {
+    const { attempt, faults } = tried({});
+    attempt.onData(CONTENT);
+    attempt.onEnd();
+    const end = await attempt.ended;
+    assert.ok(end.kind === 'failed');
+    assert.deepEqual([end.condition, end.meter], ['upstream_error', METER]);
+    assert.equal(faults.length, 1);
+  });
+
+  test('[R50] when the connection breaks after content', async () => {
+    const { attempt, faults } = tried({});
+    attempt.onData(CONTENT);
+    attempt.onFailure({ kind: 'broken', message: 'the connection to the provider broke' });
+    const end = await attempt.ended;
+    assert.ok(end.kind === 'failed');
+    assert.deepEqual(end.meter, METER);
+    assert.equal(faults.length, 1);
+  });
+});

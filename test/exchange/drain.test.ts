@@ -1,0 +1,92 @@
+/** A drain waits for whatever is being served or not yet settled, in whatever state it is, within its bounds. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { test } from 'node:test';
+import { GatewayError } from '../../src/core/conditions.ts';
+import { type LiveExchange, LiveExchanges } from '../../src/exchange/live.ts';
+import { readBody } from '../../src/http/body.ts';
+
+const LONG_MS = 3_600_000;
+
+function live(): LiveExchanges {
+  return new LiveExchanges({ mark: () => {} });
+}
+
+interface Watched extends LiveExchange {
+  readonly stopped: Promise<void>;
+}
+
+function exchange(onStop: () => void = () => {}): Watched {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return {
+    progress: () => null,
+    stop: () => {
+      resolve();
+      onStop();
+    },
+    stopped: promise,
+  };
+}
+
+/** Whether the promise is still pending after everything that could resolve it by now has run. */
+async function pending(promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  void promise.then(() => {
+    over = true;
+  });
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  return !over;
+}
+
+test('[F9] a drain waits for a request that has not been admitted yet, and for its exchange after it', async () => {
+  const exchanges = live();
+  exchanges.enter();
+  const drained = exchanges.drain(LONG_MS, LONG_MS);
+  assert.equal(await pending(drained), true);
+  const late = exchange();
+  exchanges.add(late);
+  exchanges.leave();
+  assert.equal(await pending(drained), true, 'the reply was written, but the charge is not durable');
+  exchanges.remove(late);
+  await drained;
+});
+
+test('[F9] at the deadline what runs is stopped, and so is what is admitted only then', async () => {
+  const exchanges = live();
+  const first = exchange();
+  exchanges.add(first);
+  const drained = exchanges.drain(0, LONG_MS);
+  await first.stopped;
+  const second = exchange();
+  exchanges.add(second);
+  await second.stopped;
+  exchanges.remove(first);
+  assert.equal(await pending(drained), true);
+  exchanges.remove(second);
+  await drained;
+});
+
+test('[F9] after the deadline nothing is waited for that holds nothing, nor a store that never answers', async () => {
+  const uploading = live();
+  uploading.enter();
+  await uploading.drain(0, LONG_MS);
+  const unsettled = live();
+  unsettled.add(exchange());
+  await unsettled.drain(0, 0);
+});
+
+test('the body of a client that has gone before it was read is not waited for', async () => {
+  const arrived = Promise.withResolvers<IncomingMessage>();
+  const server = createServer((request) => arrived.resolve(request)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
+  const request = await arrived.promise;
+  const closed = new Promise<void>((resolve) => request.on('close', resolve));
+  client.destroy();
+  await closed;
+  assert.ok((await readBody(request, 1_000)) instanceof GatewayError);
+  server.close();
+});
