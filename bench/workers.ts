@@ -13,7 +13,7 @@ import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { gateway } from './peers/gateway.ts';
 import type { Placement } from './processes.ts';
 import { expectedMarks, modelName, PATHS, type RequestShape, requestBody, terminalText } from './requests.ts';
-import { median, pairedRatio } from './stats.ts';
+import { type Interval, median, pairedRatio } from './stats.ts';
 import { startUpstream } from './upstream-process.ts';
 
 const SHAPE: RequestShape = {
@@ -115,7 +115,8 @@ function report(figures: readonly Figures[]): void {
   }
   const throughput = pairedRatio(two.perSecond, one.perSecond);
   const cpu = pairedRatio(two.cpuUs, one.cpuUs);
-  const show = ({ median: middle, low, high }: typeof cpu): string =>
+  if (!throughput || !cpu) return;
+  const show = ({ median: middle, low, high }: Interval): string =>
     `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`;
   process.stdout.write(`two against one: throughput × ${show(throughput)}, CPU per request × ${show(cpu)}\n`);
   const cores = availableParallelism();

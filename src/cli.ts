@@ -75,7 +75,7 @@ async function run(line: readonly string[]): Promise<void> {
     process.exitCode = output.exitCode;
     return;
   }
-  const command = findCommand(COMMANDS, line);
+  const command = findCommand(COMMANDS, line, [START, DOCTOR]);
   const given = readArguments(command, line);
   const reached = await reach(readSettings(process.env), command.createsData ?? false);
   try {

@@ -17,6 +17,9 @@ import type { OwnedLedger } from './ledger/ledger.ts';
 import { newStanding } from './provider/standing.ts';
 import { Transports } from './provider/transports.ts';
 
+/** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
+const CONNECTIONS_WAITING_MAX = 4_096;
+
 export interface ServeOptions {
   readonly settings: Settings;
   readonly env: Environment;
@@ -103,7 +106,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host: settings.host, port: settings.port, reusePort: options.reusePort }, () => {
+    const { host, port } = settings;
+    server.listen({ host, port, reusePort: options.reusePort, backlog: CONNECTIONS_WAITING_MAX }, () => {
       server.off('error', reject);
       resolve();
     });

@@ -22,8 +22,12 @@ export interface CommandArguments {
   readonly switches: ReadonlySet<string>;
 }
 
-/** The command whose words the line begins with. */
-export function findCommand<C extends CommandShape>(commands: readonly C[], line: readonly string[]): C {
+/** The command whose words the line begins with; `others` are only named where there is none. */
+export function findCommand<C extends CommandShape>(
+  commands: readonly C[],
+  line: readonly string[],
+  others: readonly CommandShape[] = [],
+): C {
   const found = commands.find(({ words }) => words.every((word, index) => line[index] === word));
   if (found !== undefined) return found;
   const [first = '', second] = line;
@@ -33,7 +37,7 @@ export function findCommand<C extends CommandShape>(commands: readonly C[], line
     const what = second === undefined ? `${first} needs a second word` : `unknown command "${first} ${second}"`;
     throw new UsageError(`${what}: allowed are ${allowed}`);
   }
-  const allowed = [...new Set(commands.map(({ words }) => words[0]))].join(', ');
+  const allowed = [...new Set([...others, ...commands].map(({ words }) => words[0]))].join(', ');
   throw new UsageError(`unknown command ${JSON.stringify(first)}: allowed are ${allowed}, help, --version`);
 }
 

@@ -3,7 +3,7 @@
  * editors replace files and mounted configuration swaps links; what counts is whether the content is another.
  */
 import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
 
@@ -34,7 +34,9 @@ export function watchConfig(
     if (!closed) for (const line of lines) onProblem(line);
   };
 
+  let names = namesOf(file);
   const reload = async (before: string | null): Promise<string | null> => {
+    names = namesOf(file);
     const text = contentOf(file);
     if (closed || text === before) return before;
     if (text === null) {
@@ -52,7 +54,9 @@ export function watchConfig(
 
   // Reloads run one after another, each with the content that the one before it saw.
   let content = Promise.resolve(contentOf(file));
-  const changed = (): void => {
+  const changed = (event: string, name: string | null): void => {
+    // A ledger or a log in the same folder is written all the time; only the config file's own content counts.
+    if (event === 'change' && name !== null && !names.has(name)) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
       content = content.then(reload);
@@ -84,6 +88,15 @@ function foldersOf(file: string): Set<string> {
   } catch {
     // There is no file yet: it can only appear where it is listed.
     return new Set([listed]);
+  }
+}
+
+/** What the file is called where it is listed, and where it really is. */
+function namesOf(file: string): Set<string> {
+  try {
+    return new Set([basename(file), basename(realpathSync(file))]);
+  } catch {
+    return new Set([basename(file)]);
   }
 }
 

@@ -44,7 +44,7 @@ export interface AttemptOrder {
   readonly secrets: readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
-  /** Something was thrown while the answer was read: a fault of this program, for the operator's log. */
+  /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */
   onFault(error: unknown): void;
   /** Only where the hold grows with the stream; the lane then writes the answer itself. */
   readonly elastic: ElasticHold | null;
@@ -114,7 +114,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
   start(upstream: Upstream): void {
     if (this.#phase === 'ended') return;
     this.#startedAtMs = performance.now();
-    this.#handle = upstream.send(this.#order.call, this);
+    try {
+      this.#handle = upstream.send(this.#order.call, this);
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   /** What the meter has seen so far; null before the provider accepted the call. */
@@ -184,7 +188,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     }
     try {
       // A stream that has given its finish reason is complete, however its connection ends.
-      const last = transport.kind === 'broken' && this.#contentSent ? this.#stream?.end() : undefined;
+      const last = this.#contentSent ? this.#stream?.end() : undefined;
       if (last?.state === 'complete') this.#take(last);
       else this.#fail(failureOfTransport(transport));
     } catch (error) {

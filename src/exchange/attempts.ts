@@ -62,7 +62,10 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     secrets: secretsOf(provider),
     onProof: (firstByteMs) => trial.succeeded(firstByteMs),
     onFault: (err) =>
-      gateway.log.error({ err, requestId: arrival.requestId, provider: provider.name }, 'an answer could not be read'),
+      gateway.log.error(
+        { err, requestId: arrival.requestId, provider: provider.name },
+        'a call to a provider could not be made, or its answer not be read',
+      ),
     elastic: exchange.elastic,
     tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
   });

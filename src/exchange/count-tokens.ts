@@ -57,6 +57,10 @@ function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
     const chunks: Buffer[] = [];
     let bytes = 0;
     let ok = false;
+    const timer = setTimeout(() => {
+      handle.abort();
+      resolve(null);
+    }, PROVIDER_WAIT_MS);
     const handle = upstream.send(call, {
       onHeaders: (status) => {
         ok = status === 200;
@@ -74,10 +78,6 @@ function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
         resolve(null);
       },
     });
-    const timer = setTimeout(() => {
-      handle.abort();
-      resolve(null);
-    }, PROVIDER_WAIT_MS);
   });
 }
 

@@ -140,7 +140,7 @@ export class Exchange implements LiveExchange {
     const settled = await this.#admission.settle(
       this.#worthHolding(charge.owed),
       () => {
-        charge = this.#charge(meter, outcome === 'complete');
+        if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
         return {
           charge: charge.amount,
           usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),

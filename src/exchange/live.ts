@@ -58,7 +58,10 @@ export class LiveExchanges {
     const timers: NodeJS.Timeout[] = [];
     await new Promise<void>((resolve) => {
       this.#whenEmpty = resolve;
-      timers.push(setTimeout(() => this.#stop(), deadlineMs), setTimeout(resolve, deadlineMs + settleWaitMs));
+      timers.push(
+        setTimeout(() => this.#stop(), deadlineMs),
+        setTimeout(resolve, deadlineMs + settleWaitMs),
+      );
       this.#lookAround();
     });
     for (const timer of timers) clearTimeout(timer);

@@ -66,6 +66,8 @@ export function buildServer(options: AppOptions): Server {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: Math.ceil(Math.min(SLOW_CHECK_MS_MAX, headersTimeoutMs / 4)),
       maxHeaderSize: 32 * 1_024,
+      // Node's own refusal has neither an envelope nor a request id.
+      requireHostHeader: false,
       noDelay: true,
     },
     (request, response) => {

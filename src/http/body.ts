@@ -23,7 +23,8 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
       const [only] = chunks;
       resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks));
     });
-    const breakOff = (): void => resolve(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
+    const breakOff = (): void =>
+      resolve(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
     request.on('error', breakOff);
     // A client that has gone already says nothing any more.
     if (request.destroyed) breakOff();

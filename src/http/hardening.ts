@@ -20,6 +20,8 @@ export function installParserErrors(server: Server): void {
   server.removeAllListeners('clientError');
   // Node's own bound drops what is over it without a word; this one says so.
   server.maxHeadersCount = 0;
+  // Node's answer to an expectation that it does not know has no request id; a server may as well ignore it.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // The parser complains again about every piece that comes after the first one.
     if (refused.has(socket)) closeBeyondBounds(socket);
@@ -29,17 +31,24 @@ export function installParserErrors(server: Server): void {
 }
 
 /**
- * True when the request was refused for the number of its headers, or follows on a connection that was refused: it must
- * not be served then.
+ * True when the request was refused for its headers, or follows on a connection that was refused: it must not be served
+ * then.
  */
 export function refusedForHeaders(request: IncomingMessage): boolean {
   const { socket } = request;
   if (!refused.has(socket)) {
-    if (request.rawHeaders.length <= HEADERS_MAX * 2) return false;
-    refuse(socket, `The request has more than ${HEADERS_MAX} headers.`);
+    const fault = faultOf(request);
+    if (fault === null) return false;
+    refuse(socket, fault);
   }
   request.on('data', () => closeBeyondBounds(socket));
   return true;
+}
+
+function faultOf({ rawHeaders, httpVersion }: IncomingMessage): string | null {
+  if (rawHeaders.length > HEADERS_MAX * 2) return `The request has more than ${HEADERS_MAX} headers.`;
+  const isHost = (text: string, index: number) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
+  return httpVersion === '1.0' || rawHeaders.some(isHost) ? null : 'The request has no Host header.';
 }
 
 function closeBeyondBounds(socket: Socket): void {

@@ -8,6 +8,8 @@ export interface HousekeepingOptions {
   readonly pruneIntervalMs?: number;
   /** How long usage records are kept; null keeps them for ever. Sums never shrink. */
   readonly usageKeepMs?: number | null;
+  /** Monotonic. */
+  readonly nowMs?: () => number;
   /** Told about failures of the store; the step is tried again at its next turn. */
   readonly onError?: (error: unknown) => void;
 }
@@ -24,15 +26,29 @@ export async function startHousekeeping(ledger: OwnedLedger, options: Housekeepi
   await ledger.register();
   await recoverAll(ledger);
 
+  const nowMs = options.nowMs ?? (() => performance.now());
+  let beatAtMs = nowMs();
+  let othersHeardFromMs = 0;
   let stopped = false;
   let healthy = true;
+
+  /**
+   * Where heartbeats did not get through, those of the others may not have either, and the first one to come back would find
+   * them all dead: they get a lease to say that they are not.
+   */
+  async function heartbeat(): Promise<void> {
+    await ledger.heartbeat();
+    const sinceMs = nowMs() - beatAtMs;
+    beatAtMs += sinceMs;
+    if (sinceMs > ledger.leaseMs / 2) othersHeardFromMs = beatAtMs + ledger.leaseMs;
+  }
   const running = new Set<Promise<void>>();
   const timers = [
-    every(ledger.leaseMs / 3, () => ledger.heartbeat()),
+    every(ledger.leaseMs / 3, heartbeat),
     // The heartbeat goes ahead: a process that woke up late does not declare itself dead.
     every(options.recoverIntervalMs ?? Math.min(RECOVER_INTERVAL_MS, ledger.leaseMs), async () => {
-      await ledger.heartbeat();
-      await recoverAll(ledger);
+      await heartbeat();
+      if (nowMs() >= othersHeardFromMs) await recoverAll(ledger);
     }),
     every(options.pruneIntervalMs ?? 60_000, async () => {
       while (!stopped && (await ledger.prune(options.usageKeepMs ?? null)).more);

@@ -1,5 +1,6 @@
 /** The model list. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../core/type.ts';
 import { AnyObject } from './schema-parts.ts';
 
 const Limit = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);

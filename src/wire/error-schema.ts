@@ -1,5 +1,6 @@
 /** The two error envelopes; both allow extra fields. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../core/type.ts';
 
 export const ErrorA = Type.Object({
   error: Type.Object({

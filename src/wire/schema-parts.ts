@@ -1,5 +1,5 @@
 /** Pieces that the schemas of several formats share. Where a schema does not say otherwise, extra fields are allowed. */
-import { Type } from 'typebox';
+import { Type } from '../core/type.ts';
 
 export const AnyObject = Type.Object({});
 

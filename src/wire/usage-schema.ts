@@ -1,5 +1,6 @@
 /** The usage summary of the calling key. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../core/type.ts';
 import { TokenCount } from './schema-parts.ts';
 
 const CLOSED = { additionalProperties: false };

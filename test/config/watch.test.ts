@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { appendFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
@@ -61,6 +62,19 @@ describe('config watch', () => {
     await watch.until(holds('elastic'));
     await folder.write('holds: full');
     await watch.until(holds('full'));
+  });
+
+  test('a file beside it that is written all the time does not hold up a change', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const busy = join(dirname(folder.file), 'gateway.db-wal');
+    await writeFile(busy, '');
+    const watch = watched(context, folder);
+    // Far more often than a change is waited for; it ends with the test.
+    const writing = setInterval(() => appendFileSync(busy, 'x'), 1);
+    context.after(() => clearInterval(writing));
+    await folder.write('holds: elastic');
+    await watch.until(holds('elastic'));
   });
 
   test('a broken file is told by its line, and a repaired one is taken', async (context) => {

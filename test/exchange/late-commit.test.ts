@@ -1,7 +1,7 @@
 /** A call that failed, on a store that cannot commit its end in time: the client is still told what happened to the call. */
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { type FaultyGateway, faultyGateway } from '../chaos/faulty-gateway.ts';
 import { ClientStream, errorOf } from '../upstream/harness.ts';
@@ -54,7 +54,11 @@ async function stage(): Promise<Stage> {
 
 async function assertEnded({ gateway, key }: Stage, charged: boolean): Promise<void> {
   gateway.store.comeBack();
-  for (let view = await gateway.admin.showKey(key.id); view.live_holds > 0; view = await gateway.admin.showKey(key.id)) {
+  for (
+    let view = await gateway.admin.showKey(key.id);
+    view.live_holds > 0;
+    view = await gateway.admin.showKey(key.id)
+  ) {
     await delay(20);
   }
   const { used, reserved, requests } = await gateway.admin.showKey(key.id);

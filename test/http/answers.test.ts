@@ -108,6 +108,16 @@ describe('streamed chat', () => {
     await auditClean(gateway);
   });
 
+  test('[R41] a whole response tells its usage where the provider does not, as it was charged', async () => {
+    for (const model of ['sandbox/alpha', 'sandbox/beta']) {
+      const key = await gateway.creditKey();
+      const response = await say(key, 'responses', '[[usage=none]]', { model });
+      const told = ((await response.json()) as { usage: { input_tokens: number } | null }).usage;
+      assert.equal(typeof told, 'object');
+      assert.equal(told?.input_tokens, (await usage(key)).tokens.input, model);
+    }
+  });
+
   test('streams carry Cache-Control: no-store and the event-stream type', async () => {
     for (const name of GENERATIONS) {
       const response = await say(credit, name, 'Hi', { stream: true });

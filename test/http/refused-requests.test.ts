@@ -168,12 +168,22 @@ describe('requests that reach no work', () => {
     for (const bytes of [
       'GARBAGE\r\n\r\n',
       'GET / HTTP/9.9\r\n\r\n',
+      'GET / HTTP/1.1\r\n\r\n',
       `GET / HTTP/1.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`,
     ]) {
       const reply = await rawBytes(gateway.origin, bytes);
       const error = readError(reply.status, reply.headers, reply.text, 'A');
       assert.deepEqual([error.status, error.code], [400, 'invalid_request'], bytes.slice(0, 20));
     }
+  });
+
+  test('[R34] an expectation that nobody knows is no reason for an answer without one', async () => {
+    const reply = await rawBytes(
+      gateway.origin,
+      'GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\nConnection: close\r\n\r\n',
+    );
+    assert.equal(reply.status, 200);
+    assert.match(reply.headers.get('x-request-id') ?? '', /^req_/);
   });
 
   test('[R34] [R45] so has the 426 to a WebSocket', async () => {

@@ -165,6 +165,14 @@ describe('two threads', () => {
     assert.equal((await fetch(`${gateway.origin}/healthz`)).status, 200);
   });
 
+  test('a host that is no address of this machine is told in one line', async (t) => {
+    for (const workers of ['1', '2']) {
+      const { code, stderr } = await failedStart(t, { GATEWAY_HOST: '192.0.2.1' }, ['--workers', workers]);
+      assert.equal(code, 1);
+      assert.match(stderr, /^gateway: GATEWAY_HOST is "192\.0\.2\.1": must be an address of this machine .*\n$/);
+    }
+  });
+
   test('a configuration that a thread cannot read is told in its own lines', async (t) => {
     const { code, stderr } = await failedStart(t, {}, ['--workers', '2'], 'models: 7\n');
     assert.equal(code, 1);

@@ -59,8 +59,8 @@ describe('a provider that breaks the connection', () => {
 
   for (const format of ['chat', 'messages'] as const) {
     test(`[R50] after the finish reason and before the terminal frame: complete, the frame is added (${format})`, async () => {
-      await using world = await scriptedWorld();
-      for (const end of ['cleanly', 'by reset'] as const) {
+      await using world = await scriptedWorld({ timeouts: { idle: 0.5 } });
+      for (const end of ['cleanly', 'by reset', 'by silence'] as const) {
         const key = await world.gateway.tokenKey();
         const client = streamed(key, format);
         const call = await world.first.next();
@@ -70,7 +70,7 @@ describe('a provider that breaks the connection', () => {
         // The connection must not be reset before the gateway has read what was sent.
         await client.until(/done/);
         if (end === 'cleanly') call.finish();
-        else call.reset();
+        if (end === 'by reset') call.reset();
         const { text, complete } = await client.ended;
         assert.equal(complete, true, end);
         assert.match(text, SPEECH[format].terminal, end);

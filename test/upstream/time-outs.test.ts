@@ -147,28 +147,31 @@ describe('a silent stream', () => {
     });
   }
 
-  test('never gets a keep-alive into the middle of a frame', async () => {
-    await using world = await scriptedWorld({ streams: { keep_alive: 0.02 } });
-    const key = await world.gateway.tokenKey();
-    const client = streamed(key, 'chat');
-    const call = await world.first.next();
-    call.streamHead();
-    call.chunk(SPEECH.chat.opening.join(''));
-    await client.until(/assistant/);
-    const giant = SPEECH.chat.text('g'.repeat(200_000));
-    call.chunk(giant.slice(0, 100_000));
-    // More than 64 KiB of it flow on as they are; meanwhile the provider is silent for many keep-alives.
-    await client.until((text) => text.length > 70_000);
-    await quiet();
-    call.chunk(giant.slice(100_000));
-    await client.until((text) => text.indexOf('\n\n:', giant.length) !== -1);
-    for (const frame of SPEECH.chat.closing) call.chunk(frame);
-    call.finish();
-    const { text } = await client.ended;
-    assert.ok(text.includes('g'.repeat(200_000)));
-    assert.match(text, SPEECH.chat.terminal);
-    await settled(world.gateway, key);
-  });
+  for (const format of FORMAT_NAMES) {
+    test(`never gets a keep-alive into the middle of a frame (${format})`, async () => {
+      await using world = await scriptedWorld({ streams: { keep_alive: 0.02 } });
+      const key = await world.gateway.tokenKey();
+      const { opening, text: said, closing, keepAlive, terminal } = SPEECH[format];
+      const client = streamed(key, format);
+      const call = await world.first.next();
+      call.streamHead();
+      call.chunk(opening.join(''));
+      await client.until(/tested/);
+      const giant = said('g'.repeat(200_000));
+      call.chunk(giant.slice(0, 100_000));
+      // More than 64 KiB of it flow on as they are; meanwhile the provider is silent for many keep-alives.
+      await client.until((text) => text.length > 70_000);
+      await quiet();
+      call.chunk(giant.slice(100_000));
+      await client.until((text) => keepAlive.test(text.slice(text.lastIndexOf('gg'))));
+      for (const frame of closing) call.chunk(frame);
+      call.finish();
+      const { text } = await client.ended;
+      assert.ok(text.includes('g'.repeat(200_000)));
+      assert.match(text, terminal);
+      await settled(world.gateway, key);
+    });
+  }
 
   test('gets none when they are switched off', async () => {
     await using world = await scriptedWorld({ streams: { headers_wait: 0.02, keep_alive: 0 } });

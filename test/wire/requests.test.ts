@@ -30,6 +30,8 @@ const CASES: Record<FormatName, [body: object, param: string][]> = {
     [{ model: 'm', messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]'],
     [{ model: 'm', messages: [{ role: 'user', name: 5 }] }, 'messages[0].name'],
     [{ model: 'm', messages: [{ role: 'assistant', tool_calls: [5] }] }, 'messages[0].tool_calls[0]'],
+    [{ model: 'm', messages: [{ role: 'assistant', tool_calls: [{}] }] }, 'messages[0].tool_calls[0].id'],
+    [{ model: 'm', messages: [{ role: 'assistant', tool_calls: [{ type: 5 }] }] }, 'messages[0].tool_calls[0].type'],
     [
       { model: 'm', messages: [{ role: 'assistant', tool_calls: [{ type: 'function' }] }] },
       'messages[0].tool_calls[0].id',

@@ -1,12 +1,13 @@
 /** Chat completions (Format A): the single source of the validator, the types and the OpenAPI document. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../core/type.ts';
 import { AnyObject, ModelId, Stream, TokenCount } from '../schema-parts.ts';
 
-/** A function call must be complete; calls of other types are passed on as they are. */
+/** A function call, which one without a type is too, must be complete; calls of other types are passed on as they are. */
 const ToolCall = Type.Object(
-  {},
+  { type: Type.Optional(Type.String()) },
   {
-    if: { properties: { type: { const: 'function' } }, required: ['type'] },
+    if: { properties: { type: { const: 'function' } } },
     // biome-ignore lint/suspicious/noThenProperty: `then` is the JSON Schema keyword, and no promise.
     then: Type.Object({
       id: Type.String(),

@@ -1,5 +1,6 @@
 /** Messages and token counts (Format B): the single source of the validator, the types and the OpenAPI document. */
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../../core/type.ts';
 import { AnyObject, ModelId, Stream, TokenCount } from '../schema-parts.ts';
 
 export const TypedObject = Type.Object({ type: Type.String() });

@@ -93,6 +93,14 @@ class CompletingStream implements LaneStream {
     return this.#lane.meter();
   }
 
+  early(): boolean {
+    return this.#lane.early?.() ?? false;
+  }
+
+  betweenFrames(): boolean {
+    return this.#lane.betweenFrames?.() ?? true;
+  }
+
   place(): StreamPlace {
     return this.#lane.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
   }

@@ -1,5 +1,6 @@
 /** Responses (Format A): the single source of the validator, the types and the OpenAPI document. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../core/type.ts';
 import { AnyObject, ModelId, Stream } from '../schema-parts.ts';
 
 export const ResponsesRequest = Type.Object({

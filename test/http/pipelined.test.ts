@@ -1,0 +1,51 @@
+/** Requests that a client sends one behind the other on one connection, without waiting for the answers. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, before, test } from 'node:test';
+import type { CreatedKey } from '../../src/admin/api.ts';
+import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { type GatedUpstream, gatedUpstream } from './gated-upstream.ts';
+import { accountWhen } from './requests.ts';
+
+let upstream: GatedUpstream;
+let gateway: StartedGateway;
+before(async () => {
+  upstream = await gatedUpstream();
+  gateway = await startedGateway({ config: upstream.config });
+});
+after(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+function request(key: CreatedKey, stream: boolean): string {
+  const body = JSON.stringify({ model: 'gated/one', stream, messages: [{ role: 'user', content: 'Hello' }] });
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'host: gateway',
+    'content-type: application/json',
+    `authorization: Bearer ${key.key}`,
+    `content-length: ${body.length}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
+async function connected(): Promise<Socket> {
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+for (const stream of [true, false]) {
+  test(`[F13] [R49] a client that goes away takes all of them along (${stream ? 'streamed' : 'whole'})`, async () => {
+    const key = await gateway.creditKey();
+    const socket = await connected();
+    socket.write(request(key, stream) + request(key, stream));
+    const [first, second] = [await upstream.next(), await upstream.next()];
+    socket.destroy();
+    await Promise.all([first.closed, second.closed]);
+    const { used, reserved } = await accountWhen(gateway, key, ({ live_holds }) => live_holds === 0);
+    assert.deepEqual({ used, reserved }, { used: 0, reserved: 0 });
+  });
+}
