@@ -1,6 +1,7 @@
 /** What a gateway keeps on disk, and where. */
+import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { AdminError } from './api.ts';
 
 /** The embedded store. Beside it SQLite keeps `-wal` and `-shm`. */
@@ -11,10 +12,21 @@ export function storeFile(dataDir: string): string {
 /** Creates the folder, for its owner only. One that exists is left as it is. */
 export async function ensureDataDir(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await mkdirs(resolve(dataDir));
   } catch (error) {
     const reason = errorCode(error) ?? String(error);
     throw new AdminError('unavailable', `the data folder ${dataDir} cannot be created: ${reason}`, { cause: error });
+  }
+}
+
+/** One folder at a time: Node's own recursion never ends where a file system has folders but takes none (`/proc`). */
+async function mkdirs(path: string): Promise<void> {
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) await mkdirs(parent);
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
 }
 

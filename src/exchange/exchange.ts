@@ -25,7 +25,7 @@ const LOST = {
     'The gateway lost its hold on this request before the answer was complete. What was charged until then stands.',
 } as const;
 
-/** `cancelled` by the client: charged without a usage record. */
+/** `cancelled` by the client, the time limit or a drain: charged without a usage record. */
 export type Outcome = UsageRecord['outcome'] | 'cancelled';
 
 export class Exchange implements LiveExchange {

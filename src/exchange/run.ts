@@ -72,9 +72,8 @@ async function conclude(exchange: Exchange, end: AttemptEnd): Promise<void> {
     case 'complete':
       return complete(exchange, end);
     case 'stopped': {
-      // Charged from the moment the provider accepted; a cancelled call leaves no usage record, a timed-out one does.
-      const outcome = end.reason === 'client_gone' ? 'cancelled' : 'broken';
-      await atLength(end.accepted ? exchange.settle(end.meter, outcome, null) : exchange.void());
+      // Charged from the moment the provider accepted, without a usage record, whoever stopped it.
+      await atLength(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
       if (end.reason === 'client_gone') return;
       return fail(exchange, STOPPED[end.reason], end.place);
     }

@@ -95,9 +95,12 @@ function routesOf(options: AppOptions): ReadonlyMap<string, Handler> {
   const routes = new Map<string, Handler>();
   for (const { prefix, mode } of ORIGINS) {
     for (const endpoint of Object.values(ENDPOINTS)) {
-      routes.set(`${endpoint.method} ${prefix}${endpoint.path}`, (request, response) => {
+      const handler: Handler = (request, response) => {
         void serve(options, endpoint, mode, request, response);
-      });
+      };
+      routes.set(`${endpoint.method} ${prefix}${endpoint.path}`, handler);
+      // A client that appends the whole path itself, configured with a base URL that ends in /v1.
+      routes.set(`${endpoint.method} ${prefix}/v1${endpoint.path}`, handler);
     }
     const bare: Handler = (request, response) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };

@@ -122,3 +122,25 @@ test('[R51] a responses stream whose charge is late goes on counting its events 
   assert.match(text, /"type":"response\.failed","sequence_number":[78],"response":\{"id":"resp_1"/);
   await assertEnded(world, true);
 });
+
+test('[F9] [R51] a charge that is late is still made when the gateway is told to stop', async () => {
+  const taken: string[] = [];
+  {
+    await using world = await stage();
+    const client = new ClientStream(world.key, 'chat', SPEECH.chat.request()).read();
+    const call = await world.provider.next();
+    const { store } = world.gateway;
+    store.goDown();
+    call.reply(200, SPEECH.chat.whole('Hi'));
+    assert.equal((await client.begun).statusCode, 503);
+    await client.ended;
+    const apply = store.apply.bind(store);
+    store.apply = async (batch) => {
+      const results = await apply(batch);
+      taken.push(...batch.map(({ op }) => op));
+      return results;
+    };
+    // From here the store takes everything again, and the gateway closes.
+  }
+  assert.ok(taken.includes('settle'), taken.join());
+});
