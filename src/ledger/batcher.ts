@@ -13,8 +13,6 @@ export interface BatcherOptions {
   readonly batchMax?: number;
   /** The longest that a mark waits for a batch that happens anyway. */
   readonly markDelayMs?: number;
-  /** The least time between two batches while operations come in company; a lone one never waits. */
-  readonly gatherMs?: number;
 }
 
 interface Waiting {
@@ -28,14 +26,11 @@ export class Batcher {
   readonly #queueMax: number;
   readonly #batchMax: number;
   readonly #markDelayMs: number;
-  readonly #gatherMs: number;
   /** The newest mark of each hold. */
   readonly #marks = new Map<string, Mark>();
   #queue: Waiting[] = [];
   #markTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
-  #sentAtMs = 0;
-  #sentInCompany = false;
   #flight: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -44,7 +39,6 @@ export class Batcher {
     this.#queueMax = options.queueMax ?? 100_000;
     this.#batchMax = options.batchMax ?? 1_000;
     this.#markDelayMs = options.markDelayMs ?? 1_000;
-    this.#gatherMs = options.gatherMs ?? 1;
   }
 
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
@@ -97,14 +91,10 @@ export class Batcher {
   #schedule(): void {
     if (this.#scheduled || this.#flight !== null) return;
     this.#scheduled = true;
-    const send = (): void => {
+    setImmediate(() => {
       this.#scheduled = false;
       if (this.#flight === null) this.#send();
-    };
-    // A commit costs the same for one operation as for twenty, so under load a batch gathers for a moment.
-    const gatherMs = this.#sentInCompany ? this.#gatherMs - (performance.now() - this.#sentAtMs) : 0;
-    if (gatherMs > 0) setTimeout(send, gatherMs);
-    else setImmediate(send);
+    });
   }
 
   #send(): void {
@@ -115,8 +105,6 @@ export class Batcher {
     this.#marks.clear();
     const batch = sent.map((waiting) => waiting.operation);
     if (marks.length > 0) batch.push({ op: 'mark', marks });
-    this.#sentAtMs = performance.now();
-    this.#sentInCompany = sent.length > 1;
     this.#flight = this.#apply(batch, sent, marks);
   }
 

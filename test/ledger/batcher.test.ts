@@ -47,7 +47,7 @@ async function turns(): Promise<void> {
 describe('batcher', () => {
   test('what is asked in one turn goes as one batch; what comes meanwhile waits and goes together', async () => {
     const store = new HeldStore();
-    const batcher = new Batcher(store, { gatherMs: 0 });
+    const batcher = new Batcher(store);
     const first = [batcher.run<'ping'>({ op: 'ping' }), batcher.run<'summary'>({ op: 'summary', keyId: 'k' })];
     await turns();
     const second = [batcher.run<'ping'>({ op: 'ping' })];
@@ -70,7 +70,7 @@ describe('batcher', () => {
 
   test('a failing store fails every operation of its batch, and the next batch goes its own way', async () => {
     const store = new HeldStore();
-    const batcher = new Batcher(store, { gatherMs: 0 });
+    const batcher = new Batcher(store);
     const failed = Promise.allSettled([batcher.run<'ping'>({ op: 'ping' }), batcher.run<'ping'>({ op: 'ping' })]);
     await turns();
     const later = batcher.run<'ping'>({ op: 'ping' });
@@ -87,7 +87,7 @@ describe('batcher', () => {
 
   test('a full queue refuses more, instead of growing without end', async () => {
     const store = new HeldStore();
-    const batcher = new Batcher(store, { queueMax: 3, batchMax: 2, gatherMs: 0 });
+    const batcher = new Batcher(store, { queueMax: 3, batchMax: 2 });
     const accepted = Array.from({ length: 3 }, () => batcher.run<'ping'>({ op: 'ping' }));
     await assert.rejects(batcher.run<'ping'>({ op: 'ping' }), StoreError);
     await turns();
@@ -143,7 +143,7 @@ describe('batcher', () => {
 
   test('closing sends what waits, and refuses what comes later', async () => {
     const store = new HeldStore();
-    const batcher = new Batcher(store, { gatherMs: 0 });
+    const batcher = new Batcher(store);
     const waiting = batcher.run<'ping'>({ op: 'ping' });
     batcher.mark(markOf('a', 1n));
     const closed = batcher.close();
