@@ -19,7 +19,7 @@ export const SANDBOX_URL = 'http://127.0.0.1:4321';
 /** The file is not named by the operator unless `named`, so that it may be missing. */
 export async function configFolder(context: TestContext, named = false): Promise<ConfigFolder> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-config-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  context.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   const file = join(folder, 'gateway.yaml');
   const settings = { ...readSettings({}), configFile: file, configFileNamed: named };
   return {

@@ -101,7 +101,7 @@ describe('batcher', () => {
 
   test('marks ride on the next batch, the newest of each hold; those of a hold that ends are dropped', async () => {
     const store = new HeldStore();
-    const ledger = createLedger(store, { gatherMs: 0 });
+    const ledger = createLedger(store);
     ledger.mark(markOf('a', 1n));
     ledger.mark(markOf('b', 1n));
     ledger.mark(markOf('a', 2n));
