@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../..');
 const pages = [
+  'CONTRIBUTING.md',
   'README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
