@@ -1,9 +1,10 @@
 /**
- * Takes a changed config file into use while the process runs. The folder is watched rather than the file, because
- * editors replace files and mounted configuration swaps links; what counts is whether the content is another.
+ * Takes a changed config file into use while the process runs. The file is looked at once a second instead of asking
+ * the system to tell: that works on every file system and mount, however an editor replaces the file or a link is
+ * swapped, and leaves nothing open. What counts is whether the content is another.
  */
-import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
 
@@ -12,7 +13,7 @@ export interface ConfigWatch {
   close(): void;
 }
 
-const DEBOUNCE_MS = 100;
+const INTERVAL_MS = 1_000;
 
 /**
  * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is told to
@@ -23,80 +24,58 @@ export function watchConfig(
   load: () => Promise<Config>,
   onConfig: (config: Config) => void,
   onProblem: (line: string) => void,
-  debounceMs = DEBOUNCE_MS,
+  intervalMs = INTERVAL_MS,
 ): ConfigWatch {
   let closed = false;
-  let timer: NodeJS.Timeout | undefined;
-  const watchers: FSWatcher[] = [];
+  let content = contentOf(file);
+  /** How the file looked when its content was read last, and at the last look; the two differ while it is being written. */
+  let readAs: string | null = null;
+  let seenAs: string | null = null;
 
-  const report = (error: unknown): void => {
-    const lines = error instanceof ConfigError ? error.problems : [`${file}: ${reasonOf(error)}`];
-    if (!closed) for (const line of lines) onProblem(line);
-  };
-
-  let names = namesOf(file);
-  const reload = async (before: string | null): Promise<string | null> => {
-    names = namesOf(file);
+  const reload = async (): Promise<void> => {
     const text = contentOf(file);
-    if (closed || text === before) return before;
+    if (text === content) return;
+    content = text;
     if (text === null) {
-      report(new ConfigError([`${file}: is gone; the configuration in use stays`]));
-      return null;
+      onProblem(`${file}: is gone; the configuration in use stays`);
+      return;
     }
     try {
       const config = await load();
       if (!closed) onConfig(config);
     } catch (error) {
-      report(error);
+      const lines = error instanceof ConfigError ? error.problems : [`${file}: ${String(error)}`];
+      if (!closed) for (const line of lines) onProblem(line);
     }
-    return text;
   };
 
-  // Reloads run one after another, each with the content that the one before it saw.
-  let content = Promise.resolve(contentOf(file));
-  const changed = (event: string, name: string | null): void => {
-    // A ledger or a log in the same folder is written all the time; only the config file's own content counts.
-    if (event === 'change' && name !== null && !names.has(name)) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      content = content.then(reload);
-    }, debounceMs);
-    timer.unref();
-  };
-
-  try {
-    for (const folder of foldersOf(file)) {
-      watchers.push(watch(folder, { persistent: false }, changed).on('error', report));
+  const look = async (): Promise<void> => {
+    const looks = await looksOf(file);
+    if (closed) return;
+    if (looks === seenAs && looks !== readAs) {
+      readAs = looks;
+      await reload();
     }
-  } catch (error) {
-    report(new ConfigError([`${file}: cannot be watched for changes (${reasonOf(error)})`]));
-  }
+    seenAs = looks;
+    if (!closed) timer = setTimeout(look, intervalMs).unref();
+  };
+  let timer = setTimeout(look, intervalMs).unref();
+
   return {
     close() {
       closed = true;
       clearTimeout(timer);
-      for (const watcher of watchers) watcher.close();
     },
   };
 }
 
-/** Where the file is listed, and where it really is when that is a link. */
-function foldersOf(file: string): Set<string> {
-  const listed = resolve(dirname(file));
+/** Changes whenever the file is written or replaced. */
+async function looksOf(file: string): Promise<string> {
   try {
-    return new Set([listed, dirname(realpathSync(file))]);
+    const { mtimeNs, size, ino } = await stat(file, { bigint: true });
+    return `${ino} ${size} ${mtimeNs}`;
   } catch {
-    // There is no file yet: it can only appear where it is listed.
-    return new Set([listed]);
-  }
-}
-
-/** What the file is called where it is listed, and where it really is. */
-function namesOf(file: string): Set<string> {
-  try {
-    return new Set([basename(file), basename(realpathSync(file))]);
-  } catch {
-    return new Set([basename(file)]);
+    return 'not there';
   }
 }
 
@@ -107,8 +86,4 @@ function contentOf(file: string): string | null {
   } catch {
     return null;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
