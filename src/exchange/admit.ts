@@ -7,8 +7,8 @@ import { Admission } from './admission.ts';
 import { type Caller, keyRefused } from './authenticate.ts';
 import type { TextCount } from './count/tally.ts';
 import type { Gateway } from './gateway.ts';
+import type { Plan } from './plan.ts';
 import { countMightCarry, needOf } from './price.ts';
-import type { Plan } from './resolve.ts';
 import { storeFailed } from './store-failed.ts';
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */

@@ -4,12 +4,13 @@ import type { Upstream, UpstreamCall } from '../provider/upstream.ts';
 import { isObject } from '../wire/json.ts';
 import { change } from '../wire/splice.ts';
 import { takePlace } from './admit.ts';
+import type { Arrival } from './arrival.ts';
 import type { ReplyNotes } from './client.ts';
 import { forwardedHeaders } from './forwarded.ts';
 import type { Gateway } from './gateway.ts';
+import type { Plan } from './plan.ts';
 import { read } from './read.ts';
-import { type Plan, resolve } from './resolve.ts';
-import type { Arrival } from './run.ts';
+import { resolve } from './resolve.ts';
 
 /** A client waits for a count before it sends the request itself: better a local figure than a late one. */
 const PROVIDER_WAIT_MS = 5_000;

@@ -4,8 +4,8 @@
  */
 import type { Mode } from '../core/key.ts';
 import type { Admission } from './admission.ts';
+import type { Plan } from './plan.ts';
 import { holdFor } from './price.ts';
-import type { Plan } from './resolve.ts';
 
 /** What a stream holds at first, and what each extension adds, in output tokens. */
 export const ELASTIC_SLICE_TOKENS = 2_048;

@@ -15,7 +15,7 @@ import { type ParsedBody, parseBody } from '../wire/parse.ts';
 import { completingLane } from '../wire/responses/completing.ts';
 import { change } from '../wire/splice.ts';
 import { translateLane } from '../wire/translate.ts';
-import type { ValidRequest } from './read.ts';
+import type { ValidRequest } from './valid-request.ts';
 
 export interface LanesOptions {
   readonly format: Format;

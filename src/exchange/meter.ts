@@ -5,8 +5,8 @@ import { costNanos } from '../core/money.ts';
 import { NO_TOKENS, type TokenCounts, type Usage } from '../core/usage.ts';
 import type { Meter } from '../wire/lane.ts';
 import { countOutput } from './counter.ts';
+import type { Plan } from './plan.ts';
 import { chargeOf } from './price.ts';
-import type { Plan } from './resolve.ts';
 
 export interface Charge {
   readonly usage: Usage;

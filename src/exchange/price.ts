@@ -2,7 +2,7 @@
 import type { Mode } from '../core/key.ts';
 import { affordableOutputTokens, costNanos, worstCostNanos } from '../core/money.ts';
 import { type TokenCounts, totalTokens } from '../core/usage.ts';
-import type { Plan } from './resolve.ts';
+import type { Plan } from './plan.ts';
 
 export interface Need {
   readonly amount: bigint;

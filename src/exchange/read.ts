@@ -2,20 +2,16 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { RequestFacts } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
-import { type ParsedBody, parseBody } from '../wire/parse.ts';
+import { parseBody } from '../wire/parse.ts';
 import { type AdmitOrder, fingerprintOf } from './admit.ts';
+import type { Arrival } from './arrival.ts';
 import type { ReplyNotes } from './client.ts';
 import type { RequestHeaders } from './headers.ts';
 import { resolve } from './resolve.ts';
-import type { Arrival } from './run.ts';
+import type { ValidRequest } from './valid-request.ts';
 
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
-
-export interface ValidRequest extends ParsedBody {
-  readonly facts: RequestFacts;
-}
 
 export interface Reading {
   /** The request, or the refusal that its body has earned. */

@@ -3,18 +3,20 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint, Format } from '../core/endpoints.ts';
+import type { Endpoint } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { RequestFacts } from '../wire/format.ts';
+import type { GenerationEndpoint } from './arrival.ts';
 import type { TextCount } from './count/tally.ts';
 import { InputCount } from './counter.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic.ts';
 import { Lanes } from './lanes.ts';
-import type { ValidRequest } from './read.ts';
+import type { Plan } from './plan.ts';
 import { candidatesFor } from './route.ts';
+import type { ValidRequest } from './valid-request.ts';
 
 /** A message request without `max_tokens`. */
 const MESSAGES_DEFAULT_OUTPUT = 1_024;
@@ -22,24 +24,6 @@ const MESSAGES_DEFAULT_OUTPUT = 1_024;
 const UNPUBLISHED_OUTPUT = 32_768;
 /** A limit that nobody asked for shrinks to what the balance affords, but not under this. */
 const SHRUNK_OUTPUT_MIN = 256;
-
-export interface Plan {
-  readonly model: Model;
-  /** The candidates, in the order of the catalog: within the key's scope, one for each upstream model of a provider. */
-  readonly targets: readonly Target[];
-  readonly lanes: Lanes;
-  readonly input: InputCount;
-  /** Effective limit of one choice, if the balance carries it. */
-  readonly outputLimit: number;
-  /** The least that a hold must carry. */
-  readonly outputLimitMin: number;
-  /** Whether the hold grows with the stream instead of carrying the worst case from the start. */
-  readonly elastic: boolean;
-  /** How much output the hold must carry at first: everything, or for an elastic hold a slice. */
-  readonly firstOutputTokens: number;
-  /** How long the exchange may take, from acceptance. */
-  readonly totalMs: number;
-}
 
 export function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model {
   const model = catalog.models.get(modelId);
@@ -72,9 +56,6 @@ export interface ResolveContext {
   readonly key: KeyRecord;
   readonly endpoint: GenerationEndpoint;
 }
-
-/** An endpoint whose body has a format. */
-export type GenerationEndpoint = Endpoint & { readonly format: Format };
 
 /** `counted`: the text as a tokenizer counted it, where that was needed; without it no input is too long. */
 export function resolve(

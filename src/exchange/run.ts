@@ -11,30 +11,15 @@ import { failureOf } from '../core/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { StreamPlace } from '../wire/lane.ts';
 import { admit } from './admit.ts';
+import type { Arrival } from './arrival.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt.ts';
 import { attempts } from './attempts.ts';
-import type { Caller } from './authenticate.ts';
 import type { Client } from './client.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import type { RequestHeaders } from './headers.ts';
 import { read } from './read.ts';
-import type { GenerationEndpoint } from './resolve.ts';
 
 const LINGER_MAX_MS = 30_000;
-
-export interface Arrival {
-  readonly requestId: string;
-  readonly endpoint: GenerationEndpoint;
-  /** As the client wrote it, without the query: part of the idempotency fingerprint. */
-  readonly path: string;
-  readonly caller: Caller;
-  readonly headers: RequestHeaders;
-  /** The exact bytes; null when they could not be had, and `bodyProblem` says why. */
-  readonly body: Buffer | null;
-  readonly bodyProblem: GatewayError | null;
-  readonly receivedAtMs: number;
-}
 
 export async function run(gateway: Gateway, arrival: Arrival, client: Client): Promise<void> {
   const request = read(arrival);

@@ -5,12 +5,13 @@ import { ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.t
 import type { Mode } from '../core/key.ts';
 import type { Limits } from '../core/policy.ts';
 import { takePlace } from '../exchange/admit.ts';
+import type { Arrival } from '../exchange/arrival.ts';
 import { authenticate, type Caller } from '../exchange/authenticate.ts';
 import { countTokens } from '../exchange/count-tokens.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { RequestHeaders } from '../exchange/headers.ts';
 import { listModels } from '../exchange/list-models.ts';
-import { type Arrival, run } from '../exchange/run.ts';
+import { run } from '../exchange/run.ts';
 import { storeFailed } from '../exchange/store-failed.ts';
 import { usageSummary } from '../exchange/usage-summary.ts';
 import { readBody } from './body.ts';

@@ -3,6 +3,7 @@ import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import { Agent, fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
 import { type PackageFailure, transport } from './failure.ts';
+import type { StreamingModel } from './streaming-model.ts';
 import { streamingV3 } from './v3.ts';
 
 /** What a package's factory makes: called by older packages, asked for a model by newer ones. */
@@ -12,9 +13,6 @@ interface SdkProvider {
 }
 
 type SdkModel = LanguageModelV3 | LanguageModelV4 | { readonly specificationVersion?: undefined };
-
-/** What the gateway uses of a model. */
-export type StreamingModel = Pick<LanguageModelV4, 'provider' | 'modelId' | 'supportedUrls' | 'doStream'>;
 
 export class PackageModels {
   /** Kept as long as the provider of a configuration: packages cache what they sign in with. */

@@ -13,8 +13,9 @@ import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackag
 import { answerWriter } from './answer-writer.ts';
 import { writeCallOptions } from './call-options.ts';
 import { failureOfPackage, type PackageFailure } from './failure.ts';
-import { PackageModels, type StreamingModel } from './models.ts';
+import { PackageModels } from './models.ts';
 import { PartReader } from './part-reader.ts';
+import type { StreamingModel } from './streaming-model.ts';
 
 export class PackageTransport {
   readonly #models = new PackageModels();

@@ -11,7 +11,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider';
-import type { StreamingModel } from './models.ts';
+import type { StreamingModel } from './streaming-model.ts';
 
 export function streamingV3(model: LanguageModelV3): StreamingModel {
   return {

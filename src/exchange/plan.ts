@@ -1,0 +1,22 @@
+/** What has been decided about a request from itself and the catalog alone, before anything is held for it. */
+import type { Model, Target } from '../core/model.ts';
+import type { InputCount } from './counter.ts';
+import type { Lanes } from './lanes.ts';
+
+export interface Plan {
+  readonly model: Model;
+  /** The candidates, in the order of the catalog: within the key's scope, one for each upstream model of a provider. */
+  readonly targets: readonly Target[];
+  readonly lanes: Lanes;
+  readonly input: InputCount;
+  /** Effective limit of one choice, if the balance carries it. */
+  readonly outputLimit: number;
+  /** The least that a hold must carry. */
+  readonly outputLimitMin: number;
+  /** Whether the hold grows with the stream instead of carrying the worst case from the start. */
+  readonly elastic: boolean;
+  /** How much output the hold must carry at first: everything, or for an elastic hold a slice. */
+  readonly firstOutputTokens: number;
+  /** How long the exchange may take, from acceptance. */
+  readonly totalMs: number;
+}
