@@ -46,11 +46,13 @@ export interface Bench {
   readonly load: LoadClient;
   readonly upstream: Upstream;
   readonly say: (line: string) => void;
+  /** How many rounds' worth of requests a peer serves before it is measured. */
+  readonly warmUpRounds: number;
 }
 
 /** Work that a peer does just after its last byte belongs to the visit. */
 const TAIL_MS = 30;
-const WARM_UP_MAX = 2_000;
+const WARM_UP_MAX = 24_000;
 const MEMORY_WARM_UP_MAX = 20;
 const MEMORY_POLL_MS = 250;
 const MEMORY_REST_MS = 3_000;
@@ -111,7 +113,8 @@ async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningP
   // Garbage of a long warm-up would make room for the streams to come and hide what they take: memory is measured from
   // a peer that has hardly worked, so that the figure errs upwards.
   const most = spec.figure === 'memory' ? MEMORY_WARM_UP_MAX : WARM_UP_MAX;
-  const requests = Math.min(spec.requests, most);
+  // An engine that compiles what runs often needs tens of thousands of requests before it is done with that.
+  const requests = Math.min(spec.requests * bench.warmUpRounds, most);
   const concurrency = Math.min(spec.concurrency, requests);
   const result = await bench.load.run({ ...jobFor(spec, warm, peer), requests, concurrency });
   peer.books?.record(warm.shape, result.completedBySet, result.failed);

@@ -172,6 +172,7 @@ async function main(): Promise<number> {
   const upstream = await startUpstream(placement);
   const load = new LoadClient(placement);
   const session: Session = {
+    warmUpRounds: options.quick ? 1 : 12,
     load,
     upstream,
     say,
