@@ -18,6 +18,30 @@ export interface AuditedSums {
   readonly counted: SumsOfKey;
 }
 
+/** From a row of the query that puts what is kept beside what the entries and holds make; read by column. */
+export function auditedSums(text: (column: string) => string, amount: (column: string) => bigint): AuditedSums {
+  return {
+    keyId: text('key_id'),
+    credit: text('mode') === 'credit',
+    kept: {
+      purchased: amount('purchased'),
+      used: amount('used'),
+      reserved: amount('reserved'),
+      liveHolds: amount('live_holds'),
+      inPeriod: amount('period_used'),
+      inDay: amount('day_spend'),
+    },
+    counted: {
+      purchased: amount('entries_purchased'),
+      used: amount('entries_charged'),
+      reserved: amount('holds_reserved'),
+      liveHolds: amount('holds_live'),
+      inPeriod: amount('entries_in_period'),
+      inDay: amount('entries_in_day'),
+    },
+  };
+}
+
 /** At most this many lines per kind of fault. */
 export const FINDINGS_MAX = 20;
 

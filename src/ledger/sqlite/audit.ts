@@ -1,5 +1,5 @@
 /** Recomputes every sum from the entries and the live holds, and compares. */
-import { type AuditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
+import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import type { Books } from './books.ts';
@@ -89,26 +89,10 @@ export function audit(books: Books): AuditReport {
 }
 
 function sumsOf(row: Row): AuditedSums {
-  return {
-    keyId: text(row, 'key_id'),
-    credit: text(row, 'mode') === 'credit',
-    kept: {
-      purchased: amount(row, 'purchased'),
-      used: amount(row, 'used'),
-      reserved: amount(row, 'reserved'),
-      liveHolds: amount(row, 'live_holds'),
-      inPeriod: amount(row, 'period_used'),
-      inDay: amount(row, 'day_spend'),
-    },
-    counted: {
-      purchased: amount(row, 'entries_purchased'),
-      used: amount(row, 'entries_charged'),
-      reserved: amount(row, 'holds_reserved'),
-      liveHolds: amount(row, 'holds_live'),
-      inPeriod: amount(row, 'entries_in_period'),
-      inDay: amount(row, 'entries_in_day'),
-    },
-  };
+  return auditedSums(
+    (column) => text(row, column),
+    (column) => amount(row, column),
+  );
 }
 
 function count(books: Books, query: string): number {
