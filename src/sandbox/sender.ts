@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { StreamEvent } from './dialect.ts';
+import { reset } from './reset.ts';
 
 /** Events are gathered up to about this size into one write. */
 const BATCH_CHARACTERS = 16_384;
@@ -97,7 +98,7 @@ export class Sender {
   /** Resets the connection before anything was sent. */
   reset(): void {
     this.#broken = true;
-    this.#response.socket?.resetAndDestroy();
+    if (this.#response.socket !== null) reset(this.#response.socket);
   }
 
   /** What was written reaches the client before the connection ends without the body's end. */

@@ -1,5 +1,6 @@
 /** A TCP proxy between the gateway and whatever it depends on, which breaks connections when the test says so. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { reset } from '../../src/sandbox/reset.ts';
 
 interface Pair {
   readonly near: Socket;
@@ -32,8 +33,8 @@ export class ChaosProxy {
   /** Resets every connection, in whatever it is doing. New ones are let through. */
   cut(): void {
     for (const { near, far } of [...this.#pairs]) {
-      near.resetAndDestroy();
-      far.resetAndDestroy();
+      reset(near);
+      reset(far);
     }
   }
 
@@ -66,7 +67,7 @@ export class ChaosProxy {
   #join(near: Socket): void {
     near.on('error', () => {});
     if (this.#refuse) {
-      near.resetAndDestroy();
+      reset(near);
       return;
     }
     const far = connect(this.#targetPort, '127.0.0.1');
@@ -82,8 +83,8 @@ export class ChaosProxy {
       // The first ones belong to the greeting: losing them loses no answer to a request.
       if (this.#loseAnswers > 0 && answers > 5) {
         this.#loseAnswers -= 1;
-        near.resetAndDestroy();
-        far.resetAndDestroy();
+        reset(near);
+        reset(far);
         if (this.#loseAnswers === 0) this.#whenLost();
         return;
       }

@@ -305,13 +305,14 @@ describe('SQLite writer thread', () => {
       workerData: { port, keyId: key.id, name: 'other', requests: 40 },
       transferList: [port],
     });
+    const gone = once(worker, 'exit');
     const [[theirs], ...mine] = await Promise.all([
       once(worker, 'message'),
       ...Array.from({ length: 40 }, (_, i) => ledger.admit(admitRequest(key.id, `mine-${i}`, 1n))),
     ]);
     const admitted = mine.filter(({ kind }) => kind === 'admitted').length;
     assert.equal(admitted + Number(theirs), 30);
-    await once(worker, 'exit');
+    await gone;
     assert.equal((await ledger.summary(key.id))?.reserved, 30n);
     assert.deepEqual((await ledger.audit()).findings, []);
   });

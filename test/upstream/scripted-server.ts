@@ -5,6 +5,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
+import { reset } from '../../src/sandbox/reset.ts';
 
 /** One request that the gateway has sent, and the connection it came on. */
 export class ScriptedCall {
@@ -64,7 +65,7 @@ export class ScriptedCall {
 
   /** Ends the connection as a crashed server does. */
   reset(): void {
-    this.socket.resetAndDestroy();
+    reset(this.socket);
   }
 
   #head(status: string, headers: Readonly<Record<string, string>>): void {
