@@ -2,6 +2,7 @@
  * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. Once a
  * second the progress of the exchanges is marked.
  */
+import { type Place, Roster } from '../core/roster.ts';
 import type { Ledger, Mark } from '../ledger/port.ts';
 
 const MARK_INTERVAL_MS = 1_000;
@@ -15,7 +16,7 @@ export interface LiveExchange {
 
 export class LiveExchanges {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Set<LiveExchange>();
+  readonly #live = new Roster<LiveExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -39,14 +40,16 @@ export class LiveExchanges {
     this.#lookAround();
   }
 
-  add(exchange: LiveExchange): void {
-    this.#live.add(exchange);
+  /** Its place goes back to `remove`. */
+  add(exchange: LiveExchange): Place<LiveExchange> {
+    const place = this.#live.enter(exchange);
     if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
+    return place;
   }
 
-  remove(exchange: LiveExchange): void {
-    this.#live.delete(exchange);
+  remove(place: Place<LiveExchange>): void {
+    this.#live.leave(place);
     this.#lookAround();
   }
 
@@ -73,7 +76,7 @@ export class LiveExchanges {
 
   #stop(): void {
     this.#stopping = true;
-    for (const exchange of this.#live) exchange.stop();
+    for (const exchange of this.#live.members()) exchange.stop();
     this.#lookAround();
   }
 
@@ -88,7 +91,7 @@ export class LiveExchanges {
       this.#timer = null;
       return;
     }
-    for (const exchange of this.#live) {
+    for (const exchange of this.#live.members()) {
       const mark = exchange.progress();
       if (mark) this.#ledger.mark(mark);
     }

@@ -31,7 +31,7 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
     return;
   }
   const exchange = new Exchange(gateway, { catalog, policy }, arrival, request.valid(), admitted, client);
-  gateway.live.add(exchange);
+  const place = gateway.live.add(exchange);
   try {
     let last: AttemptFailure | null = null;
     for await (const attempt of attempts(gateway, exchange)) {
@@ -46,7 +46,7 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
     await conclude(exchange, last ?? NO_TARGET);
   } finally {
     // Until the end of its hold is durable, a drain waits for it.
-    void exchange.over.then(() => gateway.live.remove(exchange));
+    void exchange.over.then(() => gateway.live.remove(place));
     await exchange.release();
   }
 }

@@ -46,25 +46,25 @@ test('[F9] a drain waits for a request that has not been admitted yet, and for i
   const drained = exchanges.drain(LONG_MS, LONG_MS);
   assert.equal(await pending(drained), true);
   const late = exchange();
-  exchanges.add(late);
+  const place = exchanges.add(late);
   exchanges.leave();
   assert.equal(await pending(drained), true, 'the reply was written, but the charge is not durable');
-  exchanges.remove(late);
+  exchanges.remove(place);
   await drained;
 });
 
 test('[F9] at the deadline what runs is stopped, and so is what is admitted only then', async () => {
   const exchanges = live();
   const first = exchange();
-  exchanges.add(first);
+  const firstPlace = exchanges.add(first);
   const drained = exchanges.drain(0, LONG_MS);
   await first.stopped;
   const second = exchange();
-  exchanges.add(second);
+  const secondPlace = exchanges.add(second);
   await second.stopped;
-  exchanges.remove(first);
+  exchanges.remove(firstPlace);
   assert.equal(await pending(drained), true);
-  exchanges.remove(second);
+  exchanges.remove(secondPlace);
   await drained;
 });
 

@@ -4,6 +4,7 @@
  * After a rollback everything in memory is dropped and read anew.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { TurnoverMap } from '../../core/turnover-map.ts';
 import type { Sums } from '../account.ts';
 import { readSums } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
@@ -24,7 +25,7 @@ export interface Hold {
 
 export interface Account extends Sums {
   /** Oldest first. */
-  readonly holds: Map<string, Hold>;
+  readonly holds: TurnoverMap<string, Hold>;
   readonly window: RateWindow;
   changed: boolean;
 }
@@ -52,7 +53,7 @@ export class Books {
     if (row === undefined) return undefined;
     const account: Account = {
       ...readSums(row),
-      holds: new Map(this.sql.holdsOfKey.all(keyId).map((hold) => [text(hold, 'id'), readHold(hold)])),
+      holds: new TurnoverMap(this.sql.holdsOfKey.all(keyId).map((hold) => [text(hold, 'id'), readHold(hold)])),
       window: new RateWindow(
         this.sql.ratesOfKey
           .all(keyId)
