@@ -1,5 +1,5 @@
 /**
- * `node bench/ledger.ts [--quick] [--engine sqlite|postgres]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
+ * `node bench/ledger.ts [--quick] [--engine sqlite|writer|postgres]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
  * costs in CPU over all threads. Interleaved rounds; the books are audited at the end.
  */
 import { randomUUID } from 'node:crypto';
@@ -12,6 +12,7 @@ import { startHousekeeping } from '../src/ledger/housekeeping.ts';
 import { createLedger, type OwnedLedger } from '../src/ledger/ledger.ts';
 import type { UsageRecord } from '../src/ledger/port.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
+import { openServingStore } from '../src/ledger/sqlite/serving-store.ts';
 import { openSqliteStore } from '../src/ledger/sqlite/store.ts';
 import type { Store } from '../src/ledger/store.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
@@ -48,7 +49,8 @@ const DURABLE = ['-c', 'max_connections=60', '-c', 'shared_buffers=256MB'];
 /** A child of this process, so that its CPU counts. */
 let server: TestPostgres | null = null;
 const BACKENDS: readonly Backend[] = [
-  { name: 'sqlite', open: (folder) => openSqliteStore({ file: join(folder, 'ledger.db') }) },
+  { name: 'sqlite', open: async (folder) => openServingStore({ file: join(folder, 'ledger.db') }) },
+  { name: 'writer', open: (folder) => openSqliteStore({ file: join(folder, 'ledger.db') }) },
   {
     name: 'postgres',
     open: async () => {

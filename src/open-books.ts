@@ -5,7 +5,8 @@ import { storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import type { Settings } from './config/config.ts';
 import { StoreLockedError } from './ledger/errors.ts';
-import { openSqliteStore, type SqliteStore } from './ledger/sqlite/store.ts';
+import { openServingStore } from './ledger/sqlite/serving-store.ts';
+import { openSqliteStore } from './ledger/sqlite/store.ts';
 import type { Store } from './ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
@@ -14,7 +15,7 @@ const LOCK_PAUSE_MS = 50;
 export interface Books {
   readonly store: Store;
   readonly installationSecret: string;
-  /** What another thread opens its own store with; null where it needs nothing from this one. */
+  /** What another thread opens its own store with; null where it needs nothing from this one, or where one thread serves. */
   connect(): MessagePort | null;
   /** Whether it falls to this process to make the first keys, where there are none. */
   claimFirstStart(): Promise<boolean>;
@@ -24,8 +25,14 @@ export async function openBooks(settings: Settings, onBroken: (why: Error) => vo
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== null) return openShared(databaseUrl, settings.installationSecret);
   const secret = await installationSecret(dataDir, settings.installationSecret);
-  const store = await openUnlocked(storeFile(dataDir), onBroken);
-  return { store, installationSecret: secret, connect: store.connect, claimFirstStart: async () => true };
+  const options = { file: storeFile(dataDir), onBroken };
+  const claimFirstStart = async (): Promise<boolean> => true;
+  if (settings.workers === 1) {
+    const store = await whenUnlocked(() => openServingStore(options));
+    return { store, installationSecret: secret, connect: () => null, claimFirstStart };
+  }
+  const store = await whenUnlocked(() => openSqliteStore(options));
+  return { store, installationSecret: secret, connect: store.connect, claimFirstStart };
 }
 
 /** Any number of processes may have these open at once. */
@@ -42,10 +49,10 @@ export async function openShared(databaseUrl: string, given: string | null): Pro
 }
 
 /** An operator's command may hold the lock for a moment; another gateway holds it for good. */
-async function openUnlocked(file: string, onBroken: (why: Error) => void): Promise<SqliteStore> {
+async function whenUnlocked<T>(open: () => T | Promise<T>): Promise<T> {
   for (const untilMs = performance.now() + LOCK_WAIT_MS; ; await delay(LOCK_PAUSE_MS)) {
     try {
-      return await openSqliteStore({ file, onBroken });
+      return await open();
     } catch (error) {
       if (!(error instanceof StoreLockedError) || performance.now() > untilMs) throw error;
     }

@@ -32,7 +32,14 @@ const COMPOSERS = [
   'open-books.ts',
 ];
 /** Entry points that nothing imports: started by a command, as a thread, or by their name. */
-const ENTRY_POINTS = ['cli.ts', 'sandbox/main.ts', 'ledger/sqlite/writer.ts', 'exchange/count/thread.ts', 'thread.ts'];
+const ENTRY_POINTS = [
+  'cli.ts',
+  'sandbox/main.ts',
+  'ledger/sqlite/writer.ts',
+  'ledger/sqlite/aside.ts',
+  'exchange/count/thread.ts',
+  'thread.ts',
+];
 
 /** The folder beside the project that only its makers have. */
 const OUTSIDE = ['..', 'shared'].join('/');

@@ -2,8 +2,16 @@
  * Group commit: the operations of one turn of the event loop travel as one batch, one batch at a time, and what arrives
  * meanwhile goes together as the next one.
  */
+import { waitsForDisk } from './durability.ts';
 import { asStoreError, StoreError } from './errors.ts';
-import { isOperationFailed, type Operation, type OperationName, type OperationOf, type Outcome } from './operations.ts';
+import {
+  isOperationFailed,
+  type Operation,
+  type OperationName,
+  type OperationOf,
+  type Outcome,
+  type Result,
+} from './operations.ts';
 import type { Mark } from './port.ts';
 import type { Store } from './store.ts';
 
@@ -110,13 +118,7 @@ export class Batcher {
 
   async #apply(batch: readonly Operation[], sent: readonly Waiting[], marks: readonly Mark[]): Promise<void> {
     try {
-      const results = await this.#store.apply(batch);
-      for (const [index, waiting] of sent.entries()) {
-        const result = results[index];
-        if (result === undefined) waiting.reject(new StoreError('the store gave no result'));
-        else if (isOperationFailed(result)) waiting.reject(new StoreError(result.message));
-        else waiting.resolve(result);
-      }
+      this.#tell(sent, await this.#store.apply(batch));
     } catch (error) {
       const failure = asStoreError(error);
       for (const waiting of sent) waiting.reject(failure);
@@ -126,10 +128,36 @@ export class Batcher {
     if (this.#queue.length > 0 && this.#closing === null) this.#schedule();
   }
 
+  /** What a loss of power may not undo is told when it is on the disk; the next batch does not wait for that. */
+  #tell(sent: readonly Waiting[], results: readonly Result[]): void {
+    const store = this.#store;
+    const later: [Waiting, Result][] = [];
+    for (const [index, waiting] of sent.entries()) {
+      const result = results[index];
+      if (result === undefined) waiting.reject(new StoreError('the store gave no result'));
+      else if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
+      else tell(waiting, result);
+    }
+    if (later.length === 0) return;
+    store.flushed?.().then(
+      () => {
+        for (const [waiting, result] of later) tell(waiting, result);
+      },
+      (error: unknown) => {
+        for (const [waiting] of later) waiting.reject(asStoreError(error));
+      },
+    );
+  }
+
   /** Marks of a failed batch go with a later one, unless a newer one is there. */
   #keepMarks(marks: readonly Mark[]): void {
     if (this.#closing !== null) return;
     for (const mark of marks) if (!this.#marks.has(mark.holdId)) this.#marks.set(mark.holdId, mark);
     this.#startMarkTimer();
   }
+}
+
+function tell(waiting: Waiting, result: Result): void {
+  if (isOperationFailed(result)) waiting.reject(new StoreError(result.message));
+  else waiting.resolve(result);
 }

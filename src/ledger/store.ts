@@ -7,6 +7,11 @@ export interface Store {
    * a `StoreError` when the store failed; then nothing is known about them, and the batch can be sent again.
    */
   apply(batch: readonly Operation[]): Promise<readonly Result[]>;
+  /**
+   * Resolves when what was applied before is safe from a loss of power; without it, `apply` itself waits for that. Rejects
+   * with a `StoreError` when the disk failed.
+   */
+  flushed?(): Promise<void>;
   /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
   readonly aside?: Store;
   close(): Promise<void>;

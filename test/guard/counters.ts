@@ -4,6 +4,7 @@
  */
 import { createHook } from 'node:async_hooks';
 import module from 'node:module';
+import { DatabaseSync } from 'node:sqlite';
 import web from 'node:stream/web';
 import { MessagePort } from 'node:worker_threads';
 
@@ -13,9 +14,14 @@ export interface Counts {
   /** Texts made by `JSON.stringify`. */
   readonly stringified: readonly string[];
   readonly webStreams: number;
+  /** To other threads. */
   readonly messages: number;
-  /** The most messages that were posted in one turn of the event loop. */
-  readonly messagesInOneTurnMax: number;
+  /** Of the ledger. */
+  readonly transactions: number;
+  /** The most transactions in one turn of the event loop. */
+  readonly transactionsInOneTurnMax: number;
+  /** Of the ledger's log to the disk. */
+  readonly flushes: number;
   readonly timers: number;
   readonly promises: number;
   readonly threads: number;
@@ -28,8 +34,9 @@ let parsed: string[] = [];
 let stringified: string[] = [];
 let webStreams = 0;
 let messages = 0;
-let messagesInTurn = 0;
-let messagesInOneTurnMax = 0;
+let transactions = 0;
+let transactionsInTurn = 0;
+let transactionsInOneTurnMax = 0;
 let counting = false;
 const made = new Map<string, number>();
 
@@ -65,16 +72,28 @@ module.syncBuiltinESMExports();
 
 const { postMessage } = MessagePort.prototype;
 MessagePort.prototype.postMessage = function count(this: MessagePort, ...given: unknown[]): void {
-  if (counting) {
-    messages += 1;
-    messagesInTurn += 1;
-    messagesInOneTurnMax = Math.max(messagesInOneTurnMax, messagesInTurn);
-  }
+  if (counting) messages += 1;
   Reflect.apply(postMessage, this, given);
 };
 
+const { prepare } = DatabaseSync.prototype;
+DatabaseSync.prototype.prepare = function counted(this: DatabaseSync, sql: string) {
+  const statement = prepare.call(this, sql);
+  if (sql !== 'COMMIT') return statement;
+  const run = statement.run.bind(statement);
+  statement.run = () => {
+    if (counting) {
+      transactions += 1;
+      transactionsInTurn += 1;
+      transactionsInOneTurnMax = Math.max(transactionsInOneTurnMax, transactionsInTurn);
+    }
+    return run();
+  };
+  return statement;
+};
+
 function turn(): void {
-  messagesInTurn = 0;
+  transactionsInTurn = 0;
   if (counting) setImmediate(turn);
 }
 
@@ -90,7 +109,8 @@ export async function countDuring(work: () => Promise<unknown>): Promise<Counts>
   stringified = [];
   webStreams = 0;
   messages = 0;
-  messagesInOneTurnMax = 0;
+  transactions = 0;
+  transactionsInOneTurnMax = 0;
   made.clear();
   counting = true;
   turn();
@@ -103,7 +123,9 @@ export async function countDuring(work: () => Promise<unknown>): Promise<Counts>
     stringified,
     webStreams,
     messages,
-    messagesInOneTurnMax,
+    transactions,
+    transactionsInOneTurnMax,
+    flushes: made.get('FSREQCALLBACK') ?? 0,
     timers: made.get('Timeout') ?? 0,
     promises: made.get('PROMISE') ?? 0,
     threads: made.get('WORKER') ?? 0,

@@ -1,10 +1,14 @@
 /** Works on the ledger without end, to be killed: prints the hold of each settlement that it saw committed. */
 import { startHousekeeping } from '../../src/ledger/housekeeping.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
+import { openServingStore } from '../../src/ledger/sqlite/serving-store.ts';
 import { openSqliteStore } from '../../src/ledger/sqlite/store.ts';
 import { admitRequest, newKey, settleRequest, usageRecord } from './fixtures.ts';
 
-const ledger = createLedger(await openSqliteStore({ file: process.argv[2] ?? '' }));
+const [file = '', kind] = process.argv.slice(2);
+const ledger = createLedger(
+  kind === 'serving' ? openServingStore({ file, checkpointPages: 500 }) : await openSqliteStore({ file }),
+);
 await startHousekeeping(ledger);
 const { tokens } = usageRecord();
 await ledger.createKey(newKey({ id: 'busy', credit: 10n ** 12n }));

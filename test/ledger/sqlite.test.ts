@@ -317,33 +317,33 @@ describe('SQLite writer thread', () => {
     assert.deepEqual((await ledger.audit()).findings, []);
   });
 
-  test('[F1] [F2] [F3] [F4] kill -9 in the middle of work: after the next start the books add up', async (t) => {
-    const file = newFile();
-    const child = spawn(process.execPath, [fileURLToPath(new URL('./busy-process.ts', import.meta.url)), file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+  for (const kind of ['serving', 'writer'])
+    test(`[F1] [F2] [F3] [F4] kill -9 in the middle of work (${kind} thread): after the next start the books add up`, async (t) => {
+      const file = newFile();
+      const program = fileURLToPath(new URL('./busy-process.ts', import.meta.url));
+      const child = spawn(process.execPath, [program, file, kind], { stdio: ['ignore', 'pipe', 'inherit'] });
+      t.after(() => child.kill('SIGKILL'));
+      const acknowledged: string[] = [];
+      for await (const line of createInterface({ input: child.stdout })) {
+        acknowledged.push(line);
+        if (acknowledged.length === 400) child.kill('SIGKILL');
+      }
+      const clock = new ManualClock(new Date().toISOString());
+      const ledger = createLedger(openSqliteEngine({ file, clock }));
+      assert.deepEqual((await ledger.audit()).findings, []);
+      await recoverAll(ledger);
+      const report = await ledger.audit();
+      assert.deepEqual([report.findings, report.liveHolds], [[], 0]);
+      // Each line is a settlement that the process saw committed: charged once, and a repeat of the call gets its reply.
+      for (const holdId of acknowledged) {
+        const claim = { name: holdId, fingerprint: 'f' };
+        const repeat = await ledger.admit(admitRequest('busy', `${holdId}-again`, 5n, { claim }));
+        assert.equal(repeat.kind === 'replay' && Buffer.from(repeat.reply.body).toString(), holdId);
+        const outcome = await ledger.settle(settleRequest('busy', holdId, 1n));
+        assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
+      }
+      // Some holds were marked and not settled when the process died: they were charged by their mark.
+      assert.ok(report.flagged >= 1);
+      await ledger.close();
     });
-    t.after(() => child.kill('SIGKILL'));
-    const acknowledged: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) {
-      acknowledged.push(line);
-      if (acknowledged.length === 400) child.kill('SIGKILL');
-    }
-    const clock = new ManualClock(new Date().toISOString());
-    const ledger = createLedger(openSqliteEngine({ file, clock }));
-    assert.deepEqual((await ledger.audit()).findings, []);
-    await recoverAll(ledger);
-    const report = await ledger.audit();
-    assert.deepEqual([report.findings, report.liveHolds], [[], 0]);
-    // Each line is a settlement that the process saw committed: charged once, and a repeat of the call gets its reply.
-    for (const holdId of acknowledged) {
-      const claim = { name: holdId, fingerprint: 'f' };
-      const repeat = await ledger.admit(admitRequest('busy', `${holdId}-again`, 5n, { claim }));
-      assert.equal(repeat.kind === 'replay' && Buffer.from(repeat.reply.body).toString(), holdId);
-      const outcome = await ledger.settle(settleRequest('busy', holdId, 1n));
-      assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
-    }
-    // Some holds were marked and not settled when the process died: they were charged by their mark.
-    assert.ok(report.flagged >= 1);
-    await ledger.close();
-  });
 });

@@ -217,4 +217,8 @@ export const MUTATIONS: readonly Mutation[] = [
       ],
     ],
   },
+  {
+    name: 'a hold that has ended is admitted anew when its admission is sent again',
+    edits: [['sqlite/hold.ts', 'if (hold.id > account.newestEnded) account.newestEnded = hold.id;', '']],
+  },
 ];

@@ -30,7 +30,7 @@ export function sqliteInMemory(parts: SqliteParts = { createEngine, readMigratio
     name: 'SQLite',
     exclusive: true,
     open: async (clock) => {
-      const database = new DatabaseSync(':memory:', { readBigInts: true });
+      const database = interceptable(new DatabaseSync(':memory:', { readBigInts: true }));
       database.exec('PRAGMA foreign_keys = ON');
       database.exec(schema);
       return new MemoryWorld(database, clock, parts.createEngine);
@@ -176,7 +176,7 @@ class FileWorld implements World {
   }
 
   #open(): DatabaseSync {
-    const database = openDatabase(this.#file());
+    const database = interceptable(openDatabase(this.#file()));
     // A power failure is not simulated; without the waits for the disk everything else is the same.
     database.exec('PRAGMA synchronous = OFF');
     return database;
@@ -191,16 +191,33 @@ class FileWorld implements World {
   }
 }
 
+type Around = (commit: () => void) => void;
+
+/** What stands around each commit of a database, where something does. */
+const AROUND = new WeakMap<DatabaseSync, Around>();
+
+/** Lets `interceptCommit` work; to be called before the statements are prepared. */
+function interceptable(database: DatabaseSync): DatabaseSync {
+  const prepare = database.prepare.bind(database);
+  database.prepare = (sql) => {
+    const statement = prepare(sql);
+    if (sql !== 'COMMIT') return statement;
+    const commit = statement.run.bind(statement);
+    statement.run = () => {
+      const around = AROUND.get(database);
+      if (around === undefined) return commit();
+      around(() => void commit());
+      return { changes: 0, lastInsertRowid: 0 };
+    };
+    return statement;
+  };
+  return database;
+}
+
 /** Calls `around` in place of each commit until the returned function is called. */
-function interceptCommit(database: DatabaseSync, around: (commit: () => void) => void): () => void {
-  const exec = database.exec.bind(database);
-  database.exec = (sql) => {
-    if (sql === 'COMMIT') around(() => exec(sql));
-    else exec(sql);
-  };
-  return () => {
-    database.exec = exec;
-  };
+function interceptCommit(database: DatabaseSync, around: Around): () => void {
+  AROUND.set(database, around);
+  return () => void AROUND.delete(database);
 }
 
 function applyOnFullDisk(database: DatabaseSync, engine: SqliteEngine, batch: readonly Operation[]): Applied {

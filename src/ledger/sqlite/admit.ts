@@ -52,6 +52,7 @@ function checkAmounts({ amount, amountMin }: HoldRequest): void {
 function heldEarlier(books: Books, account: Account, holdId: string): bigint | null {
   const live = account.holds.get(holdId);
   if (live !== undefined) return live.amount;
+  if (holdId > account.newestEnded) return null;
   const ended = books.sql.endedHold.get(account.key.id, holdId);
   return ended === undefined ? null : amount(ended, 'held');
 }

@@ -2,8 +2,8 @@
 import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import type { Books } from './books.ts';
 import { amount, integer, type Row, text } from './columns.ts';
+import type { ColdStatements } from './statements.ts';
 
 /** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
 const SUMS = `
@@ -66,25 +66,24 @@ const FAULTS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-export function audit(books: Books): AuditReport {
-  books.flush();
-  const { sql, nowMs } = books;
-  const rows = sql.cold(SUMS).all();
+/** The sums in memory must have been written. */
+export function audit(sql: ColdStatements, nowMs: number): AuditReport {
+  const rows = sql(SUMS).all();
   const findings = rows.map(sumsOf).flatMap(compareSums);
   for (const [what, query] of FAULTS) {
-    for (const row of sql.cold(`${query} LIMIT ${FINDINGS_MAX}`).all())
+    for (const row of sql(`${query} LIMIT ${FINDINGS_MAX}`).all())
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
   }
-  const orphans = sql.cold(`SELECT key_id, id FROM holds WHERE expires_at_ms <= ? LIMIT ${FINDINGS_MAX}`);
+  const orphans = sql(`SELECT key_id, id FROM holds WHERE expires_at_ms <= ? LIMIT ${FINDINGS_MAX}`);
   for (const row of orphans.all(nowMs - ORPHAN_GRACE_MS))
     findings.push(faultLine(text(row, 'key_id'), 'hold is past its expiry', text(row, 'id')));
   return {
     ok: findings.length === 0,
     keys: rows.length,
-    entries: count(books, 'SELECT count(*) AS n FROM entries'),
-    liveHolds: count(books, 'SELECT count(*) AS n FROM holds'),
+    entries: count(sql, 'SELECT count(*) AS n FROM entries'),
+    liveHolds: count(sql, 'SELECT count(*) AS n FROM holds'),
     findings,
-    flagged: count(books, 'SELECT count(*) AS n FROM entries WHERE flag IS NOT NULL'),
+    flagged: count(sql, 'SELECT count(*) AS n FROM entries WHERE flag IS NOT NULL'),
   };
 }
 
@@ -95,7 +94,7 @@ function sumsOf(row: Row): AuditedSums {
   );
 }
 
-function count(books: Books, query: string): number {
-  const row = books.sql.cold(query).get();
+function count(sql: ColdStatements, query: string): number {
+  const row = sql(query).get();
   return row === undefined ? 0 : integer(row, 'n');
 }

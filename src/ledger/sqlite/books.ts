@@ -27,6 +27,8 @@ export interface Account extends Sums {
   /** Oldest first. */
   readonly holds: TurnoverMap<string, Hold>;
   readonly window: RateWindow;
+  /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
+  newestEnded: string;
   changed: boolean;
 }
 
@@ -59,6 +61,7 @@ export class Books {
           .all(keyId)
           .map((rate) => ({ number: integer(rate, 'number'), atMs: integer(rate, 'at_ms') })),
       ),
+      newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       changed: false,
     };
     this.#accounts.set(keyId, account);
@@ -120,6 +123,10 @@ export class Books {
   trim(): void {
     if (this.#accounts.size > ACCOUNTS_MAX) this.#accounts.clear();
   }
+}
+
+function newestId(row: Row | undefined): string {
+  return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
 }
 
 function readHold(row: Row): Hold {

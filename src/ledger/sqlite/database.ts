@@ -12,19 +12,40 @@ const SQLITE_BUSY = 5;
  */
 const MACHINE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, 6, 7, 8, 10, 11, 13, 14, 26]);
 
+/** Holds the lock of its file for as long as it is open. */
+class LockedDatabase extends DatabaseSync {
+  readonly #lock: DatabaseSync;
+
+  constructor(file: string, lock: DatabaseSync) {
+    super(file, OPTIONS);
+    this.#lock = lock;
+  }
+
+  override close(): void {
+    super.close();
+    this.#lock.close();
+  }
+}
+
+const OPTIONS = { readBigInts: true, timeout: 0 } as const;
+/**
+ * The same for every connection. A small cache: when a page is moved to its place among its neighbours, the commit walks
+ * through all of the cache, and reading a page again from the system's own cache costs less than that.
+ */
+const SETTINGS = `
+  PRAGMA synchronous = FULL;
+  PRAGMA foreign_keys = ON;
+  PRAGMA temp_store = MEMORY;
+  PRAGMA cache_size = -4000;`;
+
 export function openDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | null = null;
   try {
-    database = new DatabaseSync(file, { readBigInts: true, timeout: 0 });
-    // Exclusive before WAL: the lock is the operating system's, so it ends with the process, however that ends.
+    database = new LockedDatabase(file, takeLock(file));
     database.exec(`
-      PRAGMA locking_mode = EXCLUSIVE;
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = FULL;
-      PRAGMA foreign_keys = ON;
-      PRAGMA temp_store = MEMORY;
-      PRAGMA cache_size = -65536;
+          PRAGMA journal_mode = WAL;
       PRAGMA wal_autocheckpoint = 4000;
+      ${SETTINGS}
       BEGIN IMMEDIATE;
       COMMIT;
     `);
@@ -33,11 +54,31 @@ export function openDatabase(file: string): DatabaseSync {
   } catch (error) {
     database?.close();
     if (error instanceof StoreError) throw error;
-    if (sqliteCode(error) === SQLITE_BUSY) {
-      throw new StoreLockedError(`Another gateway uses this data folder (${file} is locked): stop it first.`);
-    }
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`Cannot open the database ${file}: ${reason}`, { cause: error });
+  }
+}
+
+/** A second connection of the process that has the lock, in another of its threads. */
+export function joinDatabase(file: string): DatabaseSync {
+  const database = new DatabaseSync(file, OPTIONS);
+  database.exec(SETTINGS);
+  return database;
+}
+
+/**
+ * One process at a time, by a lock of the operating system, which ends with the process however that ends. It lies on a file
+ * of its own, so that several threads of that process can have the database open.
+ */
+function takeLock(file: string): DatabaseSync {
+  const lock = new DatabaseSync(`${file}.lock`, OPTIONS);
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
+    throw new StoreLockedError(`Another gateway uses this data folder (${file} is locked): stop it first.`);
   }
 }
 

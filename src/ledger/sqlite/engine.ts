@@ -44,9 +44,9 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
   function transact<T>(work: () => T): T {
     books.nowMs = Math.max(books.nowMs, clock.nowMs());
     try {
-      database.exec('BEGIN IMMEDIATE');
+      books.sql.begin.run();
       const value = work();
-      database.exec('COMMIT');
+      books.sql.commit.run();
       books.trim();
       return value;
     } catch (error) {
@@ -119,7 +119,8 @@ function perform(books: Books, operation: Operation): Outcome {
     case 'createKey':
       return createKey(books, operation.request);
     case 'listKeys':
-      return listKeys(books);
+      books.flush();
+      return listKeys(books.sql.cold, books.nowMs);
     case 'getKey':
       return getKey(books, operation.keyId);
     case 'changeKey':
@@ -131,7 +132,8 @@ function perform(books: Books, operation: Operation): Outcome {
     case 'addCredit':
       return addCredit(books, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
     case 'audit':
-      return audit(books);
+      books.flush();
+      return audit(books.sql.cold, books.nowMs);
     case 'recover':
       return recover(books, operation.limit);
     case 'prune':

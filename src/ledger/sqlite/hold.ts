@@ -186,6 +186,7 @@ function release(books: Books, account: Account, hold: Hold): void {
   books.touch(account);
   books.sql.deleteHold.run(hold.keyId, hold.id);
   account.holds.delete(hold.id);
+  if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
   const livedMs = books.nowMs - hold.heldAtMs;

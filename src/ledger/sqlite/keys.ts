@@ -14,7 +14,7 @@ import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } f
 import { readSums } from './account.ts';
 import type { Account, Books } from './books.ts';
 import { amount, text } from './columns.ts';
-import { ACCOUNT_COLUMNS } from './statements.ts';
+import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
@@ -126,19 +126,18 @@ export function getKey(books: Books, keyId: string): KeySummary | null {
   return account === undefined ? null : keySummary(account, books.nowMs, secretPrefixes(books, keyId));
 }
 
-export function listKeys(books: Books): readonly KeySummary[] {
-  books.flush();
+/** The sums in memory must have been written. */
+export function listKeys(sql: ColdStatements, nowMs: number): readonly KeySummary[] {
   const prefixes = new Map<string, string[]>();
-  for (const row of books.sql.cold('SELECT key_id, prefix FROM secrets ORDER BY key_id, number DESC').all()) {
+  for (const row of sql('SELECT key_id, prefix FROM secrets ORDER BY key_id, number DESC').all()) {
     const ofKey = prefixes.get(text(row, 'key_id'));
     if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
     else ofKey.push(text(row, 'prefix'));
   }
-  return books.sql
-    .cold(`${ACCOUNT_COLUMNS} ORDER BY k.created_at_ms DESC, k.rowid DESC`)
+  return sql(`${ACCOUNT_COLUMNS} ORDER BY k.created_at_ms DESC, k.rowid DESC`)
     .all()
     .map(readSums)
-    .map((sums) => keySummary(sums, books.nowMs, prefixes.get(sums.key.id) ?? []));
+    .map((sums) => keySummary(sums, nowMs, prefixes.get(sums.key.id) ?? []));
 }
 
 /** Newest first. */

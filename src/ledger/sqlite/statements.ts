@@ -2,20 +2,27 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 export type Statements = ReturnType<typeof prepareStatements>;
+export type ColdStatements = (sql: string) => StatementSync;
+
+/** For statements that only an operator's or a background operation runs. */
+export function coldStatements(database: DatabaseSync): ColdStatements {
+  const known = new Map<string, StatementSync>();
+  return (sql) => {
+    let statement = known.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql);
+      known.set(sql, statement);
+    }
+    return statement;
+  };
+}
 
 export function prepareStatements(database: DatabaseSync) {
-  const cold = new Map<string, StatementSync>();
   const prepare = (sql: string) => database.prepare(sql);
   return {
-    /** For statements that only an operator's or a background operation runs. */
-    cold(sql: string): StatementSync {
-      let statement = cold.get(sql);
-      if (statement === undefined) {
-        statement = database.prepare(sql);
-        cold.set(sql, statement);
-      }
-      return statement;
-    },
+    cold: coldStatements(database),
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
     keyOfDigest: prepare('SELECT key_id FROM secrets WHERE digest = ?'),
     account: prepare(`${ACCOUNT_COLUMNS} WHERE k.id = ?`),
     saveAccount: prepare(`
@@ -38,6 +45,10 @@ export function prepareStatements(database: DatabaseSync) {
     endedHold: prepare(`
       SELECT held FROM entries WHERE key_id = ?1 AND kind = 'charge' AND id = ?2
       UNION ALL SELECT held FROM voided WHERE key_id = ?1 AND hold_id = ?2`),
+    newestEnded: prepare(`
+      SELECT max(id) AS id FROM (
+        SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
+        UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
     addUsage: prepare(`
       INSERT INTO usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
         cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)

@@ -1,4 +1,4 @@
-/** The embedded store for serving: one writer thread, any number of client threads. */
+/** The embedded store for several serving threads: one writer thread, any number of client threads. */
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';

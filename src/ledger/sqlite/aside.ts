@@ -1,0 +1,46 @@
+/** A thread beside the one that serves: writes the log back into the database, and reads for reports, while commits go on. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { asStoreError } from '../errors.ts';
+import type { Outcome } from '../operations.ts';
+import { audit } from './audit.ts';
+import { joinDatabase } from './database.ts';
+import { listKeys } from './keys.ts';
+import { coldStatements } from './statements.ts';
+
+/** Reports read whole tables, and so may take long. */
+export type AsideTask = { readonly op: 'audit' | 'listKeys'; readonly nowMs: number } | { readonly op: 'checkpoint' };
+export type AsideAnswer = { readonly outcome: Outcome } | { readonly failed: string };
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const { file } = workerData as { readonly file: string };
+  const database = joinDatabase(file);
+  const sql = coldStatements(database);
+
+  const perform = (task: AsideTask): Outcome => {
+    if (task.op === 'checkpoint') {
+      database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      return null;
+    }
+    // One moment of the books, whatever is committed meanwhile.
+    database.exec('BEGIN');
+    try {
+      return task.op === 'audit' ? audit(sql, task.nowMs) : listKeys(sql, task.nowMs);
+    } finally {
+      database.exec('COMMIT');
+    }
+  };
+
+  port.on('message', (task: AsideTask | null) => {
+    if (task === null) {
+      database.close();
+      port.close();
+      return;
+    }
+    try {
+      port.postMessage({ outcome: perform(task) } satisfies AsideAnswer);
+    } catch (error) {
+      port.postMessage({ failed: asStoreError(error).message } satisfies AsideAnswer);
+    }
+  });
+}

@@ -1,0 +1,169 @@
+/**
+ * The embedded store in the thread that serves, where one thread serves alone. Its transactions are written to the file at
+ * once, which takes microseconds; whatever waits for the disk happens on other threads.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { asStoreError, StoreError } from '../errors.ts';
+import type { Operation, Result } from '../operations.ts';
+import type { Store } from '../store.ts';
+import { Aside } from './aside-client.ts';
+import { openDatabase } from './database.ts';
+import { createEngine, type SqliteEngine } from './engine.ts';
+import { type LogFile, openLogFile } from './log-file.ts';
+
+export interface ServingStoreOptions {
+  readonly file: string;
+  /** The disk has failed to take what was committed: from now on every batch fails. */
+  readonly onBroken?: (why: Error) => void;
+  readonly clock?: Clock;
+  /** How the log reaches the disk. */
+  readonly log?: (databaseFile: string) => LogFile;
+  /** The log goes back into the database after about so many of its pages. */
+  readonly checkpointPages?: number;
+}
+
+/** The longest that something committed waits for a flush that nobody asked for. */
+const FLUSH_WITHIN_MS = 1_000;
+const CHECKPOINT_PAGES = 4_000;
+const PAGES_OF_OPERATION = 3;
+const PAGE_BYTES = 4_096;
+
+export function openServingStore(options: ServingStoreOptions): Store {
+  const database = openDatabase(options.file);
+  try {
+    const clock = options.clock ?? systemClock();
+    const engine = createEngine(database, clock);
+    // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it.
+    database.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0');
+    const log = (options.log ?? openLogFile)(options.file);
+    return new ServingStore(database, engine, clock, log, options);
+  } catch (error) {
+    database.close();
+    throw asStoreError(error);
+  }
+}
+
+class ServingStore implements Store {
+  readonly aside: Store = {
+    apply: (batch) => this.#applyAside(batch),
+    flushed: () => this.flushed(),
+    close: async () => {},
+  };
+  readonly #database: DatabaseSync;
+  readonly #engine: SqliteEngine;
+  readonly #clock: Clock;
+  readonly #log: LogFile;
+  readonly #aside: Aside;
+  readonly #onBroken: (why: Error) => void;
+  readonly #checkpointPages: number;
+  #broken: StoreError | null = null;
+  #unflushed = false;
+  #flushTimer: NodeJS.Timeout | null = null;
+  #pages = 0;
+  #checkpoint: Promise<void> | null = null;
+  /** While it is there, nothing may be committed. */
+  #pause: Promise<unknown> | null = null;
+
+  constructor(
+    database: DatabaseSync,
+    engine: SqliteEngine,
+    clock: Clock,
+    log: LogFile,
+    { file, onBroken, checkpointPages }: ServingStoreOptions,
+  ) {
+    this.#database = database;
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#log = log;
+    this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
+    this.#aside = new Aside(file);
+    this.#onBroken = onBroken ?? (() => {});
+  }
+
+  async apply(batch: readonly Operation[]): Promise<readonly Result[]> {
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    const results = this.#engine.apply(batch);
+    this.#unflushed = true;
+    this.#flushTimer ??= setTimeout(() => this.#flushLate(), FLUSH_WITHIN_MS).unref();
+    for (const operation of batch) this.#pages += pagesOf(operation);
+    if (this.#pages > this.#checkpointPages) this.#checkpoint ??= this.#writeBack();
+    return results;
+  }
+
+  async flushed(): Promise<void> {
+    this.#unflushed = false;
+    try {
+      await this.#log.flushed();
+    } catch (error) {
+      throw this.#break(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
+    await this.#checkpoint;
+    await this.#aside.close();
+    try {
+      if (this.#broken === null) await this.flushed();
+    } finally {
+      this.#log.close();
+      // Closing writes the whole log back and removes it, which must not run ahead of the disk.
+      this.#database.exec('PRAGMA synchronous = FULL');
+      this.#engine.close();
+    }
+  }
+
+  async #applyAside(batch: readonly Operation[]): Promise<readonly Result[]> {
+    const results: Result[] = [];
+    for (const operation of batch) {
+      const { op } = operation;
+      if (op === 'audit' || op === 'listKeys') {
+        results.push(await this.#aside.do({ op, nowMs: this.#clock.nowMs() }));
+      } else results.push(...(await this.apply([operation])));
+    }
+    return results;
+  }
+
+  #flushLate(): void {
+    this.#flushTimer = null;
+    // A failure is told through `onBroken`.
+    if (this.#unflushed && this.#broken === null) this.flushed().catch(() => {});
+  }
+
+  /**
+   * Most of the log while commits go on; then, while they wait, the little that they added, so that the log begins anew. A
+   * checkpoint that fails has lost nothing: the log stays, and the next one begins where this one began.
+   */
+  async #writeBack(): Promise<void> {
+    this.#pages = 0;
+    try {
+      await this.#aside.do({ op: 'checkpoint' });
+      // Behind a report the pause would be a long one.
+      if (!this.#aside.idle) return;
+      this.#pause = this.#aside.do({ op: 'checkpoint' });
+      await this.#pause;
+    } catch {
+      // The next transaction finds out for itself whether the store works.
+    } finally {
+      this.#pause = null;
+      this.#checkpoint = null;
+    }
+  }
+
+  /** What the system failed to write it may forget: only a new process finds out what the disk has. */
+  #break(error: unknown): StoreError {
+    if (this.#broken === null) {
+      this.#broken = new StoreError('the disk did not take what was committed', { cause: error });
+      this.#onBroken(this.#broken);
+    }
+    return this.#broken;
+  }
+}
+
+/** How much an operation adds to the log, about. */
+function pagesOf(operation: Operation): number {
+  const reply = operation.op === 'settle' ? operation.request.reply : null;
+  return PAGES_OF_OPERATION + (reply === null ? 0 : Math.ceil(reply.body.byteLength / PAGE_BYTES));
+}

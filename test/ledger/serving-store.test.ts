@@ -1,0 +1,271 @@
+/** The embedded store in the serving thread: what waits for the disk, what does not, and what a loss of power leaves. */
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../src/core/clock.ts';
+import { StoreError, StoreLockedError } from '../../src/ledger/errors.ts';
+import { recoverAll, startHousekeeping } from '../../src/ledger/housekeeping.ts';
+import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { Flushes, type LogFile, openLogFile } from '../../src/ledger/sqlite/log-file.ts';
+import { openServingStore, type ServingStoreOptions } from '../../src/ledger/sqlite/serving-store.ts';
+import { ledgerContract } from './contract.ts';
+import { admitRequest, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
+let files = 0;
+const newFile = () => join(folder, `ledger-${files++}.db`);
+after(() => rmSync(folder, { recursive: true }));
+
+ledgerContract('SQLite in the serving thread', async (clock: Clock): Promise<OpenedBooks> => {
+  const store = openServingStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
+  const { aside } = store;
+  return {
+    connect: async () => ({
+      apply: (batch) => store.apply(batch),
+      flushed: async () => store.flushed?.(),
+      ...(aside === undefined ? {} : { aside }),
+      close: async () => {},
+    }),
+    close: () => store.close(),
+  };
+});
+
+/** A disk whose flushes end when the test says so. */
+class SlowDisk implements LogFile {
+  readonly #waiting: { resolve(): void; reject(error: Error): void }[] = [];
+
+  get flushes(): number {
+    return this.#waiting.length;
+  }
+
+  flushed(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+    });
+  }
+
+  /** Ends the flushes that have begun. */
+  end(failure?: Error): void {
+    for (const flush of this.#waiting.splice(0)) failure === undefined ? flush.resolve() : flush.reject(failure);
+  }
+
+  close(): void {}
+}
+
+async function pending(promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  promise.then(
+    () => {
+      over = true;
+    },
+    () => {
+      over = true;
+    },
+  );
+  for (let i = 0; i < 10; i++) await turn();
+  return !over;
+}
+
+/** Calls `end` of the disk until the promise is settled. */
+async function flushing<T>(disk: SlowDisk, promise: Promise<T>): Promise<T> {
+  while (await pending(promise)) disk.end();
+  return promise;
+}
+
+async function openOn(disk: SlowDisk, options: Partial<ServingStoreOptions> = {}): Promise<OwnedLedger> {
+  const ledger = createLedger(openServingStore({ file: newFile(), log: () => disk, ...options }));
+  await ledger.register();
+  return ledger;
+}
+
+describe('what waits for the disk', () => {
+  test('[R51] a charge is told when it is on the disk; an admission is not kept waiting', async () => {
+    const disk = new SlowDisk();
+    const ledger = await openOn(disk);
+    const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
+    assert.equal((await ledger.admit(admitRequest(key.id, 'a', 10n))).kind, 'admitted');
+    const settled = ledger.settle(settleRequest(key.id, 'a', 4n));
+    assert.equal(await pending(settled), true);
+    // Who is admitted meanwhile sees the balance as it is already, and waits for nothing.
+    const other = await ledger.admit(admitRequest(key.id, 'b', 96n));
+    assert.equal(other.kind, 'admitted');
+    assert.equal(await pending(settled), true);
+    disk.end();
+    assert.deepEqual(await settled, { kind: 'settled', charged: 4n });
+    await flushing(disk, ledger.close());
+  });
+
+  test('[R51] voids, purchases, changes of keys and the sign of life wait too', async () => {
+    const disk = new SlowDisk();
+    const ledger = await openOn(disk);
+    const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
+    await ledger.admit(admitRequest(key.id, 'a', 10n));
+    const waiting = [
+      ledger.void('a', key.id),
+      ledger.addCredit(key.id, 'purchase', 5n, null),
+      ledger.changeKey(key.id, { status: 'disabled' }),
+      ledger.ping(),
+    ];
+    for (const promise of waiting) assert.equal(await pending(promise), true);
+    await flushing(disk, Promise.all(waiting));
+    await flushing(disk, ledger.close());
+  });
+
+  test('[R51] an answer is not given again before its charge is on the disk', async () => {
+    const disk = new SlowDisk();
+    const ledger = await openOn(disk);
+    const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
+    const claim = { name: 'c', fingerprint: 'f' };
+    await ledger.admit(admitRequest(key.id, 'a', 10n, { claim }));
+    const reply = { status: 200, contentType: 'text/plain', body: Buffer.from('x') };
+    const settled = ledger.settle(settleRequest(key.id, 'a', 4n, { reply }));
+    assert.equal(await pending(settled), true);
+    const repeat = ledger.admit(admitRequest(key.id, 'b', 10n, { claim }));
+    assert.equal(await pending(repeat), true);
+    assert.equal((await flushing(disk, repeat)).kind, 'replay');
+    await settled;
+    await flushing(disk, ledger.close());
+  });
+
+  test('a disk that fails ends the store: what the system forgot, only a new process can find out', async () => {
+    const disk = new SlowDisk();
+    const broken: Error[] = [];
+    const ledger = await openOn(disk, { onBroken: (why) => broken.push(why) });
+    const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
+    await ledger.admit(admitRequest(key.id, 'a', 10n));
+    const settled = ledger.settle(settleRequest(key.id, 'a', 4n));
+    assert.equal(await pending(settled), true);
+    disk.end(new Error('EIO'));
+    await assert.rejects(settled, StoreError);
+    assert.equal(broken.length, 1);
+    await assert.rejects(ledger.admit(admitRequest(key.id, 'b', 1n)), /the disk did not take/);
+    await ledger.close();
+  });
+
+  test('what nobody waits for is flushed all the same', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const disk = new SlowDisk();
+    const ledger = await openOn(disk);
+    assert.equal(disk.flushes, 0);
+    t.mock.timers.tick(1_000);
+    assert.equal(disk.flushes, 1);
+    await flushing(disk, ledger.close());
+  });
+});
+
+describe('Flushes', () => {
+  test('one at a time; who comes while one runs waits for the next, together with all others', async () => {
+    const disk = new SlowDisk();
+    const flushes = new Flushes(() => disk.flushed());
+    const first = flushes.flushed();
+    await turn();
+    const second = [flushes.flushed(), flushes.flushed()];
+    assert.equal(await pending(Promise.all(second)), true);
+    assert.equal(disk.flushes, 1);
+    disk.end();
+    await first;
+    assert.equal(await pending(Promise.all(second)), true);
+    assert.equal(disk.flushes, 1);
+    disk.end();
+    await Promise.all(second);
+  });
+
+  test('a failure is told to those who waited for that flush, not to the next ones', async () => {
+    const disk = new SlowDisk();
+    const flushes = new Flushes(() => disk.flushed());
+    const first = flushes.flushed();
+    await turn();
+    const second = flushes.flushed();
+    disk.end(new Error('EIO'));
+    await assert.rejects(first, /EIO/);
+    await flushing(disk, second);
+  });
+});
+
+describe('the file', () => {
+  test('is for one process: a second opener is refused until it is closed', async () => {
+    const file = newFile();
+    const store = openServingStore({ file });
+    assert.throws(() => openServingStore({ file }), StoreLockedError);
+    assert.throws(() => openSqliteEngine({ file }), StoreLockedError);
+    await store.close();
+    await openSqliteEngine({ file }).close();
+  });
+
+  test('the log is written back while requests go on, and begins anew; reports see one moment of the books', async () => {
+    const file = newFile();
+    const ledger = createLedger(openServingStore({ file, checkpointPages: 60 }));
+    const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
+    for (let round = 0; round < 40; round++) {
+      const [report] = await Promise.all([
+        round % 10 === 0 ? ledger.audit() : null,
+        ...Array.from({ length: 10 }, async (_, i) => {
+          await ledger.admit(admitRequest(key.id, `${round}-${i}`, 5n));
+          await ledger.settle(settleRequest(key.id, `${round}-${i}`, 3n, { usage: usageRecord() }));
+        }),
+      ]);
+      assert.deepEqual(report?.findings ?? [], []);
+    }
+    // Bytes 12 to 15 of the log say how often it has begun anew.
+    assert.ok(readFileSync(`${file}-wal`).readUInt32BE(12) > 1);
+    assert.deepEqual(
+      (await ledger.listKeys()).map(({ requests }) => requests),
+      [400],
+    );
+    await ledger.close();
+  });
+});
+
+test('[F4] a loss of power at any flush: every charge that was told is there, and the books add up', async () => {
+  const file = newFile();
+  const told: string[] = [];
+  /** What the disk had after each flush, and what was told while that was all it had. */
+  const images: { readonly file: string; told: readonly string[] }[] = [];
+  const log = (databaseFile: string): LogFile => {
+    const real = openLogFile(databaseFile);
+    return {
+      flushed: async () => {
+        // What is written after the flush has begun is lost with the power.
+        const image = newFile();
+        for (const part of ['', '-wal']) copyFileSync(`${file}${part}`, `${image}${part}`);
+        await real.flushed();
+        const before = images.at(-1);
+        if (before !== undefined) before.told = [...told];
+        images.push({ file: image, told: [] });
+      },
+      close: () => real.close(),
+    };
+  };
+  const ledger = createLedger(openServingStore({ file, log, checkpointPages: 150 }));
+  const housekeeping = await startHousekeeping(ledger);
+  const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, worker) => {
+      for (let i = 0; i < 25; i++) {
+        const holdId = `${worker}-${i}`;
+        await ledger.admit(admitRequest(key.id, holdId, 5n));
+        if (i % 5 === 0) ledger.mark({ holdId, keyId: key.id, charge: 2n, tokens: usageRecord().tokens });
+        await ledger.settle(settleRequest(key.id, holdId, 3n, { usage: usageRecord() }));
+        told.push(holdId);
+      }
+    }),
+  );
+  await housekeeping.stop();
+  await ledger.close();
+
+  assert.ok(images.length > 20);
+  for (const image of images) {
+    const afterwards = createLedger(openSqliteEngine({ file: image.file }));
+    await recoverAll(afterwards);
+    assert.deepEqual((await afterwards.audit()).findings, []);
+    for (const holdId of image.told) {
+      const outcome = await afterwards.settle(settleRequest(key.id, holdId, 1n));
+      assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
+    }
+    await afterwards.close();
+  }
+});
