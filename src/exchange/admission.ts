@@ -10,6 +10,10 @@ import type { Ledger, SettleOutcome, SettleRequest } from '../ledger/port.ts';
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 
+const LATE = {
+  message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
+} as const;
+
 export type Settlement = Omit<SettleRequest, 'holdId' | 'keyId'>;
 
 export class Admission {
@@ -17,7 +21,8 @@ export class Admission {
   readonly keyId: string;
   readonly #ledger: Ledger;
   readonly #log: Log;
-  readonly #over = Promise.withResolvers<void>();
+  #over = false;
+  #onOver: () => void = () => {};
   #held: bigint;
   #ended = false;
 
@@ -38,9 +43,10 @@ export class Admission {
     return this.#ended;
   }
 
-  /** Resolves when the store has taken the end. */
-  get over(): Promise<void> {
-    return this.#over.promise;
+  /** Calls the listener, at most one, when the store has taken the end; at once when it has already. */
+  whenOver(listener: () => void): void {
+    this.#onOver = listener;
+    if (this.#over) listener();
   }
 
   /** Raises the hold to this amount in all. False where the balance cannot carry it, or the store cannot be asked. */
@@ -67,21 +73,20 @@ export class Admission {
    */
   settle(amount: bigint, settlement: () => Settlement, waitMs: number): Promise<SettleOutcome> {
     this.#end();
-    return this.#within(waitMs, this.#settle(amount, settlement));
+    const work =
+      amount > this.#held ? this.#raise(amount).then(() => this.#settle(settlement())) : this.#settle(settlement());
+    return this.#within(waitMs, work);
   }
 
-  async #settle(amount: bigint, settlement: () => Settlement): Promise<SettleOutcome> {
-    if (amount > this.#held) await this.#raise(amount);
-    const request = { holdId: this.holdId, keyId: this.keyId, ...settlement() };
+  #settle(settlement: Settlement): Promise<SettleOutcome> {
+    const request = { holdId: this.holdId, keyId: this.keyId, ...settlement };
     return this.#persist('settle', () => this.#ledger.settle(request));
   }
 
   async void(waitMs: number): Promise<void> {
     this.#end();
-    await this.#within(
-      waitMs,
-      this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId)),
-    );
+    const work = this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId));
+    await this.#within(waitMs, work);
   }
 
   #end(): void {
@@ -93,7 +98,8 @@ export class Admission {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         const outcome = await send();
-        this.#over.resolve();
+        this.#over = true;
+        this.#onOver();
         return outcome;
       } catch (error) {
         this.#log.warn(
@@ -106,21 +112,19 @@ export class Admission {
     }
   }
 
-  async #within<T>(waitMs: number, work: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(
-          new GatewayError('service_unavailable', {
-            message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
-          }),
-        );
-      }, waitMs);
+  #within<T>(waitMs: number, work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new GatewayError('service_unavailable', LATE)), waitMs);
+      work.then(
+        (value) => {
+          clearTimeout(timer);
+          resolve(value);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      );
     });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 }

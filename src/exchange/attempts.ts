@@ -1,5 +1,4 @@
-/** The attempts of an exchange, one at a time: the next is made only when the one before has failed. */
-
+/** What an exchange's attempts are made of: the route through the targets, and for each leg of it one attempt. */
 import { addressOf, secretsOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
@@ -13,28 +12,20 @@ import { type Leg, Route } from './route.ts';
 /** How long a refused or used-up credential rests where the provider does not say. */
 const KEY_REST_MS = 30_000;
 
-export async function* attempts(gateway: Gateway, exchange: Exchange): AsyncGenerator<Attempt, void, void> {
+export function routeOf(gateway: Gateway, exchange: Exchange): Route {
   const { plan, catalog, policy, facts } = exchange;
-  const { standing, clock } = gateway;
-  const route = new Route({
+  return new Route({
     candidates: plan.targets,
     catalog,
     routing: policy.routing,
     streamed: facts.stream,
-    standing,
-    clock,
+    standing: gateway.standing,
+    clock: gateway.clock,
   });
-  for (let leg = route.next(); leg; leg = route.next()) {
-    await exchange.wait(leg.waitMs);
-    const attempt = newAttempt(gateway, exchange, leg);
-    exchange.begin(attempt, leg.provider.name);
-    yield attempt;
-    const end = await attempt.ended;
-    if (end.kind === 'failed') route.failed(leg, end);
-  }
 }
 
-function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
+/** The attempt that the exchange makes now; where that was stopped meanwhile, it has ended already. */
+export function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
   const { arrival, facts } = exchange;
   const { target, provider } = leg;
   const lane = exchange.plan.lanes.to(target, provider);
@@ -74,6 +65,7 @@ function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
     if (provider.circuitBreaker && countsAgainst(end)) trial.failed();
     else trial.dropped();
   });
+  exchange.begin(attempt, provider.name);
   return attempt;
 }
 

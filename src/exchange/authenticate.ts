@@ -13,24 +13,30 @@ export interface Caller {
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
-/** Null only where the endpoint takes no credential and none was sent. */
-export async function authenticate(
+/** Null only where the endpoint takes no credential and none was sent. At once where the key is known and active. */
+export function authenticate(
   gateway: Gateway,
   installationSecret: string,
   endpoint: Endpoint,
   originMode: Mode,
   headers: RequestHeaders,
-): Promise<Caller | null> {
+): Caller | null | Promise<Caller> {
   const keyText = credential(endpoint, headers);
   if (keyText === null) return null;
   if (!isKeyText(keyText)) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
   const digest = keyDigest(installationSecret, keyText);
 
-  let key = gateway.keys.cached(digest) ?? null;
+  const known = gateway.keys.cached(digest);
   // A cached key may have been resumed since: only a fresh copy can refuse.
-  if (!key || keyStatus(key, gateway.clock.nowMs()) !== 'active') {
-    key = await gateway.keys.fetch(digest).catch(storeFailed);
-  }
+  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active')
+    return admissible(gateway, known, digest, originMode);
+  return gateway.keys
+    .fetch(digest)
+    .catch(storeFailed)
+    .then((key) => admissible(gateway, key, digest, originMode));
+}
+
+function admissible(gateway: Gateway, key: KeyRecord | null, digest: string, originMode: Mode): Caller {
   if (!key) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
   const status = keyStatus(key, gateway.clock.nowMs());
   if (status !== 'active') throw keyRefused(status);

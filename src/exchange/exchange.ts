@@ -96,7 +96,7 @@ export class Exchange implements LiveExchange {
 
   /** Between two attempts; over at once when the exchange is stopped. */
   async wait(ms: number): Promise<void> {
-    if (ms === 0 || this.#stopped) return;
+    if (this.#stopped) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
@@ -157,9 +157,14 @@ export class Exchange implements LiveExchange {
       throw new GatewayError('service_unavailable', LOST);
   }
 
-  /** Resolves when the end of the hold is durable. */
-  get over(): Promise<void> {
-    return this.#admission.over;
+  /** Calls the listener, at most one, when the end of the hold is durable; at once when it is already. */
+  whenOver(listener: () => void): void {
+    this.#admission.whenOver(listener);
+  }
+
+  /** Whether its hold was settled or voided; that may not be durable yet. */
+  get ended(): boolean {
+    return this.#admission.ended;
   }
 
   void(): Promise<void> {
@@ -167,11 +172,9 @@ export class Exchange implements LiveExchange {
   }
 
   /** After the last byte, or after whatever went wrong: nothing of the exchange stays behind. */
-  async release(): Promise<void> {
+  release(): void {
     clearTimeout(this.#deadline);
     this.recorder?.release();
-    // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
-    if (!this.#admission.ended) await this.void();
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {

@@ -13,7 +13,7 @@ import type { StreamPlace } from '../wire/lane.ts';
 import { admit } from './admit.ts';
 import type { Arrival } from './arrival.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt.ts';
-import { attempts } from './attempts.ts';
+import { newAttempt, routeOf } from './attempts.ts';
 import type { Client } from './client.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
@@ -33,21 +33,24 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
   const exchange = new Exchange(gateway, { catalog, policy }, arrival, request.valid(), admitted, client);
   const place = gateway.live.add(exchange);
   try {
-    let last: AttemptFailure | null = null;
-    for await (const attempt of attempts(gateway, exchange)) {
+    const route = routeOf(gateway, exchange);
+    let end: AttemptEnd = NO_TARGET;
+    // The next attempt is made only when the one before has failed, and its client has seen nothing of it.
+    for (let leg = route.next(); leg; leg = route.next()) {
+      if (leg.waitMs > 0) await exchange.wait(leg.waitMs);
+      const attempt = newAttempt(gateway, exchange, leg);
       attempt.start(gateway.upstream);
-      const end = await attempt.ended;
-      if (end.kind !== 'failed' || end.retry === 'never' || client.begun) {
-        await conclude(exchange, end);
-        return;
-      }
-      last = end;
+      end = await attempt.ended;
+      if (end.kind !== 'failed' || end.retry === 'never' || client.begun) break;
+      route.failed(leg, end);
     }
-    await conclude(exchange, last ?? NO_TARGET);
+    await conclude(exchange, end);
   } finally {
     // Until the end of its hold is durable, a drain waits for it.
-    void exchange.over.then(() => gateway.live.remove(place));
-    await exchange.release();
+    exchange.whenOver(() => gateway.live.remove(place));
+    exchange.release();
+    // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
+    if (!exchange.ended) await exchange.void();
   }
 }
 

@@ -139,7 +139,8 @@ async function serve(
       const fields = { requestId: reply.requestId, clientRequestId: clientsId.slice(0, CLIENT_ID_CHARACTERS_MAX) };
       gateway.log.info(fields, 'the client has a request id of its own');
     }
-    const caller = await authenticate(gateway, options.installationSecret, endpoint, mode, headers);
+    const found = authenticate(gateway, options.installationSecret, endpoint, mode, headers);
+    const caller = found instanceof Promise ? await found : found;
     await ROUTES[endpoint.name](gateway, { endpoint, caller, headers, request, reply, receivedAtMs });
   } catch (error) {
     if (!(error instanceof GatewayError))
@@ -159,7 +160,8 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
   responses: generate,
   messages: generate,
   count_tokens: async (gateway, visit) => {
-    visit.reply.json({ input_tokens: await countTokens(gateway, await arrive(gateway, visit), visit.reply.notes) });
+    const body = await readBody(visit.request, gateway.policy().limits.bodyBytes);
+    visit.reply.json({ input_tokens: await countTokens(gateway, arrivalOf(visit, body), visit.reply.notes) });
   },
   models: async (gateway, { caller, reply }) => {
     const known = caller && (await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate })));
@@ -179,13 +181,13 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
 };
 
 async function generate(gateway: Gateway, visit: Visit): Promise<void> {
-  await run(gateway, await arrive(gateway, visit), visit.reply);
+  const body = await readBody(visit.request, gateway.policy().limits.bodyBytes);
+  return run(gateway, arrivalOf(visit, body), visit.reply);
 }
 
-async function arrive(gateway: Gateway, visit: Visit): Promise<Arrival> {
+function arrivalOf(visit: Visit, body: Buffer | GatewayError): Arrival {
   const { endpoint, caller, headers, request, reply, receivedAtMs } = visit;
   if (!caller || endpoint.format === null) throw new GatewayError('invalid_credentials');
-  const body = await readBody(request, gateway.policy().limits.bodyBytes);
   return {
     requestId: reply.requestId,
     endpoint: { ...endpoint, format: endpoint.format },

@@ -54,20 +54,16 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
 
   async function admit(request: AdmitRequest): Promise<AdmitOutcome> {
     try {
-      return await admitNow(request);
+      const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
+      if (outcome.kind !== 'owner_lost') return outcome;
+      await register();
+      const second = await batcher.run<'admit'>({ op: 'admit', owner, request });
+      if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
+      return second;
     } catch (error) {
       if (request.hold !== null) abandoned.add({ holdId: request.hold.id, keyId: request.keyId });
       throw error;
     }
-  }
-
-  async function admitNow(request: AdmitRequest): Promise<AdmitOutcome> {
-    const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
-    if (outcome.kind !== 'owner_lost') return outcome;
-    await register();
-    const second = await batcher.run<'admit'>({ op: 'admit', owner, request });
-    if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
-    return second;
   }
 
   return {
