@@ -123,6 +123,7 @@ async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningP
 
 async function visitOnce(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer, round: number): Promise<Visit> {
   const pid = peer.child?.pid ?? null;
+  if (spec.figure === 'memory') await fetch(bench.upstream.origin, { method: 'DELETE' });
   const cutBefore = (await upstreamCounts(bench)).cut;
   const before = pid === null ? null : treeUse(pid);
   const watch = pid !== null && spec.figure === 'memory' ? watchMemory(pid) : null;

@@ -162,6 +162,8 @@ function messagesScript(model: string, whole: string, texts: readonly string[], 
 
 const server = createServer((request, response) => {
   if (request.method !== 'POST') {
+    // Thousands of streams leave as many connections idle in each peer: with those of all, this process runs out of files.
+    if (request.method === 'DELETE') server.closeIdleConnections();
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(counts satisfies UpstreamCounts));
     return;
