@@ -38,6 +38,8 @@ export interface Adapter {
   readonly name: string;
   /** What a reader of its figures must know. */
   readonly note?: string;
+  /** Takes too long to start for a quick run, unless it is asked for. */
+  readonly notQuick?: true;
   /** Why it cannot run here, with the command that installs it; null when it can. */
   missing(): string | null;
   /** Why the peer cannot serve this shape at all; null when it can. */

@@ -71,6 +71,7 @@ function choosePeers(options: Options, notes: string[]): readonly Adapter[] {
   for (const adapter of ADAPTERS) {
     if (options.peers !== null && !options.peers.has(adapter.name)) continue;
     if (options.withoutGateway && adapter.name === GATEWAY) continue;
+    if (options.quick && options.peers === null && adapter.notQuick) continue;
     const missing = adapter.missing();
     if (missing === null) {
       chosen.push(adapter);

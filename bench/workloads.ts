@@ -45,7 +45,18 @@ export interface Sizing {
 }
 
 /** Everyone who can carry a request unchanged. */
-const EVERYONE = ['direct', 'nginx', 'bare', 'bare again', 'gateway', 'portkey', 'litellm', 'bifrost', 'agentgateway'];
+const EVERYONE = [
+  'direct',
+  'nginx',
+  'bare',
+  'bare again',
+  'gateway',
+  'gateway pg',
+  'portkey',
+  'litellm',
+  'bifrost',
+  'agentgateway',
+];
 /** The process itself, its libraries' files and the listening sockets. */
 const FILES_RESERVED = 500;
 /** A stream takes one descriptor towards the client and one towards the upstream. */

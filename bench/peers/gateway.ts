@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
-import type { Adapter, PeerContext } from '../peer.ts';
+import type { Adapter, Launch, PeerContext } from '../peer.ts';
 import { modelName } from '../requests.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/gateway.mjs', import.meta.url));
+const ON_POSTGRES = fileURLToPath(new URL('../gateway-on-postgres.ts', import.meta.url));
 /** High enough never to refuse, so that every admission still pays for the rate limit. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 const CREDITS = 100_000;
@@ -14,31 +15,41 @@ const CREDITS = 100_000;
 export const gateway: Adapter = {
   name: 'gateway',
   missing: () => (existsSync(PROGRAM) ? null : 'bin/gateway.mjs is not there yet'),
-  launch: (context) => {
-    const keys: CallerKey[] = [];
-    const origin = `http://127.0.0.1:${context.port}`;
-    const configFile = join(context.folder, 'gateway.yaml');
-    mkdirSync(context.folder, { recursive: true });
-    writeFileSync(configFile, configuration(context));
-    const env = {
-      GATEWAY_HOST: '127.0.0.1',
-      GATEWAY_PORT: String(context.port),
-      GATEWAY_ADMIN_PORT: String(context.sparePort),
-      GATEWAY_DATA: join(context.folder, 'data'),
-      GATEWAY_CONFIG: configFile,
-    };
-    return {
-      command: process.execPath,
-      args: [PROGRAM, 'start'],
-      env,
-      origin,
-      readyPath: '/',
-      runsOnNode: true,
-      headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
-      prepare: () => prepare(origin, context.keys, keys, env),
-    };
-  },
+  launch: (context) => ({ ...launched(context), args: [PROGRAM, 'start'], runsOnNode: true }),
 };
+
+/** The same on PostgreSQL, whose server counts as part of it. */
+export const gatewayOnPostgres: Adapter = {
+  name: 'gateway pg',
+  notQuick: true,
+  note: 'gateway pg is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together',
+  missing: () => (existsSync(ON_POSTGRES) ? null : 'bench/gateway-on-postgres.ts is not there'),
+  // The event loop that could be asked for its delay is not the gateway's.
+  launch: (context) => ({ ...launched(context), args: [ON_POSTGRES], runsOnNode: false }),
+};
+
+function launched(context: PeerContext): Omit<Launch, 'args' | 'runsOnNode'> {
+  const keys: CallerKey[] = [];
+  const origin = `http://127.0.0.1:${context.port}`;
+  const configFile = join(context.folder, 'gateway.yaml');
+  mkdirSync(context.folder, { recursive: true });
+  writeFileSync(configFile, configuration(context));
+  const env = {
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(context.port),
+    GATEWAY_ADMIN_PORT: String(context.sparePort),
+    GATEWAY_DATA: join(context.folder, 'data'),
+    GATEWAY_CONFIG: configFile,
+  };
+  return {
+    command: process.execPath,
+    env,
+    origin,
+    readyPath: '/',
+    headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
+    prepare: () => prepare(origin, context.keys, keys, env),
+  };
+}
 
 async function prepare(
   origin: string,
