@@ -1,6 +1,6 @@
 /** The embedded store in the serving thread: what waits for the disk, what does not, and what a loss of power leaves. */
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -46,6 +46,11 @@ class SlowDisk implements LogFile {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
     });
+  }
+
+  /** The flushes that have begun, to be ended one by one. */
+  take(): { resolve(): void; reject(error: Error): void }[] {
+    return this.#waiting.splice(0);
   }
 
   /** Ends the flushes that have begun. */
@@ -134,7 +139,8 @@ describe('what waits for the disk', () => {
   test('a disk that fails ends the store: what the system forgot, only a new process can find out', async () => {
     const disk = new SlowDisk();
     const broken: Error[] = [];
-    const ledger = await openOn(disk, { onBroken: (why) => broken.push(why) });
+    const file = newFile();
+    const ledger = await openOn(disk, { file, onBroken: (why) => broken.push(why) });
     const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
     await ledger.admit(admitRequest(key.id, 'a', 10n));
     const settled = ledger.settle(settleRequest(key.id, 'a', 4n));
@@ -143,6 +149,25 @@ describe('what waits for the disk', () => {
     await assert.rejects(settled, StoreError);
     assert.equal(broken.length, 1);
     await assert.rejects(ledger.admit(admitRequest(key.id, 'b', 1n)), /the disk did not take/);
+    await ledger.close();
+    // Its log is left for the next process, which finds what the disk has.
+    assert.ok(existsSync(`${file}-wal`));
+  });
+
+  test('a flush that succeeds after one that failed proves nothing', async () => {
+    const disk = new SlowDisk();
+    const ledger = await openOn(disk);
+    const key = await flushing(disk, ledger.createKey(newKey({ credit: 100n })));
+    for (const id of ['a', 'b']) await ledger.admit(admitRequest(key.id, id, 10n));
+    const first = ledger.settle(settleRequest(key.id, 'a', 4n));
+    assert.equal(await pending(first), true);
+    const second = ledger.settle(settleRequest(key.id, 'b', 4n));
+    assert.equal(await pending(second), true);
+    const [failing, later] = disk.take();
+    failing?.reject(new Error('EIO'));
+    await assert.rejects(first, StoreError);
+    later?.resolve();
+    await assert.rejects(second, StoreError);
     await ledger.close();
   });
 

@@ -10,6 +10,9 @@ interface Waiting {
   reject(error: StoreError): void;
 }
 
+/** The disk did not take, or give, what it was asked to. */
+export class DiskError extends StoreError {}
+
 export class Aside {
   readonly #file: string;
   #worker: Worker | null = null;
@@ -25,7 +28,7 @@ export class Aside {
     return this.#waiting.length === 0;
   }
 
-  do(task: AsideTask): Promise<Outcome> {
+  async do(task: AsideTask): Promise<Outcome> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     // The process goes on for as long as something is asked of this thread, and not because of it.
@@ -40,7 +43,7 @@ export class Aside {
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker === null) return;
-    const exited = once(worker, 'exit');
+    const exited = once(worker, 'exit').catch(() => {});
     worker.ref();
     worker.postMessage(null);
     await exited;
@@ -53,7 +56,7 @@ export class Aside {
     worker.on('message', (answer: AsideAnswer) => {
       const asked = this.#waiting.shift();
       if (this.idle) worker.unref();
-      if ('failed' in answer) asked?.reject(new StoreError(answer.failed));
+      if ('failed' in answer) asked?.reject(answer.disk ? new DiskError(answer.failed) : new StoreError(answer.failed));
       else asked?.resolve(answer.outcome);
     });
     let reason = '';

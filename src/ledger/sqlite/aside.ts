@@ -3,13 +3,16 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { asStoreError } from '../errors.ts';
 import type { Outcome } from '../operations.ts';
 import { audit } from './audit.ts';
-import { joinDatabase } from './database.ts';
+import { isDiskFailure, joinDatabase } from './database.ts';
 import { listKeys } from './keys.ts';
 import { coldStatements } from './statements.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type AsideTask = { readonly op: 'audit' | 'listKeys'; readonly nowMs: number } | { readonly op: 'checkpoint' };
-export type AsideAnswer = { readonly outcome: Outcome } | { readonly failed: string };
+export type AsideAnswer =
+  | { readonly outcome: Outcome }
+  /** `disk`: an error of input or output, after which only a new process finds out what is there. */
+  | { readonly failed: string; readonly disk: boolean };
 
 if (parentPort !== null) {
   const port = parentPort;
@@ -27,7 +30,7 @@ if (parentPort !== null) {
     try {
       return task.op === 'audit' ? audit(sql, task.nowMs) : listKeys(sql, task.nowMs);
     } finally {
-      database.exec('COMMIT');
+      if (database.isTransaction) database.exec('ROLLBACK');
     }
   };
 
@@ -40,7 +43,7 @@ if (parentPort !== null) {
     try {
       port.postMessage({ outcome: perform(task) } satisfies AsideAnswer);
     } catch (error) {
-      port.postMessage({ failed: asStoreError(error).message } satisfies AsideAnswer);
+      port.postMessage({ failed: asStoreError(error).message, disk: isDiskFailure(error) } satisfies AsideAnswer);
     }
   });
 }

@@ -6,11 +6,12 @@ import { integer } from './columns.ts';
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
+const SQLITE_IOERR = 10;
 /**
  * Failures of the machine, not of an operation: locked, out of memory, read-only, I/O, corrupt, full, cannot open,
  * not a database.
  */
-const MACHINE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, 6, 7, 8, 10, 11, 13, 14, 26]);
+const MACHINE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, 6, 7, 8, SQLITE_IOERR, 11, 13, 14, 26]);
 
 /** Holds the lock of its file for as long as it is open. */
 class LockedDatabase extends DatabaseSync {
@@ -41,7 +42,7 @@ const SETTINGS = `
 export function openDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | null = null;
   try {
-    database = new LockedDatabase(file, takeLock(file));
+    database = openLocked(file);
     database.exec(`
           PRAGMA journal_mode = WAL;
       PRAGMA wal_autocheckpoint = 4000;
@@ -56,6 +57,16 @@ export function openDatabase(file: string): DatabaseSync {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`Cannot open the database ${file}: ${reason}`, { cause: error });
+  }
+}
+
+function openLocked(file: string): DatabaseSync {
+  const lock = takeLock(file);
+  try {
+    return new LockedDatabase(file, lock);
+  } catch (error) {
+    lock.close();
+    throw error;
   }
 }
 
@@ -85,6 +96,11 @@ function takeLock(file: string): DatabaseSync {
 /** Whether the store failed, as opposed to one operation that it refuses. */
 export function isMachineFailure(error: unknown): boolean {
   return MACHINE_FAILURES.has(sqliteCode(error));
+}
+
+/** Whether the disk failed to read or write; a full one did not. */
+export function isDiskFailure(error: unknown): boolean {
+  return sqliteCode(error) === SQLITE_IOERR;
 }
 
 export function rollBack(database: DatabaseSync): void {

@@ -1,6 +1,6 @@
 /**
  * The write-ahead log as a file that can be flushed: the commits of a database that does not wait for the disk itself
- * (`synchronous = OFF`) are in it, in their order, and safe from a loss of power once it was flushed after them.
+ * (`synchronous = NORMAL`) are in it, in their order, and safe from a loss of power once it was flushed after them.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
 

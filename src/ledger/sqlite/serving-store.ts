@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import { asStoreError, StoreError } from '../errors.ts';
 import type { Operation, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { Aside } from './aside-client.ts';
+import { Aside, DiskError } from './aside-client.ts';
 import { openDatabase } from './database.ts';
 import { createEngine, type SqliteEngine } from './engine.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
@@ -34,8 +34,10 @@ export function openServingStore(options: ServingStoreOptions): Store {
   try {
     const clock = options.clock ?? systemClock();
     const engine = createEngine(database, clock);
-    // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it.
-    database.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0');
+    // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it. Only when
+    // the log begins anew does SQLite itself wait for the disk (with OFF it would not): a beginning that was not there yet
+    // when later parts were would bring old commits back after a loss of power.
+    database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
     const log = (options.log ?? openLogFile)(options.file);
     return new ServingStore(database, engine, clock, log, options);
   } catch (error) {
@@ -99,20 +101,21 @@ class ServingStore implements Store {
     } catch (error) {
       throw this.#break(error);
     }
+    // The system tells of a failed write once: a flush after that one proves nothing.
+    if (this.#broken !== null) throw this.#broken;
   }
 
   async close(): Promise<void> {
     if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
     await this.#checkpoint;
     await this.#aside.close();
-    try {
-      if (this.#broken === null) await this.flushed();
-    } finally {
-      this.#log.close();
-      // Closing writes the whole log back and removes it, which must not run ahead of the disk.
-      this.#database.exec('PRAGMA synchronous = FULL');
-      this.#engine.close();
-    }
+    // Closing writes the whole log back and removes it. What the disk may not have must stay in the log as it is: the
+    // files are left to the end of the process.
+    if (this.#broken !== null) return;
+    await this.flushed();
+    this.#log.close();
+    this.#database.exec('PRAGMA synchronous = FULL');
+    this.#engine.close();
   }
 
   async #applyAside(batch: readonly Operation[]): Promise<readonly Result[]> {
@@ -133,8 +136,9 @@ class ServingStore implements Store {
   }
 
   /**
-   * Most of the log while commits go on; then, while they wait, the little that they added, so that the log begins anew. A
-   * checkpoint that fails has lost nothing: the log stays, and the next one begins where this one began.
+   * Most of the log while commits go on; then, while they wait, the little that they added, so that the log begins anew.
+   * Where the disk fails the store ends, as after a failed flush; where it is only full, or the thread has died, the log
+   * stays, and the next checkpoint goes on from there.
    */
   async #writeBack(): Promise<void> {
     this.#pages = 0;
@@ -142,10 +146,11 @@ class ServingStore implements Store {
       await this.#aside.do({ op: 'checkpoint' });
       // Behind a report the pause would be a long one.
       if (!this.#aside.idle) return;
-      this.#pause = this.#aside.do({ op: 'checkpoint' });
-      await this.#pause;
-    } catch {
-      // The next transaction finds out for itself whether the store works.
+      const rest = this.#aside.do({ op: 'checkpoint' });
+      this.#pause = rest.catch(() => {});
+      await rest;
+    } catch (error) {
+      if (error instanceof DiskError) this.#break(error);
     } finally {
       this.#pause = null;
       this.#checkpoint = null;
