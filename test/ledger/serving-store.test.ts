@@ -1,8 +1,9 @@
 /** The embedded store in the serving thread: what waits for the disk, what does not, and what a loss of power leaves. */
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/core/clock.ts';
@@ -212,6 +213,21 @@ describe('Flushes', () => {
 });
 
 describe('the file', () => {
+  test('[F4] SQLite itself waits for the disk when the log begins anew', async (t) => {
+    // A beginning that reaches the disk after what follows it would bring old commits back after a loss of power.
+    const opened: DatabaseSync[] = [];
+    const { exec } = DatabaseSync.prototype;
+    t.mock.method(DatabaseSync.prototype, 'exec', function record(this: DatabaseSync, sql: string) {
+      if (!opened.includes(this)) opened.push(this);
+      return exec.call(this, sql);
+    });
+    const file = newFile();
+    const store = openServingStore({ file });
+    const database = opened.find((one) => one.location() === realpathSync(file));
+    assert.deepEqual({ ...database?.prepare('PRAGMA synchronous').get() }, { synchronous: 1n });
+    await store.close();
+  });
+
   test('is for one process: a second opener is refused until it is closed', async () => {
     const file = newFile();
     const store = openServingStore({ file });
