@@ -4,6 +4,7 @@ import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import type { Environment } from './config/settings.ts';
+import { threadFile } from './core/thread-file.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
 export interface SharedOptions {
@@ -87,9 +88,7 @@ class Thread {
   readonly #worker: Worker;
 
   constructor(data: ThreadData) {
-    // The published package has the compiled file beside this one.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    this.#worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
+    this.#worker = new Worker(threadFile('thread', import.meta.url), {
       workerData: data,
       transferList: data.store === null ? [] : [data.store],
     });

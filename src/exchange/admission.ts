@@ -96,11 +96,9 @@ export class Admission {
 
   async #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
+      let outcome: T;
       try {
-        const outcome = await send();
-        this.#over = true;
-        this.#onOver();
-        return outcome;
+        outcome = await send();
       } catch (error) {
         this.#log.warn(
           { err: error, hold: this.holdId, operation, retryInMs: waitMs },
@@ -108,7 +106,11 @@ export class Admission {
         );
         // A process that has nothing else to do any more ends; what it held is recovered.
         await delay(waitMs, undefined, { ref: false });
+        continue;
       }
+      this.#over = true;
+      this.#onOver();
+      return outcome;
     }
   }
 

@@ -160,8 +160,7 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
   responses: generate,
   messages: generate,
   count_tokens: async (gateway, visit) => {
-    const body = await readBody(visit.request, gateway.policy().limits.bodyBytes);
-    visit.reply.json({ input_tokens: await countTokens(gateway, arrivalOf(visit, body), visit.reply.notes) });
+    visit.reply.json({ input_tokens: await countTokens(gateway, await arrive(gateway, visit), visit.reply.notes) });
   },
   models: async (gateway, { caller, reply }) => {
     const known = caller && (await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate })));
@@ -181,13 +180,13 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
 };
 
 async function generate(gateway: Gateway, visit: Visit): Promise<void> {
-  const body = await readBody(visit.request, gateway.policy().limits.bodyBytes);
-  return run(gateway, arrivalOf(visit, body), visit.reply);
+  return run(gateway, await arrive(gateway, visit), visit.reply);
 }
 
-function arrivalOf(visit: Visit, body: Buffer | GatewayError): Arrival {
+async function arrive(gateway: Gateway, visit: Visit): Promise<Arrival> {
   const { endpoint, caller, headers, request, reply, receivedAtMs } = visit;
   if (!caller || endpoint.format === null) throw new GatewayError('invalid_credentials');
+  const body = await readBody(request, gateway.policy().limits.bodyBytes);
   return {
     requestId: reply.requestId,
     endpoint: { ...endpoint, format: endpoint.format },

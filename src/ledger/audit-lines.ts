@@ -1,4 +1,5 @@
 /** What the audit says about sums and rows that do not fit; the same words in every backend. */
+import type { ColumnReaders } from './rows.ts';
 
 /** Sums that the account keeps, or the same sums from the rows that they stand for. */
 export interface SumsOfKey {
@@ -19,7 +20,7 @@ export interface AuditedSums {
 }
 
 /** From a row of the query that puts what is kept beside what the entries and holds make; read by column. */
-export function auditedSums(text: (column: string) => string, amount: (column: string) => bigint): AuditedSums {
+export function auditedSums({ text, amount }: ColumnReaders): AuditedSums {
   return {
     keyId: text('key_id'),
     credit: text('mode') === 'credit',

@@ -1,19 +1,12 @@
 /** The AI SDK as a client: its own accumulators take what every writer writes, passed through and translated. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { auditedGateway } from '../support/started-gateway.ts';
 
-let gateway: StartedGateway;
-before(async () => {
-  gateway = await startedGateway();
-});
-after(async () => {
-  assert.deepEqual((await gateway.audit()).findings, []);
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = await auditedGateway();
 
 const FORMATS = ['chat', 'responses', 'messages'] as const;
 

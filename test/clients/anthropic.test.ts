@@ -1,8 +1,8 @@
 /** The official @anthropic-ai/sdk package does every call it has for these routes against a started gateway. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { auditedGateway } from '../support/started-gateway.ts';
 
 const WEATHER = {
   name: 'get_weather',
@@ -15,14 +15,7 @@ function unsigned(block: Anthropic.ContentBlock): object {
   return block.type === 'thinking' ? { ...block, signature: '' } : block;
 }
 
-let gateway: StartedGateway;
-before(async () => {
-  gateway = await startedGateway();
-});
-after(async () => {
-  assert.deepEqual((await gateway.audit()).findings, []);
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = await auditedGateway();
 
 for (const mode of ['credit', 'token_budget'] as const) {
   for (const credential of ['apiKey', 'authToken'] as const) {

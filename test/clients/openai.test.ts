@@ -1,8 +1,8 @@
 /** The official openai package does every call it has for these routes against a started gateway. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import OpenAI from 'openai';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { auditedGateway } from '../support/started-gateway.ts';
 
 const WEATHER = {
   name: 'get_weather',
@@ -10,14 +10,7 @@ const WEATHER = {
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 
-let gateway: StartedGateway;
-before(async () => {
-  gateway = await startedGateway();
-});
-after(async () => {
-  assert.deepEqual((await gateway.audit()).findings, []);
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = await auditedGateway();
 
 for (const mode of ['credit', 'token_budget'] as const) {
   describe(`openai package with a ${mode} key`, () => {

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import { type LiveExchange, LiveExchanges } from '../../src/exchange/live.ts';
 import { readBody } from '../../src/http/body.ts';
+import { pending } from '../support/pending.ts';
 
 const LONG_MS = 3_600_000;
 
@@ -28,16 +29,6 @@ function exchange(onStop: () => void = () => {}): Watched {
     },
     stopped: promise,
   };
-}
-
-/** Whether the promise is still pending after everything that could resolve it by now has run. */
-async function pending(promise: Promise<unknown>): Promise<boolean> {
-  let over = false;
-  void promise.then(() => {
-    over = true;
-  });
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-  return !over;
 }
 
 test('[F9] a drain waits for a request that has not been admitted yet, and for its exchange after it', async () => {

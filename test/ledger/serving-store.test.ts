@@ -13,6 +13,7 @@ import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
 import { Flushes, type LogFile, openLogFile } from '../../src/ledger/sqlite/log-file.ts';
 import { openServingStore, type ServingStoreOptions } from '../../src/ledger/sqlite/serving-store.ts';
+import { pending } from '../support/pending.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
 
@@ -60,20 +61,6 @@ class SlowDisk implements LogFile {
   }
 
   close(): void {}
-}
-
-async function pending(promise: Promise<unknown>): Promise<boolean> {
-  let over = false;
-  promise.then(
-    () => {
-      over = true;
-    },
-    () => {
-      over = true;
-    },
-  );
-  for (let i = 0; i < 10; i++) await turn();
-  return !over;
 }
 
 /** Calls `end` of the disk until the promise is settled. */

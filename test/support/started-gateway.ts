@@ -1,7 +1,9 @@
 /** The real gateway, composed as `npm start` composes it, on free ports and a data folder of its own. */
+import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import type { AuditView, CreatedKey } from '../../src/admin/api.ts';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
@@ -68,6 +70,16 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
       if (ownFolder) await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** For all tests of a file, whose books must add up at its end. */
+export async function auditedGateway(): Promise<StartedGateway> {
+  const gateway = await startedGateway();
+  after(async () => {
+    assert.deepEqual((await gateway.audit()).findings, []);
+    await gateway[Symbol.asyncDispose]();
+  });
+  return gateway;
 }
 
 export interface Call {

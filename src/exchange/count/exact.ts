@@ -4,6 +4,7 @@
  * because this is slow.
  */
 import { Worker } from 'node:worker_threads';
+import { threadFile } from '../../core/thread-file.ts';
 import type { TextCount } from './tally.ts';
 import type { CountJob } from './thread.ts';
 
@@ -68,9 +69,7 @@ export class ExactCounter {
   }
 
   #start(): Worker {
-    // The published package has the compiled file beside this one.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./thread.${extension}`, import.meta.url));
+    const worker = new Worker(threadFile('thread', import.meta.url));
     worker.on('message', (counted: TextCount) => this.#ended(counted));
     worker.on('error', (problem) => {
       this.#options.onProblem(problem);

@@ -2,7 +2,7 @@
 import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import { amount, integer, text } from './columns.ts';
+import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import type { Work } from './keys.ts';
 
@@ -100,10 +100,7 @@ export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
 }
 
 function sumsOf(row: Row): AuditedSums {
-  return auditedSums(
-    (column) => text(row, column),
-    (column) => amount(row, column),
-  );
+  return auditedSums(readersOf(row));
 }
 
 async function count(query: Query, sql: string): Promise<number> {

@@ -29,7 +29,7 @@ export function readKey(row: Row): KeyRecord {
   return keyFrom(readersOf(row));
 }
 
-function readersOf(row: Row): ColumnReaders {
+export function readersOf(row: Row): ColumnReaders {
   return {
     text: (column) => text(row, column),
     amount: (column) => amount(row, column),

@@ -2,14 +2,10 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { Sums } from '../account.ts';
 import { sumsFrom } from '../rows.ts';
-import { amount, type Row, text } from './columns.ts';
+import { type Row, readersOf } from './columns.ts';
 
 export function readSums(row: Row): Sums {
-  return sumsFrom({
-    text: (column) => text(row, column),
-    amount: (column) => amount(row, column),
-    isNull: (column) => row[column] === null,
-  });
+  return sumsFrom(readersOf(row));
 }
 
 /** Books a charge. The caller has released the hold that covers it. */

@@ -1,14 +1,10 @@
 /** The serving thread's side of the thread beside it, which is started when it is first needed. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { threadFile } from '../../core/thread-file.ts';
 import { StoreError } from '../errors.ts';
 import type { Outcome } from '../operations.ts';
 import type { AsideAnswer, AsideTask } from './aside.ts';
-
-interface Waiting {
-  resolve(outcome: Outcome): void;
-  reject(error: StoreError): void;
-}
 
 /** The disk did not take, or give, what it was asked to. */
 export class DiskError extends StoreError {}
@@ -17,7 +13,7 @@ export class Aside {
   readonly #file: string;
   #worker: Worker | null = null;
   /** In the order in which they were asked, which is the one in which they are answered. */
-  #waiting: Waiting[] = [];
+  #waiting: PromiseWithResolvers<Outcome>[] = [];
 
   constructor(file: string) {
     this.#file = file;
@@ -33,10 +29,10 @@ export class Aside {
     const worker = this.#worker;
     // The process goes on for as long as something is asked of this thread, and not because of it.
     worker.ref();
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      worker.postMessage(task);
-    });
+    const asked = Promise.withResolvers<Outcome>();
+    this.#waiting.push(asked);
+    worker.postMessage(task);
+    return asked.promise;
   }
 
   /** After what was asked of it. */
@@ -50,9 +46,7 @@ export class Aside {
   }
 
   #start(): Worker {
-    // The published package has the compiled file beside this one.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./aside.${extension}`, import.meta.url), { workerData: { file: this.#file } });
+    const worker = new Worker(threadFile('aside', import.meta.url), { workerData: { file: this.#file } });
     worker.on('message', (answer: AsideAnswer) => {
       const asked = this.#waiting.shift();
       if (this.idle) worker.unref();

@@ -2,7 +2,7 @@
 import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import { amount, integer, type Row, text } from './columns.ts';
+import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 /** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
@@ -88,10 +88,7 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
 }
 
 function sumsOf(row: Row): AuditedSums {
-  return auditedSums(
-    (column) => text(row, column),
-    (column) => amount(row, column),
-  );
+  return auditedSums(readersOf(row));
 }
 
 function count(sql: ColdStatements, query: string): number {

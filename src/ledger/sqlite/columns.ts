@@ -1,5 +1,6 @@
 /** Readers of column values. A value of another type means a broken database, and is said aloud. */
 import type { SQLOutputValue } from 'node:sqlite';
+import type { ColumnReaders } from '../rows.ts';
 
 export type Row = Record<string, SQLOutputValue>;
 
@@ -35,4 +36,12 @@ export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
   if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
   return value;
+}
+
+export function readersOf(row: Row): ColumnReaders {
+  return {
+    text: (column) => text(row, column),
+    amount: (column) => amount(row, column),
+    isNull: (column) => row[column] === null,
+  };
 }

@@ -44,7 +44,7 @@ export function openDatabase(file: string): DatabaseSync {
   try {
     database = openLocked(file);
     database.exec(`
-          PRAGMA journal_mode = WAL;
+      PRAGMA journal_mode = WAL;
       PRAGMA wal_autocheckpoint = 4000;
       ${SETTINGS}
       BEGIN IMMEDIATE;

@@ -1,5 +1,6 @@
 /** The store as a client of the writer thread sees it: batches over a message port. */
 import type { MessagePort } from 'node:worker_threads';
+import { TurnoverMap } from '../../core/turnover-map.ts';
 import { StoreError, type StoreErrorName, storeError } from '../errors.ts';
 import type { Operation, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
@@ -17,7 +18,7 @@ interface Waiting {
 
 /** For any thread: the port comes from `connect()` of the store that started the writer. */
 export function openPortStore(port: MessagePort): Store {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new TurnoverMap<number, Waiting>();
   let number = 0;
   let closed = false;
 
@@ -30,7 +31,6 @@ export function openPortStore(port: MessagePort): Store {
   port.on('close', () => {
     closed = true;
     for (const batch of waiting.values()) batch.reject(new StoreError('the writer of the store has stopped'));
-    waiting.clear();
   });
 
   return {

@@ -65,7 +65,7 @@ export function prepareStatements(database: DatabaseSync) {
 
 /** A key with its sums. */
 export const ACCOUNT_COLUMNS = `
-  SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit, k.budget,
-    k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
+  SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
+    k.budget, k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
     a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms
   FROM keys k JOIN accounts a ON a.key_id = k.id`;

@@ -1,6 +1,7 @@
 /** The embedded store for several serving threads: one writer thread, any number of client threads. */
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { threadFile } from '../../core/thread-file.ts';
 import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
 import type { Store } from '../store.ts';
 import { openPortStore } from './port-store.ts';
@@ -18,9 +19,7 @@ export interface SqliteStoreOptions {
 }
 
 export async function openSqliteStore({ file, onBroken }: SqliteStoreOptions): Promise<SqliteStore> {
-  // The published package has the compiled file beside this one.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./writer.${extension}`, import.meta.url), { workerData: { file } });
+  const worker = new Worker(threadFile('writer', import.meta.url), { workerData: { file } });
   const exited = once(worker, 'exit').catch(() => undefined);
   let failure: Error | undefined;
   worker.on('error', (error: Error) => {
