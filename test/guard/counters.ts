@@ -7,6 +7,7 @@ import module from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import web from 'node:stream/web';
 import { MessagePort } from 'node:worker_threads';
+import { aroundCommits } from '../support/commits.ts';
 
 export interface Counts {
   /** Texts given to `JSON.parse`. */
@@ -76,21 +77,14 @@ MessagePort.prototype.postMessage = function count(this: MessagePort, ...given: 
   Reflect.apply(postMessage, this, given);
 };
 
-const { prepare } = DatabaseSync.prototype;
-DatabaseSync.prototype.prepare = function counted(this: DatabaseSync, sql: string) {
-  const statement = prepare.call(this, sql);
-  if (sql !== 'COMMIT') return statement;
-  const run = statement.run.bind(statement);
-  statement.run = () => {
-    if (counting) {
-      transactions += 1;
-      transactionsInTurn += 1;
-      transactionsInOneTurnMax = Math.max(transactionsInOneTurnMax, transactionsInTurn);
-    }
-    return run();
-  };
-  return statement;
-};
+aroundCommits(DatabaseSync.prototype, (commit) => {
+  if (counting) {
+    transactions += 1;
+    transactionsInTurn += 1;
+    transactionsInOneTurnMax = Math.max(transactionsInOneTurnMax, transactionsInTurn);
+  }
+  commit();
+});
 
 function turn(): void {
   transactionsInTurn = 0;

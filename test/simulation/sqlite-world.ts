@@ -8,6 +8,7 @@ import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { aroundCommits } from '../support/commits.ts';
 import type { Applied, Backend, Fault, World } from './world.ts';
 
 /** The parts of the store under test; a mutant brings its own. */
@@ -196,21 +197,13 @@ type Around = (commit: () => void) => void;
 /** What stands around each commit of a database, where something does. */
 const AROUND = new WeakMap<DatabaseSync, Around>();
 
-/** Lets `interceptCommit` work; to be called before the statements are prepared. */
+/** Lets `interceptCommit` work. */
 function interceptable(database: DatabaseSync): DatabaseSync {
-  const prepare = database.prepare.bind(database);
-  database.prepare = (sql) => {
-    const statement = prepare(sql);
-    if (sql !== 'COMMIT') return statement;
-    const commit = statement.run.bind(statement);
-    statement.run = () => {
-      const around = AROUND.get(database);
-      if (around === undefined) return commit();
-      around(() => void commit());
-      return { changes: 0, lastInsertRowid: 0 };
-    };
-    return statement;
-  };
+  aroundCommits(database, (commit) => {
+    const around = AROUND.get(database);
+    if (around === undefined) commit();
+    else around(commit);
+  });
   return database;
 }
 
