@@ -2,7 +2,14 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { creditsFromNanos } from '../core/money.ts';
-import type { AdmitOutcome, ConflictReason, HoldRequest, RateState, StoredReply } from '../ledger/port.ts';
+import type {
+  AdmitOutcome,
+  AdmitRequest,
+  ConflictReason,
+  HoldRequest,
+  RateState,
+  StoredReply,
+} from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { type Caller, keyRefused } from './authenticate.ts';
 import type { TextCount } from './count/tally.ts';
@@ -44,18 +51,16 @@ export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitt
     const decided = attemptDecision(order, caller, counted);
     const doubtful = mayCount && 'plan' in decided && decided.plan.input.doubtful;
     const hold = 'plan' in decided && !doubtful ? holdRequest(order, caller, decided.plan) : null;
-    const outcome = await gateway.ledger
-      .admit({
-        keyId: caller.key.id,
-        keyVersion: caller.key.version,
-        claim:
-          hold && order.idempotencyKey !== null
-            ? { name: order.idempotencyKey, fingerprint: order.fingerprint() }
-            : null,
-        hold,
-        placed,
-      })
-      .catch(storeFailed);
+    const request: AdmitRequest = {
+      keyId: caller.key.id,
+      keyVersion: caller.key.version,
+      claim:
+        hold && order.idempotencyKey !== null ? { name: order.idempotencyKey, fingerprint: order.fingerprint() } : null,
+      hold,
+      placed,
+    };
+    const { ledger } = gateway;
+    const outcome = ledger.admitNow(request) ?? (await ledger.admit(request).catch(storeFailed));
     if (outcome.kind === 'key_changed') {
       caller = await lookUpAgain(gateway, caller);
       continue;
@@ -89,9 +94,9 @@ export async function takePlace(
   onRate: (rate: RateState | null) => void,
 ): Promise<Caller> {
   for (let decision = 0; decision < DECISIONS_MAX; decision++) {
-    const outcome = await gateway.ledger
-      .admit({ keyId: caller.key.id, keyVersion: caller.key.version, claim: null, hold: null })
-      .catch(storeFailed);
+    const { ledger } = gateway;
+    const place: AdmitRequest = { keyId: caller.key.id, keyVersion: caller.key.version, claim: null, hold: null };
+    const outcome = ledger.admitNow(place) ?? (await ledger.admit(place).catch(storeFailed));
     if ('rate' in outcome) onRate(outcome.rate);
     if (outcome.kind === 'admitted') return caller;
     if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller);

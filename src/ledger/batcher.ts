@@ -49,6 +49,12 @@ export class Batcher {
     this.#markDelayMs = options.markDelayMs ?? 1_000;
   }
 
+  /** The outcome where the store can tell it at once, and nobody has to wait; otherwise null. */
+  now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
+    if (this.#closing !== null) return null;
+    return (this.#store.now?.(operation) ?? null) as Outcome<N> | null;
+  }
+
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
     if (this.#closing !== null) return Promise.reject(new StoreError('the store is closed'));
     if (this.#queue.length >= this.#queueMax) {

@@ -52,7 +52,14 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     return registration;
   }
 
+  function admitNow(request: AdmitRequest): AdmitOutcome | null {
+    const outcome = batcher.now<'admit'>({ op: 'admit', owner, request });
+    return outcome?.kind === 'owner_lost' ? null : outcome;
+  }
+
   async function admit(request: AdmitRequest): Promise<AdmitOutcome> {
+    const now = admitNow(request);
+    if (now !== null) return now;
     try {
       const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
       if (outcome.kind !== 'owner_lost') return outcome;
@@ -69,6 +76,7 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
   return {
     leaseMs,
     register,
+    admitNow,
     admit,
     heartbeat: async () => {
       const { kind } = await batcher.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });

@@ -11,6 +11,8 @@ import type { TokenCounts } from '../core/usage.ts';
 export interface Ledger {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
+  /** The outcome of `admit` where it can be told at once; null where it cannot, and nothing was done. */
+  admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
   extend(holdId: string, keyId: string, amount: bigint): Promise<ExtendOutcome>;

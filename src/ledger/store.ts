@@ -8,6 +8,11 @@ export interface Store {
    */
   apply(batch: readonly Operation[]): Promise<readonly Result[]>;
   /**
+   * The outcome of an operation that memory alone can decide, and that may die with the process; null for every other one,
+   * which then goes through `apply`.
+   */
+  now?(operation: Operation): Result;
+  /**
    * Resolves when what was applied before is safe from a loss of power; without it, `apply` itself waits for that. Rejects
    * with a `StoreError` when the disk failed.
    */

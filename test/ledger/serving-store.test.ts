@@ -165,8 +165,118 @@ describe('what waits for the disk', () => {
     const ledger = await openOn(disk);
     assert.equal(disk.flushes, 0);
     t.mock.timers.tick(1_000);
+    await turn();
     assert.equal(disk.flushes, 1);
     await flushing(disk, ledger.close());
+  });
+});
+
+describe('what memory decides', () => {
+  const { tokens } = usageRecord();
+
+  /** What another process would find if this one were killed now. */
+  async function afterKill(file: string): Promise<OwnedLedger> {
+    const image = newFile();
+    for (const part of ['', '-wal']) copyFileSync(`${file}${part}`, `${image}${part}`);
+    return createLedger(openSqliteEngine({ file: image }));
+  }
+
+  test('[F1] a hold without mark or claim is not in the file: a kill leaves nothing of it', async () => {
+    const file = newFile();
+    const ledger = createLedger(openServingStore({ file }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
+    assert.equal((await ledger.summary(key.id))?.reserved, 10n);
+    const afterwards = await afterKill(file);
+    assert.deepEqual(await afterwards.recover(), { charged: 0, voided: 0, more: false });
+    const summary = await afterwards.summary(key.id);
+    assert.deepEqual([summary?.reserved, summary?.used, summary?.liveHolds], [0n, 0n, 0]);
+    assert.deepEqual((await afterwards.audit()).findings, []);
+    await Promise.all([afterwards.close(), ledger.close()]);
+  });
+
+  test('[F2] [F3] with its first mark it is: a kill charges the mark', async () => {
+    const file = newFile();
+    const ledger = createLedger(openServingStore({ file }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    ledger.admitNow(admitRequest(key.id, 'a', 10n));
+    ledger.mark({ holdId: 'a', keyId: key.id, charge: 4n, tokens });
+    await ledger.ping();
+    const afterwards = await afterKill(file);
+    assert.deepEqual(await afterwards.recover(), { charged: 1, voided: 0, more: false });
+    assert.equal((await afterwards.summary(key.id))?.used, 4n);
+    assert.deepEqual(await ledger.settle(settleRequest(key.id, 'a', 5n)), { kind: 'settled', charged: 5n });
+    await Promise.all([afterwards.close(), ledger.close()]);
+  });
+
+  test('[F4] a claim goes into the file at once', async () => {
+    const ledger = createLedger(openServingStore({ file: newFile() }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    const request = admitRequest(key.id, 'a', 10n, { claim: { name: 'c', fingerprint: 'f' } });
+    assert.equal(ledger.admitNow(request), null);
+    assert.equal((await ledger.admit(request)).kind, 'admitted');
+    await ledger.close();
+  });
+
+  test('a report has everything, whether memory or the file had it', async () => {
+    const ledger = createLedger(openServingStore({ file: newFile() }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    ledger.admitNow(admitRequest(key.id, 'a', 7n));
+    const { liveHolds, findings } = await ledger.audit();
+    assert.deepEqual([liveHolds, findings], [1, []]);
+    assert.deepEqual(
+      (await ledger.listKeys()).map(({ reserved }) => reserved),
+      [7n],
+    );
+    await ledger.close();
+  });
+
+  test('[R11] a place in the rate limit is in the file within a second', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const file = newFile();
+    const ledger = createLedger(openServingStore({ file }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
+    t.mock.timers.tick(1_000);
+    await turn();
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 1n))?.kind, 'admitted');
+    t.mock.timers.tick(1_000);
+    await turn();
+    const afterwards = await afterKill(file);
+    await afterwards.register();
+    assert.equal((await afterwards.admit(admitRequest(key.id, 'b', 1n))).kind, 'rate_limited');
+    await Promise.all([afterwards.close(), ledger.close()]);
+  });
+
+  test('[F8] after a failed commit nothing is decided without the file until one succeeds, and nothing is lost', async (t) => {
+    const opened: DatabaseSync[] = [];
+    const { exec } = DatabaseSync.prototype;
+    t.mock.method(DatabaseSync.prototype, 'exec', function record(this: DatabaseSync, sql: string) {
+      if (!opened.includes(this)) opened.push(this);
+      return exec.call(this, sql);
+    });
+    const file = newFile();
+    const ledger = createLedger(openServingStore({ file }));
+    const database = opened.find((one) => one.location() === realpathSync(file));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
+    database?.exec('VACUUM; PRAGMA query_only = ON');
+    await assert.rejects(ledger.settle(settleRequest(key.id, 'a', 4n)), StoreError);
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'b', 10n)), null);
+    await assert.rejects(ledger.admit(admitRequest(key.id, 'b', 10n)), StoreError);
+    database?.exec('PRAGMA query_only = OFF');
+    const summary = await ledger.summary(key.id);
+    assert.deepEqual([summary?.reserved, summary?.used, summary?.liveHolds], [10n, 0n, 1]);
+    assert.deepEqual(await ledger.settle(settleRequest(key.id, 'a', 4n)), { kind: 'settled', charged: 4n });
+    const again = ledger.admitNow(admitRequest(key.id, 'c', 10n));
+    assert.equal(again?.kind === 'admitted' && again.rate?.remaining, 1);
+    assert.deepEqual((await ledger.audit()).findings, []);
+    await ledger.close();
   });
 });
 

@@ -245,6 +245,7 @@ describe('SQLite transactions', () => {
       { op: 'createKey', request: key },
       admit(key.id, 'before', 1n),
     ]);
+    engine.database.exec('VACUUM');
     const pages = engine.database.prepare('PRAGMA page_count').get()?.page_count;
     engine.database.exec(`PRAGMA max_page_count = ${pages}`);
     const batch = Array.from({ length: 500 }, (_, i) => admit(key.id, `during-${i}`, 1n));

@@ -2,12 +2,14 @@
  * The ledger as anybody would write it who needs neither speed nor durability: lists in memory, every sum counted anew.
  * It follows the rulings, shares no code with the stores, and says which outcome each operation must have.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { AdmitRequest, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
 import { FAILED, LARGEST, type ModelClaim, type ModelHold, type ModelKey, sum } from './model-parts.ts';
+import type { Survivors } from './world.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -26,10 +28,32 @@ export class Model {
   }
 
   /** One process has the books for itself: whoever held something before is dead, and its clock may be another. */
-  restart(nowMs: number): void {
+  restart(nowMs: number, survivors: Survivors): string | null {
+    const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
     for (const key of this.keys.values()) key.places = key.places.map((atMs) => Math.min(atMs, nowMs));
+    return wrong;
+  }
+
+  /**
+   * What a process kept to itself is gone with it: holds without a mark and a claim, and the newest places in a rate limit.
+   * Returns what should not be gone.
+   */
+  #forget(survivors: Survivors): string | null {
+    for (const { key, hold } of this.live()) {
+      if (survivors.holds.has(`${key.record.id} ${hold.id}`)) continue;
+      if (hold.mark !== null || hold.claim !== null) return `hold ${hold.id} is lost, and had a mark or a claim`;
+      key.holds.delete(hold.id);
+    }
+    for (const key of this.keys.values()) {
+      const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+      const [left, had] = [recent(survivors.places.get(key.record.id) ?? []), recent(key.places)];
+      if (!isDeepStrictEqual(left, had.slice(0, left.length)))
+        return `the places of ${key.record.id} are others than before`;
+      if (left.length < had.length) key.places = left;
+    }
+    return null;
   }
 
   apply(operation: Operation): Result {

@@ -67,13 +67,31 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a limit that was ahead of a clock set back stays closed',
-    edits: [
-      [
-        'sqlite/engine.ts',
-        "'UPDATE rates SET at_ms = ? WHERE at_ms > ?'",
-        "'UPDATE rates SET at_ms = max(at_ms, ?) WHERE at_ms > ?'",
-      ],
-    ],
+    edits: [['sqlite/engine.ts', 'json_group_array(min(value, ?1))', 'json_group_array(value)']],
+  },
+  {
+    name: 'a mark does not file the hold that only memory has',
+    edits: [['sqlite/hold.ts', 'else books.file(account, hold);', 'hold.filed = true;']],
+  },
+  {
+    name: 'a rollback forgets what only memory has',
+    edits: [['sqlite/books.ts', 'if (holds.length > 0 || account.window.unsaved() !== null)', 'if (holds.length < 0)']],
+  },
+  {
+    name: 'a rollback forgets a hold that it had ended',
+    edits: [['sqlite/books.ts', '      unfiled.add(hold);\n', '']],
+  },
+  {
+    name: 'what a rolled-back batch took of the rate limit stays taken',
+    edits: [['sqlite/books.ts', 'window.giveBack();', 'window.unsaved();']],
+  },
+  {
+    name: 'recovery does not see what only memory has',
+    edits: [['sqlite/hold.ts', '  books.fileAll();\n', '']],
+  },
+  {
+    name: 'the file counts holds that it does not have',
+    edits: [['sqlite/books.ts', 'account.filedReserved,\n', 'account.reserved,\n']],
   },
   { name: 'a budget period is not rolled over', edits: [['account.ts', 'sums.periodUsed = 0n;', '']] },
   { name: 'the spend of a day is not rolled over', edits: [['account.ts', 'sums.daySpend = 0n;', '']] },
@@ -166,7 +184,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an extension is not reserved',
-    edits: [['sqlite/hold.ts', 'account.reserved += decision.held - hold.amount;', ''], WITHOUT_RESERVED_CHECK],
+    edits: [['sqlite/hold.ts', 'account.reserved += more;', ''], WITHOUT_RESERVED_CHECK],
   },
   {
     name: 'an admission whose acknowledgement was lost holds again',
@@ -201,11 +219,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a failed commit had changed stays in memory',
-    edits: [['sqlite/engine.ts', 'books.drop();\n      rollBack(database);', 'rollBack(database);']],
+    edits: [['sqlite/engine.ts', 'books.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
   },
   {
     name: 'sums are not written when a hold ends',
-    edits: [['sqlite/hold.ts', 'books.touch(account);\n  books.sql.deleteHold', 'books.sql.deleteHold']],
+    edits: [['sqlite/hold.ts', 'books.touch(account);\n  books.remember(hold);\n  if', 'books.remember(hold);\n  if']],
   },
   {
     name: 'a bad operation takes the others of its batch along',

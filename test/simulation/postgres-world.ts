@@ -60,9 +60,10 @@ class PostgresWorld implements World {
   }
 
   /** The gateway that was served last is replaced; the other one does not notice. */
-  async restart(): Promise<void> {
+  async restart(): Promise<null> {
     await this.#store().close();
     this.#stores[this.#turn] = await openPostgresStore({ url: this.#url, clock: this.#clock });
+    return null;
   }
 
   async close(): Promise<void> {

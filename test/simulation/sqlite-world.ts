@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../src/core/clock.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
-import type { Operation } from '../../src/ledger/operations.ts';
+import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
 import { aroundCommits } from '../support/commits.ts';
-import type { Applied, Backend, Fault, World } from './world.ts';
+import type { Applied, Backend, Fault, Survivors, World } from './world.ts';
 
 /** The parts of the store under test; a mutant brings its own. */
 export interface SqliteParts {
@@ -55,10 +55,10 @@ class MemoryWorld implements World {
   async apply(batch: readonly Operation[], fault: Fault): Promise<Applied> {
     switch (fault) {
       case 'none':
-        return { applied: true, results: this.#engine.apply(batch) };
+        return { applied: true, results: decide(this.#engine, batch) };
       case 'lost':
       case 'crash_after':
-        this.#engine.apply(batch);
+        decide(this.#engine, batch);
         return { applied: true, results: null };
       case 'full':
         return applyOnFullDisk(this.#database, this.#engine, batch);
@@ -87,8 +87,10 @@ class MemoryWorld implements World {
   }
 
   /** What the process knew is gone, what was committed is there. */
-  async restart(): Promise<void> {
+  async restart(): Promise<Survivors> {
+    const survivors = survivorsIn(this.#database);
     this.#engine = this.#createEngine(this.#database, this.#clock);
+    return survivors;
   }
 
   async close(): Promise<void> {
@@ -121,9 +123,9 @@ class FileWorld implements World {
   async apply(batch: readonly Operation[], fault: Fault, cut: number): Promise<Applied> {
     switch (fault) {
       case 'none':
-        return { applied: true, results: this.#engine.apply(batch) };
+        return { applied: true, results: decide(this.#engine, batch) };
       case 'lost':
-        this.#engine.apply(batch);
+        decide(this.#engine, batch);
         return { applied: true, results: null };
       case 'full':
         return applyOnFullDisk(this.#database, this.#engine, batch);
@@ -133,7 +135,7 @@ class FileWorld implements World {
         this.#leave();
         return { applied: false, results: null };
       case 'crash_after':
-        this.#engine.apply(batch);
+        decide(this.#engine, batch);
         this.#leave();
         return { applied: true, results: null };
       case 'crash_inside':
@@ -157,10 +159,12 @@ class FileWorld implements World {
     return { applied: afterBytes === beforeBytes, results: null };
   }
 
-  async restart(): Promise<void> {
+  async restart(): Promise<Survivors> {
     this.#engine.close();
     this.#database = this.#open();
+    const survivors = survivorsIn(this.#database);
     this.#engine = createEngine(this.#database, this.#clock);
+    return survivors;
   }
 
   async close(): Promise<void> {
@@ -190,6 +194,34 @@ class FileWorld implements World {
   #logBytes(): number {
     return statSync(`${this.#file()}-wal`).size;
   }
+}
+
+/** As the serving thread does it: what memory can decide is decided there at once, what stands between goes in batches. */
+function decide(engine: SqliteEngine, batch: readonly Operation[]): readonly Result[] {
+  const results: Result[] = [];
+  const waiting: Operation[] = [];
+  for (const operation of batch) {
+    if (operation.op === 'admit') results.push(...engine.apply(waiting.splice(0)));
+    const outcome = engine.now(operation);
+    if (outcome === null) waiting.push(operation);
+    else results.push(outcome);
+  }
+  return [...results, ...engine.apply(waiting)];
+}
+
+/** The file alone, without anything that the process knew. */
+function survivorsIn(database: DatabaseSync): Survivors {
+  const known = database.prepare(`SELECT key_id || ' ' || id AS name FROM holds
+    UNION ALL SELECT key_id || ' ' || id FROM entries WHERE kind = 'charge'
+    UNION ALL SELECT key_id || ' ' || hold_id FROM voided`);
+  const places = new Map<string, number[]>();
+  for (const { key_id: keyId, times } of database
+    .prepare('SELECT key_id, times FROM rates ORDER BY number')
+    .iterate()) {
+    const before = places.get(String(keyId)) ?? [];
+    places.set(String(keyId), [...before, ...(JSON.parse(String(times)) as number[])]);
+  }
+  return { holds: new Set(known.all().map(({ name }) => String(name))), places };
 }
 
 type Around = (commit: () => void) => void;

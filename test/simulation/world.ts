@@ -16,11 +16,22 @@ export interface Applied {
   readonly results: readonly Result[] | null;
 }
 
+/** What a process leaves behind that decides admissions in memory. */
+export interface Survivors {
+  /** Every hold that the books know, whether it is live or not: the key's id, a space, its own. */
+  readonly holds: ReadonlySet<string>;
+  /** Per key, when requests took their place in the rate limit. */
+  readonly places: ReadonlyMap<string, readonly number[]>;
+}
+
 export interface World {
   /** `cut` says how much of a commit that is torn reaches the disk, from 0 to 99 in a hundred. */
   apply(batch: readonly Operation[], fault: Fault, cut: number): Promise<Applied>;
-  /** A new process on the same books, by the clock as it now is. After a `crash_*` it is the only thing to do. */
-  restart(): Promise<void>;
+  /**
+   * A new process on the same books, by the clock as it now is. After a `crash_*` it is the only thing to do. Tells what the
+   * one before has left, where it may have kept something to itself.
+   */
+  restart(): Promise<Survivors | null>;
   close(): Promise<void>;
 }
 

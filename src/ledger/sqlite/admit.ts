@@ -5,11 +5,12 @@ import { rollOver } from '../account.ts';
 import type { OwnerLost } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { decideHold } from './balance.ts';
-import type { Account, Books } from './books.ts';
+import type { Account, Books, Hold } from './books.ts';
 import { findObstacle } from './claim.ts';
 import { amount } from './columns.ts';
 
-export function admit(books: Books, owner: string, request: AdmitRequest): AdmitOutcome | OwnerLost {
+/** With `inMemory`, nothing is written; only for a request without a claim. */
+export function admit(books: Books, owner: string, request: AdmitRequest, inMemory = false): AdmitOutcome | OwnerLost {
   const { keyId, hold, claim } = request;
   const account = books.account(keyId);
   // Who was never known and who is known no more are refused alike.
@@ -38,7 +39,8 @@ export function admit(books: Books, owner: string, request: AdmitRequest): Admit
   const decision = decideHold(account, hold.amount, hold.amountMin, books.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
   if (claim !== null) books.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
-  placeHold(books, account, owner, hold, decision.amount, claim?.name ?? null);
+  const held = placeHold(books, account, owner, hold, decision.amount, claim?.name ?? null);
+  if (!inMemory) books.file(account, held);
   return { kind: 'admitted', rate, held: decision.amount };
 }
 
@@ -65,8 +67,7 @@ function takeRatePlace(books: Books, account: Account): AdmitOutcome | null {
   window.advance(nowMs);
   const retryAfterMs = window.waitMs(limit, nowMs);
   if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
-  books.touch(account);
-  books.sql.addRate.run(account.key.id, window.take(nowMs), nowMs);
+  books.takePlace(account);
   return null;
 }
 
@@ -82,25 +83,24 @@ function placeHold(
   account: Account,
   owner: string,
   { id, ttlMs }: HoldRequest,
-  held: bigint,
+  amount: bigint,
   claimName: string | null,
-): void {
-  const keyId = account.key.id;
+): Hold {
   const heldAtMs = books.nowMs;
-  const expiresAtMs = heldAtMs + ttlMs;
-  books.touch(account);
-  books.sql.addHold.run(keyId, id, owner, held, heldAtMs, expiresAtMs, claimName);
-  account.holds.set(id, {
-    keyId,
+  const hold: Hold = {
+    keyId: account.key.id,
     id,
     owner,
-    amount: held,
+    amount,
     heldAtMs,
-    expiresAtMs,
+    expiresAtMs: heldAtMs + ttlMs,
     claimName,
     markCharge: null,
     markDetail: null,
-  });
-  account.reserved += held;
+    filed: false,
+  };
+  account.holds.set(id, hold);
+  account.reserved += amount;
   account.liveHolds = account.holds.size;
+  return hold;
 }

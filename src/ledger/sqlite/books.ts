@@ -1,14 +1,18 @@
 /**
  * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Holds, entries, claims and rates are written at once; an account's sums are written once per batch, before its commit.
- * After a rollback everything in memory is dropped and read anew.
+ * Entries and claims are written at once; an account's sums and rates are written once per batch, before its commit.
+ * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
+ *
+ * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
+ * which is what recovery would make of it anyway. It is filed with its first mark, and before anybody looks into the file.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { TurnoverMap } from '../../core/turnover-map.ts';
 import type { Sums } from '../account.ts';
+import { RATE_WINDOW_MS } from '../operations.ts';
 import { readSums } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
-import { RateWindow } from './rate-window.ts';
+import { type RateRun, RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
 export interface Hold {
@@ -21,11 +25,16 @@ export interface Hold {
   readonly claimName: string | null;
   markCharge: bigint | null;
   markDetail: string | null;
+  /** Whether the file has it. */
+  filed: boolean;
 }
 
+/** The sums count every hold; the file's sums only those that it has. */
 export interface Account extends Sums {
   /** Oldest first. */
   readonly holds: TurnoverMap<string, Hold>;
+  filedReserved: bigint;
+  filedHolds: number;
   readonly window: RateWindow;
   /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
   newestEnded: string;
@@ -34,15 +43,25 @@ export interface Account extends Sums {
 
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
-const RATES_DELETE_MIN = 64;
+const RATES_DELETE_MIN = 1_024;
+
+/** An unfiled hold as it was before the transaction that changes it. */
+type Before = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
 export class Books {
   readonly sql: Statements;
   readonly #accounts = new Map<string, Account>();
   readonly #changed: Account[] = [];
+  /** Of accounts that were dropped: what only memory has, by key. */
+  #homeless = new Map<string, { readonly holds: readonly Hold[]; readonly window: RateWindow | undefined }>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied. */
   nowMs = 0;
+  // What a rollback must restore; recorded from `begun` on.
+  #inTransaction = false;
+  #before: Before[] = [];
+  #places: RateWindow[] = [];
+  #saved: RateWindow[] = [];
 
   constructor(database: DatabaseSync) {
     this.sql = prepareStatements(database);
@@ -53,19 +72,28 @@ export class Books {
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
-    const account: Account = {
-      ...readSums(row),
-      holds: new TurnoverMap(this.sql.holdsOfKey.all(keyId).map((hold) => [text(hold, 'id'), readHold(hold)])),
-      window: new RateWindow(
-        this.sql.ratesOfKey
-          .all(keyId)
-          .map((rate) => ({ number: integer(rate, 'number'), atMs: integer(rate, 'at_ms') })),
-      ),
+    const homeless = this.#homeless.get(keyId);
+    this.#homeless.delete(keyId);
+    const account = this.#accountFrom(row, keyId, homeless?.holds ?? [], homeless?.window);
+    this.#accounts.set(keyId, account);
+    return account;
+  }
+
+  #accountFrom(row: Row, keyId: string, unfiled: readonly Hold[], window?: RateWindow): Account {
+    const sums = readSums(row);
+    const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unfiled];
+    if (unfiled.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
+    return {
+      ...sums,
+      reserved: unfiled.reduce((sum, hold) => sum + hold.amount, sums.reserved),
+      liveHolds: holds.length,
+      filedReserved: sums.reserved,
+      filedHolds: sums.liveHolds,
+      holds: new TurnoverMap(holds.map((hold) => [hold.id, hold])),
+      window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       changed: false,
     };
-    this.#accounts.set(keyId, account);
-    return account;
   }
 
   /** The account's sums are about to change. */
@@ -73,6 +101,51 @@ export class Books {
     if (account.changed) return;
     account.changed = true;
     this.#changed.push(account);
+  }
+
+  /** Takes a place in the rate limit. */
+  takePlace(account: Account): void {
+    this.touch(account);
+    account.window.take(this.nowMs);
+    if (this.#inTransaction) this.#places.push(account.window);
+  }
+
+  /** A hold that only memory has is about to change. */
+  remember(hold: Hold): void {
+    if (hold.filed) return;
+    this.#before.push({ hold, amount: hold.amount, markCharge: hold.markCharge, markDetail: hold.markDetail });
+  }
+
+  file(account: Account, hold: Hold): void {
+    this.touch(account);
+    // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
+    hold.filed = true;
+    this.sql.addHold.run(
+      hold.keyId,
+      hold.id,
+      hold.owner,
+      hold.amount,
+      hold.heldAtMs,
+      hold.expiresAtMs,
+      hold.claimName,
+      hold.markCharge,
+      hold.markDetail,
+    );
+    account.filedReserved += hold.amount;
+    account.filedHolds++;
+  }
+
+  /** So that the file alone says how the books stand. */
+  fileAll(): void {
+    for (const keyId of [...this.#homeless.keys()]) this.account(keyId);
+    for (const account of this.#accounts.values()) {
+      for (const hold of account.holds.values()) {
+        if (hold.filed) continue;
+        this.remember(hold);
+        this.file(account, hold);
+      }
+    }
+    this.flush();
   }
 
   /** Only living owners may hold balance. */
@@ -86,14 +159,19 @@ export class Books {
     return this.#owners;
   }
 
-  /** Writes the sums that changed. */
+  /** Whether memory has sums or rates that the file does not. */
+  get unwritten(): boolean {
+    return this.#changed.length > 0;
+  }
+
+  /** Writes the sums and rates that changed. */
   flush(): void {
     for (const account of this.#changed) {
       this.sql.saveAccount.run(
         account.purchased,
         account.used,
-        account.reserved,
-        account.liveHolds,
+        account.filedReserved,
+        account.filedHolds,
         account.periodStartMs,
         account.periodUsed,
         account.dayStartMs,
@@ -105,15 +183,67 @@ export class Books {
         account.holdMs,
         account.key.id,
       );
-      const number = account.window.takeDeletable(RATES_DELETE_MIN);
-      if (number !== null) this.sql.deleteRates.run(account.key.id, number);
+      this.#saveRates(account);
       account.changed = false;
     }
     this.#changed.length = 0;
   }
 
-  /** Nothing in memory holds any more. */
+  #saveRates({ key, window }: Account): void {
+    const run = window.unsaved();
+    if (run !== null) {
+      this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
+      this.#saved.push(window);
+    }
+    if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
+  }
+
+  begun(): void {
+    this.#inTransaction = true;
+  }
+
+  committed(): void {
+    for (const window of this.#saved) window.saved();
+    this.#over();
+  }
+
+  #over(): void {
+    this.#inTransaction = false;
+    if (this.#before.length > 0) this.#before = [];
+    if (this.#places.length > 0) this.#places = [];
+    if (this.#saved.length > 0) this.#saved = [];
+  }
+
+  /** The file is as it was before the transaction, and memory becomes so. */
+  rolledBack(): void {
+    for (const window of this.#places) window.giveBack();
+    const unfiled = new Set<Hold>();
+    for (const { hold, ...before } of this.#before.reverse()) {
+      Object.assign(hold, before, { filed: false });
+      unfiled.add(hold);
+    }
+    this.#over();
+    this.#drop(unfiled);
+  }
+
+  /** What memory and file both have is read anew. */
   drop(): void {
+    this.#drop(new Set());
+  }
+
+  #drop(unfiled: Set<Hold>): void {
+    const homeless = new Map(this.#homeless);
+    for (const account of this.#accounts.values()) {
+      const holds = [...account.holds.values()].filter((hold) => !hold.filed);
+      for (const hold of holds) unfiled.delete(hold);
+      if (holds.length > 0 || account.window.unsaved() !== null)
+        homeless.set(account.key.id, { holds, window: account.window });
+    }
+    for (const hold of unfiled) {
+      const there = homeless.get(hold.keyId);
+      homeless.set(hold.keyId, { holds: [...(there?.holds ?? []), hold], window: there?.window });
+    }
+    this.#homeless = homeless;
     this.#accounts.clear();
     this.#changed.length = 0;
     this.#owners = null;
@@ -121,12 +251,17 @@ export class Books {
 
   /** Keeps memory bounded; called between batches. */
   trim(): void {
-    if (this.#accounts.size > ACCOUNTS_MAX) this.#accounts.clear();
+    if (this.#accounts.size > ACCOUNTS_MAX) this.drop();
   }
 }
 
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
+}
+
+function readRun(row: Row): RateRun {
+  // Written by `flush`.
+  return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }
 
 function readHold(row: Row): Hold {
@@ -140,5 +275,6 @@ function readHold(row: Row): Hold {
     claimName: textOrNull(row, 'claim_name'),
     markCharge: amountOrNull(row, 'mark_charge'),
     markDetail: textOrNull(row, 'mark_detail'),
+    filed: true,
   };
 }

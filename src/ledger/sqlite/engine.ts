@@ -16,6 +16,10 @@ import { prune } from './prune.ts';
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
   apply(batch: readonly Operation[]): readonly Result[];
+  /** An operation that memory alone can decide, decided; null for every other one. It dies with the process. */
+  now(operation: Operation): Outcome | null;
+  /** Writes what only memory has: sums and rates, or everything. Whether something was written. */
+  write(everything: boolean): boolean;
   close(): void;
 }
 
@@ -39,18 +43,27 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
   books.nowMs = clock.nowMs();
   database.exec('DELETE FROM owners');
   // A clock that was ahead before the restart may not close a limit for longer than one window.
-  database.prepare('UPDATE rates SET at_ms = ? WHERE at_ms > ?').run(books.nowMs, books.nowMs);
+  database
+    .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
+      WHERE newest_ms > ?1`)
+    .run(books.nowMs);
+  /** After a failure the file must show that it can be written before anything is decided without it. */
+  let trusted = true;
 
   function transact<T>(work: () => T): T {
     books.nowMs = Math.max(books.nowMs, clock.nowMs());
     try {
       books.sql.begin.run();
+      books.begun();
       const value = work();
       books.sql.commit.run();
+      books.committed();
+      trusted = true;
       books.trim();
       return value;
     } catch (error) {
-      books.drop();
+      trusted = false;
+      books.rolledBack();
       rollBack(database);
       throw error;
     }
@@ -64,6 +77,7 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
 
   /** So that one bad operation does not spoil the others of its batch. */
   function oneByOne(batch: readonly Operation[]): readonly Result[] {
+    books.fileAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
       try {
@@ -94,6 +108,25 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
         throw asStoreError(error);
       }
     },
+    now(operation) {
+      if (!trusted || operation.op !== 'admit' || operation.request.claim !== null) return null;
+      books.nowMs = Math.max(books.nowMs, clock.nowMs());
+      try {
+        return admit(books, operation.owner, operation.request, true);
+      } catch {
+        // Refused before anything was changed: the batch that it goes into now tells why.
+        return null;
+      }
+    },
+    write(everything) {
+      if (!everything && !books.unwritten) return false;
+      try {
+        transact(() => (everything ? books.fileAll() : books.flush()));
+      } catch (error) {
+        throw asStoreError(error);
+      }
+      return true;
+    },
     close: () => database.close(),
   };
 }
@@ -119,7 +152,7 @@ function perform(books: Books, operation: Operation): Outcome {
     case 'createKey':
       return createKey(books, operation.request);
     case 'listKeys':
-      books.flush();
+      books.fileAll();
       return listKeys(books.sql.cold, books.nowMs);
     case 'getKey':
       return getKey(books, operation.keyId);
@@ -132,7 +165,7 @@ function perform(books: Books, operation: Operation): Outcome {
     case 'addCredit':
       return addCredit(books, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
     case 'audit':
-      books.flush();
+      books.fileAll();
       return audit(books.sql.cold, books.nowMs);
     case 'recover':
       return recover(books, operation.limit);

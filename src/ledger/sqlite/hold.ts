@@ -27,9 +27,14 @@ export function extend(books: Books, keyId: string, holdId: string, amountWanted
   rollOver(account, books.nowMs);
   const decision = decideExtension(account, hold.amount, amountWanted);
   if (decision.kind !== 'extended' || decision.held === hold.amount) return decision;
-  books.touch(account);
-  books.sql.raiseHold.run(decision.held, keyId, holdId);
-  account.reserved += decision.held - hold.amount;
+  const more = decision.held - hold.amount;
+  books.remember(hold);
+  if (hold.filed) {
+    books.touch(account);
+    books.sql.raiseHold.run(decision.held, keyId, holdId);
+    account.filedReserved += more;
+  }
+  account.reserved += more;
   hold.amount = decision.held;
   return decision;
 }
@@ -38,14 +43,17 @@ export function extend(books: Books, keyId: string, holdId: string, amountWanted
 export function mark(books: Books, marks: readonly Mark[]): null {
   for (const { keyId, holdId, charge, tokens, call } of marks) {
     if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
-    const hold = books.account(keyId)?.holds.get(holdId);
-    if (hold === undefined) continue;
+    const account = books.account(keyId);
+    const hold = account?.holds.get(holdId);
+    if (account === undefined || hold === undefined) continue;
+    books.remember(hold);
     const clamped = charge > hold.amount;
     hold.markCharge = clamped ? hold.amount : charge;
     hold.markDetail = JSON.stringify({ tokens, call: call ?? null }, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
-    books.sql.markHold.run(hold.markCharge, hold.markDetail, keyId, holdId);
+    if (hold.filed) books.sql.markHold.run(hold.markCharge, hold.markDetail, keyId, holdId);
+    else books.file(account, hold);
   }
   return null;
 }
@@ -79,6 +87,7 @@ export function voidById(books: Books, keyId: string, holdId: string): VoidOutco
  */
 export function recover(books: Books, limit: number): Recovered {
   const { sql, nowMs } = books;
+  books.fileAll();
   for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(nowMs)) {
     books.owners.delete(text(row, 'id'));
   }
@@ -184,7 +193,12 @@ function recordUsage(books: Books, account: Account, hold: Hold, usage: UsageRec
 
 function release(books: Books, account: Account, hold: Hold): void {
   books.touch(account);
-  books.sql.deleteHold.run(hold.keyId, hold.id);
+  books.remember(hold);
+  if (hold.filed) {
+    books.sql.deleteHold.run(hold.keyId, hold.id);
+    account.filedReserved -= hold.amount;
+    account.filedHolds--;
+  }
   account.holds.delete(hold.id);
   if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;

@@ -8,7 +8,7 @@ const OLD_CLAIMS = `DELETE FROM claims WHERE rowid IN (
 const OLD_VOIDED = `DELETE FROM voided WHERE rowid IN (
   SELECT rowid FROM (SELECT rowid, at_ms FROM voided ORDER BY rowid LIMIT ?) WHERE at_ms <= ?)`;
 const OLD_RATES = `DELETE FROM rates WHERE (key_id, number) IN (
-  SELECT key_id, number FROM rates WHERE at_ms <= ? LIMIT ?)`;
+  SELECT key_id, number FROM rates WHERE newest_ms <= ? LIMIT ?)`;
 const OLD_USAGE = `DELETE FROM usage WHERE number IN (
   SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?) WHERE at_ms <= ?)`;
 

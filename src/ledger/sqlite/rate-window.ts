@@ -5,26 +5,28 @@
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { RateState } from '../port.ts';
 
-export interface RateRow {
+/** Requests that follow each other, as one row of the file has them. */
+export interface RateRun {
+  /** Of its first request. */
   readonly number: number;
-  readonly atMs: number;
+  readonly times: readonly number[];
 }
 
 export class RateWindow {
-  #times: number[] = [];
+  #times: number[];
   /** Index of the oldest time that still counts. */
   #head = 0;
   /** Number of the oldest request that still counts. */
-  #firstNumber = 0;
-  /** Rows with a lower number are gone from the database. */
-  #storedFrom = 0;
+  #firstNumber: number;
+  /** Runs that begin with a lower number may be gone from the file. */
+  #storedFrom: number;
+  /** Times that the file does not have yet: the newest ones. */
+  #unsaved: number[] = [];
 
-  constructor(rows: readonly RateRow[]) {
-    const first = rows[0];
-    if (first === undefined) return;
-    this.#times = rows.map((row) => row.atMs);
-    this.#firstNumber = first.number;
-    this.#storedFrom = first.number;
+  constructor(runs: readonly RateRun[]) {
+    this.#times = runs.flatMap(({ times }) => times);
+    this.#firstNumber = runs[0]?.number ?? 0;
+    this.#storedFrom = this.#firstNumber;
   }
 
   get count(): number {
@@ -50,10 +52,15 @@ export class RateWindow {
     return (this.#times[this.#head + blocking] ?? 0) + RATE_WINDOW_MS - nowMs;
   }
 
-  /** Takes a place; returns its number. */
-  take(nowMs: number): number {
+  take(nowMs: number): void {
     this.#times.push(nowMs);
-    return this.#firstNumber + this.count - 1;
+    this.#unsaved.push(nowMs);
+  }
+
+  /** Gives the newest place back, which must not have been saved. */
+  giveBack(): void {
+    this.#times.pop();
+    this.#unsaved.pop();
   }
 
   state(limit: number, nowMs: number): RateState {
@@ -61,10 +68,21 @@ export class RateWindow {
     return { limit, remaining: Math.max(0, limit - this.count), resetMs: newest + RATE_WINDOW_MS - nowMs };
   }
 
-  /** The number below which rows may be deleted, when that is worth a statement; otherwise null. */
-  takeDeletable(rowsMin: number): number | null {
-    if (this.#firstNumber - this.#storedFrom < rowsMin) return null;
+  /** What the file does not have yet; null when there is nothing. */
+  unsaved(): RateRun | null {
+    const times = this.#unsaved;
+    return times.length === 0 ? null : { number: this.#firstNumber + this.count - times.length, times };
+  }
+
+  /** The file has everything now. */
+  saved(): void {
+    if (this.#unsaved.length > 0) this.#unsaved = [];
+  }
+
+  /** Whether so many requests have left the window that it is worth a statement to remove their rows. */
+  worthRemoving(requestsMin: number): boolean {
+    if (this.#firstNumber - this.#storedFrom < requestsMin) return false;
     this.#storedFrom = this.#firstNumber;
-    return this.#firstNumber;
+    return true;
   }
 }

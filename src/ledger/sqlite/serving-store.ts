@@ -23,7 +23,7 @@ export interface ServingStoreOptions {
   readonly checkpointPages?: number;
 }
 
-/** The longest that something committed waits for a flush that nobody asked for. */
+/** The longest that something in memory, or committed, waits for a flush that nobody asked for. */
 const FLUSH_WITHIN_MS = 1_000;
 const CHECKPOINT_PAGES = 4_000;
 const PAGES_OF_OPERATION = 3;
@@ -87,11 +87,34 @@ class ServingStore implements Store {
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
     const results = this.#engine.apply(batch);
-    this.#unflushed = true;
-    this.#flushTimer ??= setTimeout(() => this.#flushLate(), FLUSH_WITHIN_MS).unref();
-    for (const operation of batch) this.#pages += pagesOf(operation);
-    if (this.#pages > this.#checkpointPages) this.#checkpoint ??= this.#writeBack();
+    let pages = 0;
+    for (const operation of batch) pages += pagesOf(operation);
+    this.#committed(pages);
     return results;
+  }
+
+  now(operation: Operation): Result {
+    if (this.#broken !== null) return null;
+    const outcome = this.#engine.now(operation);
+    if (outcome !== null) this.#flushSoon();
+    return outcome;
+  }
+
+  #committed(pages: number): void {
+    this.#unflushed = true;
+    this.#flushSoon();
+    this.#pages += pages;
+    if (this.#pages > this.#checkpointPages) this.#checkpoint ??= this.#writeBack();
+  }
+
+  #flushSoon(): void {
+    this.#flushTimer ??= setTimeout(() => this.#flushLate(), FLUSH_WITHIN_MS).unref();
+  }
+
+  async #write(everything: boolean): Promise<void> {
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    if (this.#engine.write(everything)) this.#committed(PAGES_OF_OPERATION);
   }
 
   async flushed(): Promise<void> {
@@ -123,6 +146,7 @@ class ServingStore implements Store {
     for (const operation of batch) {
       const { op } = operation;
       if (op === 'audit' || op === 'listKeys') {
+        await this.#write(true);
         results.push(await this.#aside.do({ op, nowMs: this.#clock.nowMs() }));
       } else results.push(...(await this.apply([operation])));
     }
@@ -131,8 +155,10 @@ class ServingStore implements Store {
 
   #flushLate(): void {
     this.#flushTimer = null;
-    // A failure is told through `onBroken`.
-    if (this.#unflushed && this.#broken === null) this.flushed().catch(() => {});
+    this.#write(false)
+      .then(() => (this.#unflushed ? this.flushed() : undefined))
+      // A failure of the disk is told through `onBroken`; what could not be written goes with the next batch.
+      .catch(() => {});
   }
 
   /**

@@ -29,12 +29,15 @@ export function prepareStatements(database: DatabaseSync) {
       UPDATE accounts SET purchased = ?, used = ?, reserved = ?, live_holds = ?, period_start_ms = ?, period_used = ?,
         day_start_ms = ?, day_spend = ?, last_cost = ?, input_tokens = ?, output_tokens = ?, requests = ?, hold_ms = ?
       WHERE key_id = ?`),
-    ratesOfKey: prepare('SELECT number, at_ms FROM rates WHERE key_id = ? ORDER BY number'),
-    addRate: prepare('INSERT INTO rates (key_id, number, at_ms) VALUES (?, ?, ?)'),
-    deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND number < ?'),
+    ratesOfKey: prepare('SELECT number, times FROM rates WHERE key_id = ? ORDER BY number'),
+    addRates: prepare(`
+      INSERT INTO rates (key_id, number, times, newest_ms) VALUES (?, ?, ?, ?)
+      ON CONFLICT (key_id, number) DO UPDATE SET times = excluded.times, newest_ms = excluded.newest_ms`),
+    deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND newest_ms <= ?'),
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
-      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     raiseHold: prepare('UPDATE holds SET amount = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
