@@ -35,12 +35,11 @@ export interface Pricing {
 export function costNanos(pricing: Pricing, tokens: TokenCounts): bigint {
   const inputTokens = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h;
   const { rates } = tierFor(pricing, inputTokens);
-  const sum =
-    BigInt(tokens.input) * rates.input +
-    BigInt(tokens.cacheRead) * rates.cacheRead +
-    BigInt(tokens.cacheWrite) * rates.cacheWrite +
-    BigInt(tokens.cacheWrite1h) * rates.cacheWrite1h +
-    BigInt(tokens.output) * rates.output;
+  let sum = BigInt(tokens.input) * rates.input + BigInt(tokens.output) * rates.output;
+  // Every step with big integers allocates, and most requests leave these classes empty.
+  if (tokens.cacheRead > 0) sum += BigInt(tokens.cacheRead) * rates.cacheRead;
+  if (tokens.cacheWrite > 0) sum += BigInt(tokens.cacheWrite) * rates.cacheWrite;
+  if (tokens.cacheWrite1h > 0) sum += BigInt(tokens.cacheWrite1h) * rates.cacheWrite1h;
   return ceilDivide(sum, pricing.per);
 }
 
@@ -89,10 +88,13 @@ function dearestRates(pricing: Pricing, inputTokens: number): { input: bigint; o
   let output = 0n;
   for (const { fromInputTokens, rates } of pricing.tiers) {
     if (fromInputTokens > inputTokens) break;
-    for (const rate of [rates.input, rates.cacheRead, rates.cacheWrite, rates.cacheWrite1h]) {
-      if (rate > input) input = rate;
-    }
-    if (rates.output > output) output = rates.output;
+    const { cacheRead, cacheWrite, cacheWrite1h } = rates;
+    input = dearer(dearer(input, rates.input), dearer(cacheRead, dearer(cacheWrite, cacheWrite1h)));
+    output = dearer(output, rates.output);
   }
   return { input, output };
+}
+
+function dearer(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
 }

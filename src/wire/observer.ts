@@ -1,5 +1,6 @@
 /** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
 import type { TokenCounts } from '../core/usage.ts';
+import type { Json } from './json.ts';
 import type { LaneFailure, Meter, StreamPlace } from './lane.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from './scan.ts';
 import type { FrameView } from './sse.ts';
@@ -30,6 +31,13 @@ export interface StreamObserver {
   place?(): StreamPlace;
 }
 
+/** Replaces the bytes from `start` to `end`; null takes them out. */
+export interface PlacedEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: Buffer | null;
+}
+
 /** Edits of one window of bytes, in ascending order. One instance is used again and again, and never shrinks. */
 export class EditList {
   readonly #starts: number[] = [];
@@ -46,6 +54,10 @@ export class EditList {
     this.#starts[at] = start;
     this.#ends[at] = end;
     this.#texts[at] = text;
+  }
+
+  at(index: number): PlacedEdit {
+    return { start: this.#starts[index] ?? 0, end: this.#ends[index] ?? 0, text: this.#texts[index] ?? null };
   }
 
   /** Forgets the edits from this index on. */
@@ -87,6 +99,12 @@ export class OutputCounter {
 
   startFrame(): void {
     this.#cutOff = false;
+  }
+
+  /** A frame whose text has been counted already. */
+  whole(bytes: number): void {
+    this.#cutOff = false;
+    this.bytes += bytes;
   }
 
   piece(bytes: number): void {
@@ -154,6 +172,11 @@ export function parsedText(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The UTF-8 length of a member that is text; what is none counts nothing. */
+export function textBytes(value: Json | undefined): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : 0;
 }
 
 /**

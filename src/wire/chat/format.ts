@@ -12,7 +12,12 @@ const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
-    return [...limitChanges(request, order), ...usageChanges(request)];
+    const changes = limitChanges(request, order);
+    // Billing needs the usage of every stream, whether the client wants to see it or not.
+    if (request.facts.stream && !asksForUsage(request)) {
+      changes.push({ path: ['stream_options', 'include_usage'], json: 'true' });
+    }
+    return changes;
   },
   isAnswer: isChatAnswer,
   wholeMeter: chatWholeMeter,
@@ -33,17 +38,17 @@ export const chatFormat: WireFormat = {
 };
 
 /** The limit goes into every field that the client used, or else into the one that the target takes. */
-function limitChanges(request: PassthroughRequest, order: UpstreamOrder): Change[] {
+function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequest, order: UpstreamOrder): Change[] {
   const json = String(order.outputLimit);
-  const used = LIMIT_FIELDS.filter((name) => request.body[name] !== undefined);
-  if (used.length === 0) return [{ path: [request.outputLimitField ?? 'max_tokens'], json }];
-  return used.filter((name) => request.body[name] !== order.outputLimit).map((name) => ({ path: [name], json }));
-}
-
-/** Billing needs the usage of every stream, whether the client wants to see it or not. */
-function usageChanges(request: PassthroughRequest): Change[] {
-  if (!request.facts.stream || asksForUsage(request)) return [];
-  return [{ path: ['stream_options', 'include_usage'], json: 'true' }];
+  const changes: Change[] = [];
+  let given = false;
+  for (const name of LIMIT_FIELDS) {
+    if (body[name] === undefined) continue;
+    given = true;
+    if (body[name] !== order.outputLimit) changes.push({ path: [name], json });
+  }
+  if (!given) changes.push({ path: [outputLimitField], json });
+  return changes;
 }
 
 function asksForUsage(request: PassthroughRequest): boolean {

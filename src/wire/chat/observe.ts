@@ -1,6 +1,6 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../json.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import {
   dataIs,
@@ -12,8 +12,10 @@ import {
   parsedText,
   type StreamObserver,
   saneCounts,
+  textBytes,
   type Verdict,
 } from '../observer.ts';
+import { RepeatedFrame } from '../repeated-frame.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../scan.ts';
 import type { FrameView } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
@@ -44,6 +46,7 @@ export class ChatObserver implements StreamObserver {
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
+  readonly #repeated = new RepeatedFrame();
   readonly #openedChoices = new Set<number>();
   #finishes = 0;
   #reported: TokenCounts | null = null;
@@ -69,8 +72,13 @@ export class ChatObserver implements StreamObserver {
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    if (!first && this.#repeated.fits(frame, edits)) {
+      this.#output.whole(this.#repeated.outputBytes);
+      return 'event';
+    }
     if (!looksLikeObject(frame)) return this.#notAnObject(frame, first);
     const before = edits.length;
+    const finishes = this.#finishes;
     this.#scan(frame, edits);
     if (this.#error) return this.#fail(readFailure(parsedData(frame) as Json, first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
@@ -83,6 +91,9 @@ export class ChatObserver implements StreamObserver {
     }
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
       return this.#openChoices(frame, edits, before);
+    }
+    if (this.#usage === null && !this.#emptyChoices && this.#finishes === finishes) {
+      this.#repeated.learn(frame, edits, before);
     }
     return 'event';
   }
@@ -119,6 +130,7 @@ export class ChatObserver implements StreamObserver {
     this.#usage = null;
     this.#error = false;
     this.#output.startFrame();
+    this.#repeated.startScan(frame);
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
@@ -138,6 +150,8 @@ export class ChatObserver implements StreamObserver {
       if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
     } else if (scanner.keyIs('error')) {
       this.#error = scanner.valueText() !== 'null';
+    } else if (scanner.isString && scanner.keyIs('obfuscation')) {
+      this.#repeated.text(scanner, false);
     }
   }
 
@@ -153,6 +167,7 @@ export class ChatObserver implements StreamObserver {
       scanner.keyIs('input')
     ) {
       this.#output.count(scanner);
+      this.#repeated.text(scanner, true);
     }
   }
 
@@ -262,14 +277,14 @@ export function chatWholeMeter(answer: JsonObject): Meter {
 }
 
 function messageBytes(message: JsonObject): number {
-  let bytes = 0;
-  for (const name of ['content', 'reasoning_content', 'reasoning', 'refusal']) {
-    bytes += Buffer.byteLength(stringAt(message, name) ?? '');
-  }
+  let bytes =
+    textBytes(message.content) +
+    textBytes(message.reasoning_content) +
+    textBytes(message.reasoning) +
+    textBytes(message.refusal);
   for (const call of arrayAt(message, 'tool_calls') ?? []) {
     if (!isObject(call)) continue;
-    bytes += Buffer.byteLength(stringAt(objectAt(call, 'function') ?? {}, 'arguments') ?? '');
-    bytes += Buffer.byteLength(stringAt(objectAt(call, 'custom') ?? {}, 'input') ?? '');
+    bytes += textBytes(objectAt(call, 'function')?.arguments) + textBytes(objectAt(call, 'custom')?.input);
   }
   return bytes;
 }

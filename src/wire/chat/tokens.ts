@@ -3,13 +3,15 @@ import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts'
 import { openaiCounts } from '../counts.ts';
 import type { JsonObject } from '../json.ts';
 
+const NAMES = {
+  input: 'prompt_tokens',
+  inputDetails: 'prompt_tokens_details',
+  output: 'completion_tokens',
+  outputDetails: 'completion_tokens_details',
+} as const;
+
 export function readChatTokens(usage: JsonObject): TokenCounts | null {
-  return openaiCounts(usage, {
-    input: 'prompt_tokens',
-    inputDetails: 'prompt_tokens_details',
-    output: 'completion_tokens',
-    outputDetails: 'completion_tokens_details',
-  });
+  return openaiCounts(usage, NAMES);
 }
 
 export function writeChatTokens(tokens: TokenCounts): object {

@@ -1,6 +1,6 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../json.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import {
   dataIs,
@@ -15,8 +15,10 @@ import {
   parsedText,
   type StreamObserver,
   saneCounts,
+  textBytes,
   type Verdict,
 } from '../observer.ts';
+import { RepeatedFrame } from '../repeated-frame.ts';
 import { MemberScanner, OPEN_BRACE } from '../scan.ts';
 import type { FrameView } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
@@ -30,6 +32,7 @@ export class MessagesObserver implements StreamObserver {
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
+  readonly #repeated = new RepeatedFrame();
   /** The members of every report so far; a later report overrides an earlier one member by member. */
   #usage: JsonObject | null = null;
   #reported: TokenCounts | null = null;
@@ -49,6 +52,11 @@ export class MessagesObserver implements StreamObserver {
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    if (!first && this.#repeated.fits(frame, edits)) {
+      this.#output.whole(this.#repeated.outputBytes);
+      return 'event';
+    }
+    const before = edits.length;
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
@@ -63,6 +71,9 @@ export class MessagesObserver implements StreamObserver {
         return 'neutral';
       case '':
         return first ? this.#fail(brokenStream('The provider sent an event that is no messages event.')) : 'event';
+      case 'content_block_delta':
+        if (this.#frameUsage === null) this.#repeated.learn(frame, edits, before);
+        return 'event';
       default:
         return 'event';
     }
@@ -91,6 +102,7 @@ export class MessagesObserver implements StreamObserver {
     this.#error = false;
     this.#frameUsage = null;
     this.#output.startFrame();
+    this.#repeated.startScan(frame);
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
@@ -115,6 +127,7 @@ export class MessagesObserver implements StreamObserver {
       if (!scanner.isString) return;
       if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
         this.#output.count(scanner);
+        this.#repeated.text(scanner, true);
       } else if (scanner.keyIs('stop_reason')) {
         this.finished = true;
       }
@@ -172,8 +185,7 @@ export function messagesWholeMeter(answer: JsonObject): Meter {
   let outputBytes = 0;
   for (const block of arrayAt(answer, 'content') ?? []) {
     if (!isObject(block)) continue;
-    outputBytes +=
-      Buffer.byteLength(stringAt(block, 'text') ?? '') + Buffer.byteLength(stringAt(block, 'thinking') ?? '');
+    outputBytes += textBytes(block.text) + textBytes(block.thinking);
     if (block.input !== undefined) outputBytes += Buffer.byteLength(JSON.stringify(block.input));
   }
   return { reported, reportedFinal: reported !== null, outputBytes };

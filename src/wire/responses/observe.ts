@@ -1,6 +1,6 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject } from '../json.ts';
 import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
 import {
   dataIs,
@@ -14,6 +14,7 @@ import {
   parsedText,
   type StreamObserver,
   saneCounts,
+  textBytes,
   type Verdict,
 } from '../observer.ts';
 import { MemberScanner, OPEN_BRACE } from '../scan.ts';
@@ -179,10 +180,9 @@ export function responsesWholeMeter(answer: JsonObject): Meter {
 }
 
 function itemBytes(item: JsonObject): number {
-  let bytes = Buffer.byteLength(stringAt(item, 'arguments') ?? '') + Buffer.byteLength(stringAt(item, 'input') ?? '');
+  let bytes = textBytes(item.arguments) + textBytes(item.input);
   for (const part of [...(arrayAt(item, 'content') ?? []), ...(arrayAt(item, 'summary') ?? [])]) {
-    if (!isObject(part)) continue;
-    bytes += Buffer.byteLength(stringAt(part, 'text') ?? '') + Buffer.byteLength(stringAt(part, 'refusal') ?? '');
+    if (isObject(part)) bytes += textBytes(part.text) + textBytes(part.refusal);
   }
   return bytes;
 }

@@ -3,13 +3,15 @@ import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts'
 import { openaiCounts } from '../counts.ts';
 import type { JsonObject } from '../json.ts';
 
+const NAMES = {
+  input: 'input_tokens',
+  inputDetails: 'input_tokens_details',
+  output: 'output_tokens',
+  outputDetails: 'output_tokens_details',
+} as const;
+
 export function readResponsesTokens(usage: JsonObject): TokenCounts | null {
-  return openaiCounts(usage, {
-    input: 'input_tokens',
-    inputDetails: 'input_tokens_details',
-    output: 'output_tokens',
-    outputDetails: 'output_tokens_details',
-  });
+  return openaiCounts(usage, NAMES);
 }
 
 export function writeResponsesTokens(tokens: TokenCounts): object {
