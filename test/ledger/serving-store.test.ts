@@ -15,7 +15,7 @@ import { Flushes, type LogFile, openLogFile } from '../../src/ledger/sqlite/log-
 import { openServingStore, type ServingStoreOptions } from '../../src/ledger/sqlite/serving-store.ts';
 import { pending } from '../support/pending.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
 let files = 0;
@@ -173,17 +173,18 @@ describe('what waits for the disk', () => {
 
 describe('what memory decides', () => {
   const { tokens } = usageRecord();
+  const clock = new ManualClock();
 
   /** What another process would find if this one were killed now. */
   async function afterKill(file: string): Promise<OwnedLedger> {
     const image = newFile();
     for (const part of ['', '-wal']) copyFileSync(`${file}${part}`, `${image}${part}`);
-    return createLedger(openSqliteEngine({ file: image }));
+    return createLedger(openSqliteEngine({ file: image, clock }));
   }
 
   test('[F1] a hold without mark or claim is not in the file: a kill leaves nothing of it', async () => {
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file }));
+    const ledger = createLedger(openServingStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
@@ -198,7 +199,7 @@ describe('what memory decides', () => {
 
   test('[F2] [F3] with its first mark it is: a kill charges the mark', async () => {
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file }));
+    const ledger = createLedger(openServingStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     ledger.admitNow(admitRequest(key.id, 'a', 10n));
@@ -211,8 +212,19 @@ describe('what memory decides', () => {
     await Promise.all([afterwards.close(), ledger.close()]);
   });
 
+  test('[F6] only within a second of a commit: before, the file must show that it can be written', async () => {
+    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
+    await ledger.register();
+    const key = await ledger.createKey(newKey({ credit: 10n }));
+    clock.advance(1_001);
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 1n)), null);
+    assert.equal((await ledger.admit(admitRequest(key.id, 'a', 1n))).kind, 'admitted');
+    assert.equal(ledger.admitNow(admitRequest(key.id, 'b', 1n))?.kind, 'admitted');
+    await ledger.close();
+  });
+
   test('[F4] a claim goes into the file at once', async () => {
-    const ledger = createLedger(openServingStore({ file: newFile() }));
+    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     const request = admitRequest(key.id, 'a', 10n, { claim: { name: 'c', fingerprint: 'f' } });
@@ -222,7 +234,7 @@ describe('what memory decides', () => {
   });
 
   test('a report has everything, whether memory or the file had it', async () => {
-    const ledger = createLedger(openServingStore({ file: newFile() }));
+    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     ledger.admitNow(admitRequest(key.id, 'a', 7n));
@@ -238,7 +250,7 @@ describe('what memory decides', () => {
   test('[R11] a place in the rate limit is in the file within a second', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file }));
+    const ledger = createLedger(openServingStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
     t.mock.timers.tick(1_000);
@@ -260,7 +272,7 @@ describe('what memory decides', () => {
       return exec.call(this, sql);
     });
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file }));
+    const ledger = createLedger(openServingStore({ file, clock }));
     const database = opened.find((one) => one.location() === realpathSync(file));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));

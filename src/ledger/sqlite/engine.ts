@@ -28,6 +28,9 @@ export interface SqliteEngineOptions {
   readonly clock?: Clock;
 }
 
+/** How long a commit vouches for the next one. Where the disk has failed meanwhile, so many admissions were made in vain. */
+const TRUST_MS = 1_000;
+
 /** The store in this thread, for an operator's command and for tests. */
 export function openSqliteEngine({ file, clock }: SqliteEngineOptions): Store {
   const engine = createEngine(openDatabase(file), clock ?? systemClock());
@@ -47,8 +50,8 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
       WHERE newest_ms > ?1`)
     .run(books.nowMs);
-  /** After a failure the file must show that it can be written before anything is decided without it. */
-  let trusted = true;
+  /** Until then something may be decided without the file, which has shown that it can be written. */
+  let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
     books.nowMs = Math.max(books.nowMs, clock.nowMs());
@@ -58,11 +61,11 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       const value = work();
       books.sql.commit.run();
       books.committed();
-      trusted = true;
+      trustedUntilMs = books.nowMs + TRUST_MS;
       books.trim();
       return value;
     } catch (error) {
-      trusted = false;
+      trustedUntilMs = Number.NEGATIVE_INFINITY;
       books.rolledBack();
       rollBack(database);
       throw error;
@@ -109,8 +112,9 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       }
     },
     now(operation) {
-      if (!trusted || operation.op !== 'admit' || operation.request.claim !== null) return null;
+      if (operation.op !== 'admit' || operation.request.claim !== null) return null;
       books.nowMs = Math.max(books.nowMs, clock.nowMs());
+      if (books.nowMs > trustedUntilMs) return null;
       try {
         return admit(books, operation.owner, operation.request, true);
       } catch {
