@@ -1,8 +1,8 @@
 /**
  * Group commit: the operations of one turn of the event loop travel as one batch, one batch at a time, and what arrives
- * meanwhile goes together as the next one.
+ * meanwhile goes together as the next one. So does what arrives during a flush and has to wait for the next one anyway.
  */
-import { waitsForDisk } from './durability.ts';
+import { alwaysWaitsForDisk, waitsForDisk } from './durability.ts';
 import { asStoreError, StoreError } from './errors.ts';
 import {
   isOperationFailed,
@@ -37,6 +37,9 @@ export class Batcher {
   /** The newest mark of each hold. */
   readonly #marks = new Map<string, Mark>();
   #queue: Waiting[] = [];
+  /** Whether the queue has something that need not wait for a flush. */
+  #pressing = false;
+  #flushes = 0;
   #markTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
   #flight: Promise<void> | null = null;
@@ -63,6 +66,7 @@ export class Batcher {
     return new Promise<Outcome<N>>((resolve, reject) => {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
       this.#queue.push({ operation, resolve: (outcome) => resolve(outcome as Outcome<N>), reject });
+      if (!alwaysWaitsForDisk(operation)) this.#pressing = true;
       this.#schedule();
     });
   }
@@ -97,13 +101,14 @@ export class Batcher {
     if (this.#markTimer !== null || this.#closing !== null) return;
     this.#markTimer = setTimeout(() => {
       this.#markTimer = null;
+      this.#pressing = true;
       if (this.#marks.size > 0) this.#schedule();
     }, this.#markDelayMs);
     this.#markTimer.unref();
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#flight !== null) return;
+    if (this.#scheduled || this.#flight !== null || (this.#flushes > 0 && !this.#pressing)) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
@@ -115,6 +120,7 @@ export class Batcher {
     if (this.#queue.length === 0 && this.#marks.size === 0) return;
     const sent = this.#queue.length <= this.#batchMax ? this.#queue : this.#queue.slice(0, this.#batchMax);
     this.#queue = this.#queue.slice(sent.length);
+    this.#pressing = this.#queue.length > 0;
     const marks = [...this.#marks.values()];
     this.#marks.clear();
     const batch = sent.map((waiting) => waiting.operation);
@@ -134,7 +140,7 @@ export class Batcher {
     if (this.#queue.length > 0 && this.#closing === null) this.#schedule();
   }
 
-  /** What a loss of power may not undo is told when it is on the disk; the next batch does not wait for that. */
+  /** What a loss of power may not undo is told when it is on the disk; what is pressing does not wait for that. */
   #tell(sent: readonly Waiting[], results: readonly Result[]): void {
     const store = this.#store;
     const later: [Waiting, Result][] = [];
@@ -144,15 +150,22 @@ export class Batcher {
       else if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else tell(waiting, result);
     }
-    if (later.length === 0) return;
-    store.flushed?.().then(
-      () => {
-        for (const [waiting, result] of later) tell(waiting, result);
-      },
-      (error: unknown) => {
-        for (const [waiting] of later) waiting.reject(asStoreError(error));
-      },
-    );
+    if (later.length === 0 || store.flushed === undefined) return;
+    this.#flushes++;
+    store
+      .flushed()
+      .then(
+        () => {
+          for (const [waiting, result] of later) tell(waiting, result);
+        },
+        (error: unknown) => {
+          for (const [waiting] of later) waiting.reject(asStoreError(error));
+        },
+      )
+      .finally(() => {
+        this.#flushes--;
+        if (this.#queue.length > 0) this.#schedule();
+      });
   }
 
   /** Marks of a failed batch go with a later one, unless a newer one is there. */

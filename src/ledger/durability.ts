@@ -23,9 +23,14 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'prune',
 ]);
 
+/** Whether the outcome waits for the disk whatever it is, so that nothing is gained by a commit before the next flush. */
+export function alwaysWaitsForDisk({ op }: Operation): boolean {
+  return !NEED_NO_DISK.has(op);
+}
+
 /** Whether the outcome may be told only when the operation, and all before it, are on the disk. */
-export function waitsForDisk({ op }: Operation, result: Result): boolean {
-  if (!NEED_NO_DISK.has(op)) return true;
+export function waitsForDisk(operation: Operation, result: Result): boolean {
+  if (alwaysWaitsForDisk(operation)) return true;
   // An answer that is given again was charged; that charge may be younger than the last flush.
-  return op === 'admit' && result !== null && 'kind' in result && result.kind === 'replay';
+  return operation.op === 'admit' && result !== null && 'kind' in result && result.kind === 'replay';
 }

@@ -68,6 +68,41 @@ describe('batcher', () => {
     assert.equal(store.closed, true);
   });
 
+  test('what must wait for a flush anyway goes together behind the one that runs; what need not goes at once', async () => {
+    const flushes: (() => void)[] = [];
+    const held = new HeldStore();
+    const store: Store = {
+      apply: (batch) => held.apply(batch),
+      flushed: () => new Promise((resolve) => flushes.push(resolve)),
+      close: async () => {},
+    };
+    const batcher = new Batcher(store);
+    const ping = (): Promise<null> => batcher.run<'ping'>({ op: 'ping' });
+    const told = [ping()];
+    await turns();
+    held.answer();
+    await turns();
+    assert.equal(flushes.length, 1);
+    told.push(ping());
+    await turns();
+    told.push(ping());
+    await turns();
+    assert.deepEqual(held.names(), [['ping']]);
+    flushes.shift()?.();
+    await turns();
+    assert.deepEqual(held.names(), [['ping'], ['ping', 'ping']]);
+    held.answer();
+    await turns();
+    told.push(ping());
+    const summary = batcher.run<'summary'>({ op: 'summary', keyId: 'k' });
+    await turns();
+    assert.deepEqual(held.names().at(-1), ['ping', 'summary']);
+    held.answer();
+    assert.equal(await summary, null);
+    for (const flush of flushes) flush();
+    await Promise.all(told);
+  });
+
   test('a failing store fails every operation of its batch, and the next batch goes its own way', async () => {
     const store = new HeldStore();
     const batcher = new Batcher(store);
