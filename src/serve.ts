@@ -87,7 +87,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     clock,
     upstream,
     standing: newStanding(clock),
-    keys: new KeyCache(ledger),
+    keys: new KeyCache(ledger, options.installationSecret),
     live: new LiveExchanges(ledger),
     counter,
     replyBudget: new ReplyBudget(),
@@ -99,31 +99,29 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let draining = false;
   const server = buildServer({
     gateway,
-    installationSecret: options.installationSecret,
     timeouts: config.limits,
     ready: () => !draining && housekeeping.healthy,
     accepting: () => !draining,
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    const { host, port } = settings;
-    server.listen({ host, port, reusePort: options.reusePort, backlog: CONNECTIONS_WAITING_MAX }, () => {
-      server.off('error', reject);
-      resolve();
-    });
+  const { host } = settings;
+  const port = await server.listen({
+    host,
+    port: settings.port,
+    reusePort: options.reusePort,
+    backlog: CONNECTIONS_WAITING_MAX,
   });
-  parts.defer(() => server.closeAllConnections());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
+  parts.defer(() => {
+    server.close();
+    server.closeAllConnections();
+  });
 
   const opened = parts.move();
   return {
-    port: address.port,
+    port,
     catalog: () => namesOf(config),
     drain: async () => {
       draining = true;
       server.close();
-      server.closeIdleConnections();
       await gateway.live.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),

@@ -9,12 +9,13 @@ const root = resolve(import.meta.dirname, '..');
 /** Folder → folders it may import from, beside itself. `main.ts` and the command line may import everything. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  http1: [],
   config: ['core'],
   wire: ['core'],
   ledger: ['core'],
-  provider: ['core', 'wire'],
+  provider: ['core', 'wire', 'http1'],
   exchange: ['core', 'wire', 'ledger/port.ts', 'provider'],
-  http: ['core', 'wire', 'exchange', 'ledger/port.ts'],
+  http: ['core', 'wire', 'exchange', 'ledger/port.ts', 'http1'],
   admin: ['core', 'config', 'ledger/port.ts'],
   observe: ['core'],
   sandbox: ['core', 'wire'],

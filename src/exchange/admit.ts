@@ -141,7 +141,8 @@ function worthACount(outcome: AdmitOutcome, order: AdmitOrder, { key }: Caller, 
 }
 
 function holdRequest(order: AdmitOrder, caller: Caller, plan: Plan): HoldRequest {
-  return { id: order.requestId, ...needOf(caller.key.mode, plan, order.choices), ttlMs: plan.totalMs + HOLD_MARGIN_MS };
+  const { amount, amountMin } = needOf(caller.key.mode, plan, order.choices);
+  return { id: order.requestId, amount, amountMin, ttlMs: plan.totalMs + HOLD_MARGIN_MS };
 }
 
 function refusalOf(outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>, caller: Caller): GatewayError {

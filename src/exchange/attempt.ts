@@ -44,6 +44,8 @@ export interface AttemptOrder {
   readonly secrets: readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
+  /** The attempt has ended; called once, before anybody else hears of it. */
+  onEnd(end: AttemptEnd): void;
   /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */
   onFault(error: unknown): void;
   /** Only where the hold grows with the stream; the lane then writes the answer itself. */
@@ -359,6 +361,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
       this.#order.client.write(FRAME_END);
     if (this.#silence) clearTimeout(this.#silence);
     this.#silence = null;
+    this.#order.onEnd(end);
     this.#resolve(end);
   }
 }

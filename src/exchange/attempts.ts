@@ -52,6 +52,11 @@ export function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Atte
     streams: exchange.policy.streams,
     secrets: secretsOf(provider),
     onProof: (firstByteMs) => trial.succeeded(firstByteMs),
+    onEnd: (end) => {
+      if (end.kind === 'failed') learn(gateway, leg, end);
+      if (provider.circuitBreaker && countsAgainst(end)) trial.failed();
+      else trial.dropped();
+    },
     onFault: (err) =>
       gateway.log.error(
         { err, requestId: arrival.requestId, provider: provider.name },
@@ -59,11 +64,6 @@ export function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Atte
       ),
     elastic: exchange.elastic,
     tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
-  });
-  void attempt.ended.then((end) => {
-    if (end.kind === 'failed') learn(gateway, leg, end);
-    if (provider.circuitBreaker && countsAgainst(end)) trial.failed();
-    else trial.dropped();
   });
   exchange.begin(attempt, provider.name);
   return attempt;

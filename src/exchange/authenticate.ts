@@ -1,7 +1,7 @@
 /** Credential → key. Everything about the key itself that can refuse a request is refused here, before its body is read. */
 import { GatewayError } from '../core/conditions.ts';
 import type { CredentialScheme, Endpoint } from '../core/endpoints.ts';
-import { isKeyText, type KeyRecord, type KeyStatus, keyDigest, keyStatus, type Mode } from '../core/key.ts';
+import { type KeyRecord, type KeyStatus, keyStatus, type Mode } from '../core/key.ts';
 import type { Gateway } from './gateway.ts';
 import type { RequestHeaders } from './headers.ts';
 import { storeFailed } from './store-failed.ts';
@@ -16,15 +16,14 @@ const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 /** Null only where the endpoint takes no credential and none was sent. At once where the key is known and active. */
 export function authenticate(
   gateway: Gateway,
-  installationSecret: string,
   endpoint: Endpoint,
   originMode: Mode,
   headers: RequestHeaders,
 ): Caller | null | Promise<Caller> {
   const keyText = credential(endpoint, headers);
   if (keyText === null) return null;
-  if (!isKeyText(keyText)) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
-  const digest = keyDigest(installationSecret, keyText);
+  const digest = gateway.keys.digestOf(keyText);
+  if (digest === null) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
 
   const known = gateway.keys.cached(digest);
   // A cached key may have been resumed since: only a fresh copy can refuse.

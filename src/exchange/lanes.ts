@@ -1,5 +1,5 @@
 /**
- * The lanes of a request, one per format that its targets speak. They are made before ADMIT: a request that cannot be
+ * The lanes of a request, one per provider and format that its targets speak. They are made before ADMIT: a request that cannot be
  * carried to a target is refused, or goes to another target, before it holds anything.
  */
 import { GatewayError } from '../core/conditions.ts';
@@ -29,7 +29,7 @@ export interface LanesOptions {
 
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made = new Map<string, Lane>();
+  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane }[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -37,12 +37,11 @@ export class Lanes {
 
   /** Throws `GatewayError('invalid_request')` where the request cannot be carried to this target. */
   to(target: Target, provider: Provider): Lane {
-    const name = `${target.format} ${provider.kind} ${provider.chatLimitField} ${provider.hostedTools.join()}`;
-    let lane = this.#made.get(name);
-    if (!lane) {
-      lane = this.#make(target, provider);
-      this.#made.set(name, lane);
-    }
+    const { format } = target;
+    const made = this.#made.find((one) => one.format === format && one.provider === provider);
+    if (made) return made.lane;
+    const lane = this.#make(target, provider);
+    this.#made.push({ format, provider, lane });
     return lane;
   }
 

@@ -24,6 +24,8 @@ const SERVED_BY: Readonly<Record<Format, readonly Format[]>> = {
 /** One target for each upstream model at each provider: the one with the best format. In the order of the catalog. */
 export function candidatesFor(format: Format, targets: readonly Target[]): readonly Target[] {
   const rank = (target: Target): number => SERVED_BY[format].indexOf(target.format);
+  // Most models have one target, and that one has no rival.
+  if (targets.length === 1) return targets.filter((target) => rank(target) !== -1);
   const best = new Map<string, Target>();
   for (const target of targets) {
     if (rank(target) === -1) continue;
@@ -37,6 +39,7 @@ export function candidatesFor(format: Format, targets: readonly Target[]): reado
 
 /** Of several candidates at least half stay in use, however they do; a single one may be ejected. */
 const EJECTED_SHARE_MAX = 0.5;
+const NONE_REFUSED: ReadonlySet<string | null> = new Set();
 const PAUSE_FIRST_MS = 100;
 const PAUSE_MAX_MS = 2_000;
 
@@ -103,7 +106,7 @@ export class Route {
     const { target, provider, visits } = leg;
     if (failure.cools === 'key') {
       // With another credential the same target is as good as before, so it keeps its place.
-      this.#refused(provider).add(leg.apiKey);
+      this.#refuse(provider, leg.apiKey);
       this.#stops.unshift({ target, provider, despiteCircuit: leg.despiteCircuit, visits });
     } else if (failure.retry === 'anywhere') {
       this.#stops.push({ target, provider, despiteCircuit: false, visits: visits + 1 });
@@ -116,7 +119,7 @@ export class Route {
     if (!stop.despiteCircuit && isEjected(standing, target, provider)) return null;
     const waitMs = stop.visits === 0 ? 0 : this.#pauseMs(stop);
     if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
-    const apiKey = standing.keys.take(provider, this.#refused(provider));
+    const apiKey = standing.keys.take(provider, this.#refusedKeys.get(provider.name) ?? NONE_REFUSED);
     return apiKey === undefined ? null : { ...stop, apiKey, waitMs };
   }
 
@@ -127,13 +130,10 @@ export class Route {
     return Math.max(standing.health.coolingMs(target), (longestMs / 2) * (1 + standing.random()));
   }
 
-  #refused(provider: Provider): Set<string | null> {
-    let keys = this.#refusedKeys.get(provider.name);
-    if (!keys) {
-      keys = new Set();
-      this.#refusedKeys.set(provider.name, keys);
-    }
-    return keys;
+  #refuse(provider: Provider, apiKey: string | null): void {
+    const keys = this.#refusedKeys.get(provider.name);
+    if (keys) keys.add(apiKey);
+    else this.#refusedKeys.set(provider.name, new Set([apiKey]));
   }
 }
 
@@ -160,6 +160,7 @@ function stopsOf(options: RouteOptions): Stop[] {
     else if (restMs > 0) resting.push({ stop, ms: restMs });
     else ready.push(stop);
   }
+  if (resting.length === 0 && open.length === 0) return ordered(ready, options);
   const openedAtMs = ({ target }: Stop): number => health.openedAtMs(target) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(candidates.length * EJECTED_SHARE_MAX));
   return [
@@ -169,7 +170,7 @@ function stopsOf(options: RouteOptions): Stop[] {
   ];
 }
 
-function ordered(stops: readonly Stop[], { routing, streamed, standing }: RouteOptions): readonly Stop[] {
+function ordered(stops: Stop[], { routing, streamed, standing }: RouteOptions): Stop[] {
   switch (routing.order) {
     case 'listed':
       return stops;

@@ -1,11 +1,10 @@
 /** The public listener: routes only. What a route does stands in `exchange/`, what it answers in `reply.ts`. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { GatewayError } from '../core/conditions.ts';
 import { ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
 import type { Limits } from '../core/policy.ts';
 import { takePlace } from '../exchange/admit.ts';
-import type { Arrival } from '../exchange/arrival.ts';
+import type { Arrival, GenerationEndpoint } from '../exchange/arrival.ts';
 import { authenticate, type Caller } from '../exchange/authenticate.ts';
 import { countTokens } from '../exchange/count-tokens.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -14,9 +13,12 @@ import { listModels } from '../exchange/list-models.ts';
 import { run } from '../exchange/run.ts';
 import { storeFailed } from '../exchange/store-failed.ts';
 import { usageSummary } from '../exchange/usage-summary.ts';
+import { Http1Server } from '../http1/server.ts';
+import type { Answer } from '../http1/server-answer.ts';
+import type { IncomingRequest } from '../http1/server-request.ts';
 import { readBody } from './body.ts';
-import { installParserErrors, refusedForHeaders } from './hardening.ts';
 import { openApiDocument } from './openapi.ts';
+import { refusal } from './refusal.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
@@ -24,8 +26,6 @@ export interface AppOptions {
   /** How long a client may take to send the headers of a request, and to send all of it. */
   readonly timeouts: Pick<Limits, 'headersTimeoutMs' | 'bodyTimeoutMs'>;
   readonly gateway: Gateway;
-  /** Keys the digests of API keys. */
-  readonly installationSecret: string;
   /** False while the gateway drains or its store is out of reach. */
   ready(): boolean;
   /** False while the gateway drains. */
@@ -37,8 +37,6 @@ const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
   { prefix: '/token', mode: 'token_budget' },
 ];
 
-/** How often clients that send too slowly are looked for. */
-const SLOW_CHECK_MS_MAX = 5_000;
 /** Longer than the idle time of the usual load balancers, which must be the ones to close. */
 const KEEP_ALIVE_MS = 75_000;
 /** More of a client's own request id is not logged. */
@@ -48,47 +46,30 @@ interface Visit {
   readonly endpoint: Endpoint;
   readonly caller: Caller | null;
   readonly headers: RequestHeaders;
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   readonly reply: Reply;
   readonly receivedAtMs: number;
 }
 
 const DRAINING = 'The gateway is shutting down and takes no new work. Retry on another one.';
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+type Handler = (request: IncomingRequest, answer: Answer) => void;
 
-export function buildServer(options: AppOptions): Server {
+export function buildServer(options: AppOptions): Http1Server {
   const { headersTimeoutMs, bodyTimeoutMs } = options.timeouts;
   const routes = routesOf(options);
-  const server = createServer(
-    {
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      requestTimeout: bodyTimeoutMs,
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: Math.ceil(Math.min(SLOW_CHECK_MS_MAX, headersTimeoutMs / 4)),
-      maxHeaderSize: 32 * 1_024,
-      // Node's own refusal has neither an envelope nor a request id.
-      requireHostHeader: false,
-      noDelay: true,
-    },
-    (request, response) => {
-      if (refusedForHeaders(request)) return;
-      // A connection that was busy when the drain began may still bring requests.
-      if (!options.accepting()) {
-        response.shouldKeepAlive = false;
-        if (pathOf(request) !== '/healthz') {
-          plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
-          request.resume();
-          return;
-        }
-      }
-      const handler = routes.get(`${request.method} ${pathOf(request)}`);
-      if (handler) handler(request, response);
-      else refuseRoute(request, response);
-    },
-  );
-  installParserErrors(server);
-  return server;
+  const onRequest: Handler = (request, answer) => {
+    const path = pathOf(request);
+    // A connection that was busy when the drain began may still bring requests.
+    if (!options.accepting() && path !== '/healthz') {
+      plainReply(request, answer).error(new GatewayError('service_unavailable', { message: DRAINING }));
+      return;
+    }
+    const handler = routes.get(`${request.method} ${path}`) ?? refuseRoute;
+    handler(request, answer);
+  };
+  const limits = { headMs: headersTimeoutMs, requestMs: bodyTimeoutMs, idleMs: KEEP_ALIVE_MS };
+  return new Http1Server(limits, { onRequest, refusal });
 }
 
 /** By method and exact path: no route has a parameter. */
@@ -96,25 +77,25 @@ function routesOf(options: AppOptions): ReadonlyMap<string, Handler> {
   const routes = new Map<string, Handler>();
   for (const { prefix, mode } of ORIGINS) {
     for (const endpoint of Object.values(ENDPOINTS)) {
-      const handler: Handler = (request, response) => {
-        void serve(options, endpoint, mode, request, response);
+      const handler: Handler = (request, answer) => {
+        void serve(options, endpoint, mode, request, answer);
       };
       routes.set(`${endpoint.method} ${prefix}${endpoint.path}`, handler);
       // A client that appends the whole path itself, configured with a base URL that ends in /v1.
       routes.set(`${endpoint.method} ${prefix}/v1${endpoint.path}`, handler);
     }
-    const bare: Handler = (request, response) => {
+    const bare: Handler = (request, answer) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
-      plainReply(request, response).json(service);
+      plainReply(request, answer).json(service);
     };
     routes.set(`GET ${prefix || '/'}`, bare);
     routes.set(`HEAD ${prefix || '/'}`, bare);
-    routes.set(`GET ${prefix}/openapi.json`, (request, response) => {
-      plainReply(request, response).json(openApiDocument());
+    routes.set(`GET ${prefix}/openapi.json`, (request, answer) => {
+      plainReply(request, answer).json(openApiDocument());
     });
   }
-  routes.set('GET /healthz', (request, response) => {
-    const reply = plainReply(request, response);
+  routes.set('GET /healthz', (request, answer) => {
+    const reply = plainReply(request, answer);
     if (options.ready()) reply.json({ status: 'ok' });
     else reply.error(new GatewayError('service_unavailable'));
   });
@@ -125,21 +106,21 @@ async function serve(
   options: AppOptions,
   endpoint: Endpoint,
   mode: Mode,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: IncomingRequest,
+  answer: Answer,
 ): Promise<void> {
   const { gateway } = options;
   const receivedAtMs = gateway.clock.nowMs();
-  const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
+  const reply = new Reply(answer, newRequestId(), endpoint, endpoint.envelope);
   gateway.live.enter();
   try {
-    const headers = new RequestHeaders(request.rawHeaders);
+    const headers = new RequestHeaders(request.head.fields);
     const clientsId = headers.get('x-request-id');
     if (clientsId !== null) {
       const fields = { requestId: reply.requestId, clientRequestId: clientsId.slice(0, CLIENT_ID_CHARACTERS_MAX) };
       gateway.log.info(fields, 'the client has a request id of its own');
     }
-    const found = authenticate(gateway, options.installationSecret, endpoint, mode, headers);
+    const found = authenticate(gateway, endpoint, mode, headers);
     const caller = found instanceof Promise ? await found : found;
     await ROUTES[endpoint.name](gateway, { endpoint, caller, headers, request, reply, receivedAtMs });
   } catch (error) {
@@ -148,8 +129,6 @@ async function serve(
     else if (error.cause !== undefined)
       gateway.log.warn({ err: error.cause, requestId: reply.requestId, condition: error.condition }, error.message);
     reply.error(error);
-    // An unread body is drained, so that the client gets to read the answer.
-    request.resume();
   } finally {
     gateway.live.leave();
   }
@@ -180,32 +159,44 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
 };
 
 async function generate(gateway: Gateway, visit: Visit): Promise<void> {
-  return run(gateway, await arrive(gateway, visit), visit.reply);
+  const arrival = arrive(gateway, visit);
+  return run(gateway, arrival instanceof Promise ? await arrival : arrival, visit.reply);
 }
 
-async function arrive(gateway: Gateway, visit: Visit): Promise<Arrival> {
-  const { endpoint, caller, headers, request, reply, receivedAtMs } = visit;
-  if (!caller || endpoint.format === null) throw new GatewayError('invalid_credentials');
-  const body = await readBody(request, gateway.policy().limits.bodyBytes);
+function arrive(gateway: Gateway, visit: Visit): Arrival | Promise<Arrival> {
+  const { endpoint, caller } = visit;
+  if (!caller || !hasFormat(endpoint)) throw new GatewayError('invalid_credentials');
+  const body = readBody(visit.request, gateway.policy().limits.bodyBytes);
+  if (body instanceof Promise) return body.then((late) => arrivalOf(visit, endpoint, caller, late));
+  return arrivalOf(visit, endpoint, caller, body);
+}
+
+function hasFormat(endpoint: Endpoint): endpoint is GenerationEndpoint {
+  return endpoint.format !== null;
+}
+
+function arrivalOf(visit: Visit, endpoint: GenerationEndpoint, caller: Caller, body: Buffer | GatewayError): Arrival {
+  const failed = body instanceof GatewayError;
   return {
-    requestId: reply.requestId,
-    endpoint: { ...endpoint, format: endpoint.format },
-    path: pathOf(request),
+    requestId: visit.reply.requestId,
+    endpoint,
+    path: pathOf(visit.request),
     caller,
-    headers,
-    body: body instanceof GatewayError ? null : body,
-    bodyProblem: body instanceof GatewayError ? body : null,
-    receivedAtMs,
+    headers: visit.headers,
+    body: failed ? null : body,
+    bodyProblem: failed ? body : null,
+    receivedAtMs: visit.receivedAtMs,
   };
 }
 
-function refuseRoute(request: IncomingMessage, response: ServerResponse): void {
+function refuseRoute(request: IncomingRequest, answer: Answer): void {
   const path = pathOf(request);
   const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
   const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
-  const reply = plainReply(request, response);
-  if (endpoint?.name === 'responses' && request.headers.upgrade !== undefined) {
-    reply.error(new GatewayError('upgrade_required'), { upgrade: 'HTTP/1.1', connection: 'Upgrade' });
+  const reply = plainReply(request, answer);
+  if (endpoint?.name === 'responses' && request.field('upgrade') !== undefined) {
+    answer.demandUpgrade('HTTP/1.1');
+    reply.error(new GatewayError('upgrade_required'));
   } else if (endpoint) {
     reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${endpoint.method} only.` }), {
       allow: endpoint.method,
@@ -218,7 +209,6 @@ function refuseRoute(request: IncomingMessage, response: ServerResponse): void {
       new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
     );
   }
-  request.resume();
 }
 
 /** The routes that need no credential, and the methods that they take. */
@@ -230,12 +220,11 @@ const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(O
   '/healthz': 'GET',
 });
 
-function plainReply(request: IncomingMessage, response: ServerResponse): Reply {
-  return new Reply(response, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
+function plainReply(request: IncomingRequest, answer: Answer): Reply {
+  return new Reply(answer, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
 }
 
-function pathOf(request: IncomingMessage): string {
-  const url = request.url ?? '/';
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
+function pathOf({ target }: IncomingRequest): string {
+  const query = target.indexOf('?');
+  return query === -1 ? target : target.slice(0, query);
 }

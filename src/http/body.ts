@@ -1,45 +1,89 @@
 /** Reads a request body within its limit. A problem is a value: the request takes its place in the rate limit first. */
-import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../core/conditions.ts';
+import type { BodySink, IncomingRequest } from '../http1/server-request.ts';
 
-export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer | GatewayError> {
+const NOTHING = Buffer.alloc(0);
+
+/** At once where all of it has arrived, as it usually has. */
+export function readBody(
+  request: IncomingRequest,
+  limitBytes: number,
+): Buffer | GatewayError | Promise<Buffer | GatewayError> {
   const problem = headerProblem(request, limitBytes);
-  if (problem) {
-    request.resume();
-    return Promise.resolve(problem);
-  }
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limitBytes) chunks.push(chunk);
-      else {
-        chunks.length = 0;
-        resolve(tooLarge(limitBytes));
-      }
-    });
-    request.on('end', () => {
-      const [only] = chunks;
-      resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks));
-    });
-    const breakOff = (): void =>
-      resolve(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
-    request.on('error', breakOff);
-    // A client that has gone already says nothing any more.
-    if (request.destroyed) breakOff();
-  });
+  if (problem) return problem;
+  const body = new CollectedBody(limitBytes, request.contentBytes ?? limitBytes);
+  request.readBody(body);
+  return body.result();
 }
 
-function headerProblem(request: IncomingMessage, limitBytes: number): GatewayError | null {
-  const { headers } = request;
-  if (Number(headers['content-length'] ?? 0) > limitBytes) return tooLarge(limitBytes);
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
+/** The first piece is taken as it is, and is mostly the only one; later ones are copied, however small they are. */
+class CollectedBody implements BodySink {
+  readonly #limitBytes: number;
+  readonly #expectedBytes: number;
+  #buffer: Buffer = NOTHING;
+  #bytes = 0;
+  #result: Buffer | GatewayError | null = null;
+  #resolve: ((result: Buffer | GatewayError) => void) | null = null;
+
+  constructor(limitBytes: number, expectedBytes: number) {
+    this.#limitBytes = limitBytes;
+    this.#expectedBytes = expectedBytes;
+  }
+
+  onData(piece: Buffer): void {
+    if (this.#result) return;
+    const bytes = this.#bytes + piece.length;
+    if (bytes > this.#limitBytes) {
+      this.#end(tooLarge(this.#limitBytes));
+      return;
+    }
+    if (this.#bytes === 0) this.#buffer = piece;
+    else {
+      if (bytes > this.#buffer.length) this.#grow(bytes);
+      piece.copy(this.#buffer, this.#bytes);
+    }
+    this.#bytes = bytes;
+  }
+
+  onEnd(): void {
+    this.#end(this.#bytes === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.#bytes));
+  }
+
+  onBroken(): void {
+    this.#end(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
+  }
+
+  result(): Buffer | GatewayError | Promise<Buffer | GatewayError> {
+    if (this.#result) return this.#result;
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** Not to all that is announced at once: a client may announce what it never sends. */
+  #grow(bytes: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(bytes, Math.min(2 * bytes, this.#expectedBytes)));
+    this.#buffer.copy(larger, 0, 0, this.#bytes);
+    this.#buffer = larger;
+  }
+
+  #end(result: Buffer | GatewayError): void {
+    if (this.#result) return;
+    this.#result = result;
+    this.#buffer = NOTHING;
+    this.#resolve?.(result);
+  }
+}
+
+function headerProblem(request: IncomingRequest, limitBytes: number): GatewayError | null {
+  if ((request.contentBytes ?? 0) > limitBytes) return tooLarge(limitBytes);
+  const encoding = request.field('content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') {
     return new GatewayError('invalid_request', {
       message: 'Compressed request bodies are not taken. Send the JSON as it is.',
     });
   }
-  const type = headers['content-type'];
+  const type = request.field('content-type');
   if (type === undefined || !/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(type)) {
     return new GatewayError('invalid_request', {
       message: 'Send the body as JSON, with the header Content-Type: application/json.',

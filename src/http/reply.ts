@@ -1,81 +1,66 @@
 /** The only writer of statuses, envelopes and reply headers. */
-import type { ServerResponse } from 'node:http';
 import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
 import type { Client, ReplyNotes } from '../exchange/client.ts';
+import { fieldLine } from '../http1/fields.ts';
+import type { Answer } from '../http1/server-answer.ts';
 import type { StoredReply } from '../ledger/port.ts';
 
-export type HeaderFields = Record<string, string | number>;
+export type HeaderFields = Readonly<Record<string, string | number>>;
+
+const STREAM_FIELDS = 'cache-control: no-store\r\nx-accel-buffering: no\r\n';
+const NO_FIELDS: HeaderFields = {};
 
 /** One per request. */
 export class Reply implements Client {
   readonly requestId: string;
   readonly notes: ReplyNotes = { rate: null, attempts: 0 };
-  readonly #response: ServerResponse;
+  readonly #answer: Answer;
   readonly #endpoint: Endpoint | null;
   readonly #envelope: Envelope;
-  #onGone: (() => void) | null = null;
-  #gone = false;
 
-  constructor(response: ServerResponse, requestId: string, endpoint: Endpoint | null, envelope: Envelope) {
-    this.#response = response;
+  constructor(answer: Answer, requestId: string, endpoint: Endpoint | null, envelope: Envelope) {
+    this.#answer = answer;
     this.requestId = requestId;
     this.#endpoint = endpoint;
     this.#envelope = envelope;
-    response.once('close', () => {
-      if (response.writableFinished) return;
-      this.#gone = true;
-      this.#onGone?.();
-    });
   }
 
   get begun(): boolean {
-    return this.#response.headersSent;
+    return this.#answer.begun;
   }
 
   get gone(): boolean {
-    return this.#gone;
+    return this.#answer.gone;
   }
 
   whenGone(listener: () => void): void {
-    this.#onGone = listener;
-    if (this.#gone) listener();
+    this.#answer.whenGone(listener);
   }
 
   begin(contentType: string, atOnce = false): void {
-    this.#response.writeHead(
-      200,
-      this.#headers({ 'content-type': contentType, 'cache-control': 'no-store', 'x-accel-buffering': 'no' }),
-    );
-    if (atOnce) this.#response.flushHeaders();
+    this.#answer.begin(200, this.#head(contentType) + STREAM_FIELDS);
+    if (atOnce) this.#answer.flush();
   }
 
   write(bytes: Buffer): boolean {
-    return this.#response.write(bytes);
+    return this.#answer.write(bytes);
   }
 
   whenDrained(listener: () => void): void {
-    this.#response.once('drain', listener);
+    this.#answer.whenDrained(listener);
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
-    const response = this.#response;
-    response.end(bytes);
-    if (lingerMs === undefined) return;
-    const timer = setTimeout(() => response.destroy(), lingerMs);
-    response.once('close', () => clearTimeout(timer));
+    this.#answer.end(bytes, lingerMs);
   }
 
   cut(): void {
-    this.#response.destroy();
+    this.#answer.cut();
   }
 
-  whole(status: number, contentType: string, body: Uint8Array, extra: HeaderFields = {}): void {
-    this.#response.writeHead(
-      status,
-      this.#headers({ 'content-type': contentType, 'content-length': body.byteLength, ...extra }),
-    );
-    this.#response.end(body);
+  whole(status: number, contentType: string, body: Uint8Array, extra = NO_FIELDS): void {
+    this.#answer.whole(status, this.#head(contentType) + fieldLines(extra), body);
   }
 
   replay(reply: StoredReply): void {
@@ -86,14 +71,14 @@ export class Reply implements Client {
     });
   }
 
-  json(body: object, extra: HeaderFields = {}): void {
+  json(body: object, extra = NO_FIELDS): void {
     this.whole(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
   }
 
   /** Before the status line only; what fails after it is told in-band by the exchange. */
-  error(error: unknown, extra: HeaderFields = {}): void {
+  error(error: unknown, extra = NO_FIELDS): void {
     const failure = failureOf(this.#endpoint, error);
-    if (this.#response.headersSent) {
+    if (this.#answer.begun) {
       this.cut();
       return;
     }
@@ -103,18 +88,24 @@ export class Reply implements Client {
     });
   }
 
-  #headers(fields: HeaderFields): HeaderFields {
-    const headers: HeaderFields = { 'x-request-id': this.requestId, ...fields };
-    if (this.#envelope === 'B') headers['request-id'] = this.requestId;
+  #head(contentType: string): string {
+    // Foreign text where a provider has named it.
+    let lines = `x-request-id: ${this.requestId}\r\n${fieldLine('content-type', contentType)}`;
+    if (this.#envelope === 'B') lines += `request-id: ${this.requestId}\r\n`;
     const { rate, attempts } = this.notes;
     if (rate) {
-      headers['x-ratelimit-limit-requests'] = rate.limit;
-      headers['x-ratelimit-remaining-requests'] = rate.remaining;
-      headers['x-ratelimit-reset-requests'] = Math.ceil(rate.resetMs / 1_000);
+      lines +=
+        `x-ratelimit-limit-requests: ${rate.limit}\r\nx-ratelimit-remaining-requests: ${rate.remaining}\r\n` +
+        `x-ratelimit-reset-requests: ${Math.ceil(rate.resetMs / 1_000)}\r\n`;
     }
-    if (attempts > 0) headers['x-gateway-attempts'] = attempts;
-    return headers;
+    return attempts > 0 ? `${lines}x-gateway-attempts: ${attempts}\r\n` : lines;
   }
+}
+
+export function fieldLines(fields: HeaderFields): string {
+  let lines = '';
+  for (const name in fields) lines += fieldLine(name, fields[name] ?? '');
+  return lines;
 }
 
 export function failureHeaders(failure: Failure): HeaderFields {

@@ -35,12 +35,6 @@ describe('docs/reliability.md', () => {
   });
 
   test('the number of mutations is the real one', () => {
-    const words: Readonly<Record<number, string>> = {
-      30: 'thirty',
-      31: 'thirty-one',
-      32: 'thirty-two',
-      33: 'thirty-three',
-    };
-    assert.ok(page.includes(`in ${words[MUTATIONS.length]} ways`), String(MUTATIONS.length));
+    assert.ok(page.includes(`in ${MUTATIONS.length} ways`), String(MUTATIONS.length));
   });
 });

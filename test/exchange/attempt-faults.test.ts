@@ -70,6 +70,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
     secrets: [],
     onProof: () => {},
+    onEnd: () => {},
     onFault: (error) => faults.push(error),
     elastic: null,
     tokensSeen: thrown,

@@ -1,12 +1,11 @@
 /** A drain waits for whatever is being served or not yet settled, in whatever state it is, within its bounds. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import { type LiveExchange, LiveExchanges } from '../../src/exchange/live.ts';
 import { readBody } from '../../src/http/body.ts';
+import type { IncomingRequest } from '../../src/http1/server-request.ts';
+import { RawPeer, serverEnd } from '../http1/server-ends.ts';
 import { pending } from '../support/pending.ts';
 
 const LONG_MS = 3_600_000;
@@ -69,15 +68,16 @@ test('[F9] after the deadline nothing is waited for that holds nothing, nor a st
 });
 
 test('the body of a client that has gone before it was read is not waited for', async () => {
-  const arrived = Promise.withResolvers<IncomingMessage>();
-  const server = createServer((request) => arrived.resolve(request)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  client.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
+  const arrived = Promise.withResolvers<IncomingRequest>();
+  const gone = Promise.withResolvers<void>();
+  await using end = await serverEnd((request, answer) => {
+    answer.whenGone(gone.resolve);
+    arrived.resolve(request);
+  });
+  const client = await RawPeer.connect(end.port);
+  client.send('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
   const request = await arrived.promise;
-  const closed = new Promise<void>((resolve) => request.on('close', resolve));
-  client.destroy();
-  await closed;
+  client.socket.destroy();
+  await gone.promise;
   assert.ok((await readBody(request, 1_000)) instanceof GatewayError);
-  server.close();
 });

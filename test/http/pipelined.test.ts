@@ -41,11 +41,35 @@ for (const stream of [true, false]) {
   test(`[F13] [R49] a client that goes away takes all of them along (${stream ? 'streamed' : 'whole'})`, async () => {
     const key = await gateway.creditKey();
     const socket = await connected();
+    const arrivals = upstream.arrivals;
     socket.write(request(key, stream) + request(key, stream));
-    const [first, second] = [await upstream.next(), await upstream.next()];
+    const first = await upstream.next();
     socket.destroy();
-    await Promise.all([first.closed, second.closed]);
+    await first.closed;
     const { used, reserved } = await accountWhen(gateway, key, ({ live_holds }) => live_holds === 0);
     assert.deepEqual({ used, reserved }, { used: 0, reserved: 0 });
+    assert.equal(upstream.arrivals, arrivals + 1, 'the second one never began');
   });
 }
+
+test('they are answered one at a time, in their order', async () => {
+  const key = await gateway.creditKey();
+  const socket = await connected();
+  const arrivals = upstream.arrivals;
+  let seen = '';
+  socket.on('data', (chunk) => {
+    seen += chunk.toString('latin1');
+  });
+  socket.write(request(key, false) + request(key, true) + request(key, false));
+  const first = await upstream.next();
+  assert.equal(upstream.arrivals, arrivals + 1);
+  first.answer(10, 5, 'the first');
+  const second = await upstream.next();
+  assert.equal(upstream.arrivals, arrivals + 2);
+  second.begin();
+  second.finish();
+  (await upstream.next()).answer(10, 5, 'the third');
+  while (!seen.includes('the third')) await once(socket, 'data');
+  assert.match(seen, /the first[\s\S]*\[DONE\]\n\n\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*the third/);
+  socket.destroy();
+});

@@ -1,0 +1,37 @@
+/** The head of a request as it is written. Nothing that could end a line, or frame the body another way, gets into it. */
+
+const PATH = /^\/[\x21-\x7e\x80-\xff]*$/;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+/** They belong to the connection, which is this side's own. */
+const OWN_NAMES: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'content-length',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+]);
+
+export interface RequestHead {
+  /** As in the `host` field. */
+  readonly host: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodyBytes: number;
+}
+
+/** To be written as Latin-1. Null where the path or a header is one that cannot be sent. */
+export function requestHead({ host, path, headers, bodyBytes }: RequestHead): string | null {
+  if (!PATH.test(path)) return null;
+  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    if (NOT_IN_VALUE.test(value) || !NAME.test(name) || OWN_NAMES.has(name.toLowerCase())) return null;
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}content-length: ${bodyBytes}\r\n\r\n`;
+}
