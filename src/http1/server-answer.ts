@@ -31,6 +31,9 @@ export class Answer {
   #phase: 'open' | 'begun' | 'over' = 'open';
   /** Not sent yet: it goes with the first bytes. */
   #head = '';
+  /** Not sent yet: what is written in one go of the event loop goes out as one chunk. */
+  #pieces: Uint8Array[] = [];
+  #pieceBytes = 0;
   #protocol: string | null = null;
   #gone = false;
   #onGone: (() => void) | null = null;
@@ -73,8 +76,7 @@ export class Answer {
     if (this.#phase !== 'open') return;
     this.#phase = 'over';
     const head = this.#headOf(status, `${fields}content-length: ${content.byteLength}\r\n`, true);
-    if (this.#withoutContent) this.#side.socket.write(`${head}\r\n`, 'latin1');
-    else this.#send(`${head}\r\n`, content, '');
+    this.#send(`${head}\r\n`, this.#withoutContent ? [] : [content], '');
     this.#side.answered();
   }
 
@@ -87,31 +89,29 @@ export class Answer {
   }
 
   flush(): void {
-    if (this.#head === '') return;
-    this.#side.socket.write(this.#head, 'latin1');
-    this.#head = '';
+    if (this.#head !== '' && this.#pieceBytes === 0) this.#sendChunk('');
   }
 
   /** False when the client reads too slowly: stop until `whenDrained`. */
   write(bytes: Buffer): boolean {
     // An empty chunk would be the end of the answer.
     if (this.#phase !== 'begun' || bytes.length === 0 || this.#withoutContent) return true;
-    const head = this.#head;
-    this.#head = '';
-    if (this.#http10) return this.#send(head, bytes, '');
-    return this.#send(`${head}${bytes.length.toString(16)}\r\n`, bytes, LINE_END);
+    if (this.#pieceBytes === 0) process.nextTick(Answer.#sendPieces, this);
+    this.#pieces.push(bytes);
+    this.#pieceBytes += bytes.length;
+    const { writableLength, writableHighWaterMark } = this.#side.socket;
+    return writableLength + this.#pieceBytes < writableHighWaterMark;
   }
 
   /** The last bytes. A client that has not taken them `lingerMs` later is cut off; without it, waited for. */
   end(bytes: Uint8Array, lingerMs?: number): void {
     if (this.#phase !== 'begun') return;
     this.#phase = 'over';
-    const head = this.#head;
-    this.#head = '';
-    if (this.#withoutContent) this.#send(head, NOTHING, '');
-    else if (this.#http10) this.#send(head, bytes, '');
-    else if (bytes.byteLength === 0) this.#send(head, NOTHING, LAST_CHUNK);
-    else this.#send(`${head}${bytes.byteLength.toString(16)}\r\n`, bytes, LINE_END + LAST_CHUNK);
+    if (!this.#withoutContent && bytes.byteLength > 0) {
+      this.#pieces.push(bytes);
+      this.#pieceBytes += bytes.byteLength;
+    }
+    this.#sendChunk(this.#withoutContent || this.#http10 ? '' : LAST_CHUNK);
     if (lingerMs !== undefined) this.#cutUnlessTaken(lingerMs);
     this.#side.answered();
   }
@@ -131,6 +131,8 @@ export class Answer {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
     this.#head = '';
+    this.#pieces = [];
+    this.#pieceBytes = 0;
     this.#gone = true;
     this.#onGone?.();
   }
@@ -152,19 +154,40 @@ export class Answer {
     return `Upgrade: ${this.#protocol}\r\nConnection: Upgrade${keeps ? '' : ', close'}\r\n`;
   }
 
-  #send(before: string, bytes: Uint8Array, after: string): boolean {
-    const { socket } = this.#side;
-    const afterAt = before.length + bytes.byteLength;
-    if (bytes.byteLength <= COPIED_BYTES_MAX) {
-      const piece = Buffer.allocUnsafe(afterAt + after.length);
-      piece.write(before, 0, 'latin1');
-      piece.set(bytes, before.length);
-      if (after !== '') piece.write(after, afterAt, 'latin1');
-      return socket.write(piece);
+  static #sendPieces(answer: Answer): void {
+    // Whoever was told to stop for these pieces alone need not wait any longer.
+    if (answer.#pieceBytes > 0 && answer.#sendChunk('')) answer.drained();
+  }
+
+  /** All that was not sent yet, and what follows it. */
+  #sendChunk(after: string): boolean {
+    const [head, pieces, bytes] = [this.#head, this.#pieces, this.#pieceBytes];
+    this.#head = '';
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    if (bytes === 0 || this.#http10) return this.#send(head, pieces, after);
+    return this.#send(`${head}${bytes.toString(16)}\r\n`, pieces, LINE_END + after);
+  }
+
+  #send(before: string, pieces: readonly Uint8Array[], after: string): boolean {
+    let bytes = 0;
+    for (const piece of pieces) bytes += piece.byteLength;
+    if (bytes > COPIED_BYTES_MAX) return this.#sendCorked(before, pieces, after);
+    const all = Buffer.allocUnsafe(before.length + bytes + after.length);
+    let at = all.write(before, 0, 'latin1');
+    for (const piece of pieces) {
+      all.set(piece, at);
+      at += piece.byteLength;
     }
+    all.write(after, at, 'latin1');
+    return this.#side.socket.write(all);
+  }
+
+  #sendCorked(before: string, pieces: readonly Uint8Array[], after: string): boolean {
+    const { socket } = this.#side;
     socket.cork();
-    if (before !== '') socket.write(before, 'latin1');
-    let ready = socket.write(bytes);
+    let ready = socket.write(before, 'latin1');
+    for (const piece of pieces) ready = socket.write(piece);
     if (after !== '') ready = socket.write(after, 'latin1');
     socket.uncork();
     return ready;

@@ -4,10 +4,12 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { fieldLine } from '../../src/http1/fields.ts';
 import { HeadReader } from '../../src/http1/head.ts';
 import { Answer, type AnswerSide } from '../../src/http1/server-answer.ts';
 import { IncomingRequest } from '../../src/http1/server-request.ts';
+import { pending } from '../support/pending.ts';
 import { answerText, type Handler, RawPeer, serverEnd } from './server-ends.ts';
 
 /** Remembers what would be written, each write on its own. */
@@ -44,8 +46,9 @@ describe('the writes of an answer', () => {
     assert.equal(socket.writes.length, 1);
     assert.match(
       socket.writes.join(''),
-      /^HTTP\/1\.1 200 OK\r\na: b\r\ncontent-length: 16384\r\nDate: .*\r\nConnection: keep-alive\r\n\r\nx{16384}$/,
+      /^HTTP\/1\.1 200 OK\r\na: b\r\ncontent-length: 16384\r\nDate: .*\r\nConnection: keep-alive\r\n\r\nx/,
     );
+    assert.equal(socket.writes[0]?.split('\r\n\r\n')[1], 'x'.repeat(16 * 1_024));
   });
 
   test('a large whole one is not copied: head and body go out corked', () => {
@@ -54,16 +57,22 @@ describe('the writes of an answer', () => {
     assert.deepEqual([socket.writes.length, socket.corks, socket.writes[1]?.length], [2, 1, 16 * 1_024 + 1]);
   });
 
-  test('a stream is one write for each piece; the head goes with the first, the end with the last', () => {
+  test('a stream is one write for each go of the loop; the head goes with the first, the end with the last', async () => {
     const socket = new WrittenSocket();
     const answer = answerOn(socket);
     answer.begin(200, 'a: b\r\n');
     assert.equal(answer.begun, true);
     assert.deepEqual(socket.writes, []);
-    answer.write(Buffer.from('first'));
+    answer.write(Buffer.from('fir'));
     answer.write(Buffer.alloc(0));
+    answer.write(Buffer.from('st'));
+    assert.deepEqual(socket.writes, []);
+    await turn();
     answer.write(Buffer.from('x'.repeat(30)));
-    answer.end(Buffer.from('last'));
+    await turn();
+    answer.write(Buffer.from('la'));
+    answer.end(Buffer.from('st'));
+    await turn();
     const [first, ...rest] = socket.writes;
     assert.match(
       first ?? '',
@@ -88,11 +97,24 @@ describe('the writes of an answer', () => {
     assert.equal(socket.writes[2], '0\r\n\r\n');
   });
 
-  test('a large piece of a stream is not copied', () => {
+  test('who was told to stop for what has gone out since is told to go on', async () => {
+    const socket = new WrittenSocket();
+    const answer = answerOn(socket);
+    answer.begin(200, '');
+    let drained = 0;
+    assert.equal(answer.write(Buffer.alloc(socket.writableHighWaterMark)), false);
+    answer.whenDrained(() => drained++);
+    await turn();
+    await turn();
+    assert.equal(drained, 1);
+  });
+
+  test('a large piece of a stream is not copied', async () => {
     const socket = new WrittenSocket();
     const answer = answerOn(socket);
     answer.begin(200, '');
     answer.write(Buffer.alloc(20_000, 'x'));
+    await turn();
     assert.deepEqual([socket.corks, socket.writes[1]?.length, socket.writes[2]], [1, 20_000, '\r\n']);
     assert.match(socket.writes[0] ?? '', /\r\n\r\n4e20\r\n$/);
   });
@@ -196,20 +218,25 @@ describe('an answer that a client reads', () => {
 
   test('says when the client reads too slowly, and when it goes on', async () => {
     const blocked = Promise.withResolvers<Answer>();
+    const drained = Promise.withResolvers<void>();
     await using end = await serverEnd((_request, answer) => {
       answer.begin(200, '');
-      while (answer.write(Buffer.alloc(30_000, 'x')));
+      // More than all buffers on the way hold.
+      for (let i = 0; i < 40; i++) answer.write(Buffer.alloc(1_000_000, 'x'));
+      assert.equal(answer.write(Buffer.from('x')), false);
+      answer.whenDrained(() => drained.resolve());
       blocked.resolve(answer);
     });
     const peer = await RawPeer.connect(end.port);
     peer.socket.pause();
     peer.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     const answer = await blocked.promise;
-    const drained = new Promise<void>((resolve) => answer.whenDrained(resolve));
+    await turn();
+    assert.equal(await pending(drained.promise), true);
     peer.socket.resume();
-    await drained;
+    await drained.promise;
     answer.end(Buffer.from('last'));
-    await peer.until(/last\r\n0\r\n\r\n$/);
+    while (!peer.text.endsWith('last\r\n0\r\n\r\n')) await turn();
     peer.socket.destroy();
   });
 
