@@ -48,10 +48,12 @@ export class Model {
     }
     for (const key of this.keys.values()) {
       const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
-      const [left, had] = [recent(survivors.places.get(key.record.id) ?? []), recent(key.places)];
+      const places = survivors.places.get(key.record.id) ?? [];
+      const [left, had] = [recent(places), recent(key.places)];
       if (!isDeepStrictEqual(left, had.slice(0, left.length)))
         return `the places of ${key.record.id} are others than before`;
-      if (left.length < had.length) key.places = left;
+      // Older ones too: they count again when the clock is set back.
+      key.places = [...places];
     }
     return null;
   }

@@ -1,6 +1,6 @@
 /**
  * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Entries and claims are written at once; an account's sums and rates are written once per batch, before its commit.
+ * Entries and claims are written at once, an account's sums once per batch, before its commit, and rates now and then.
  * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
  *
  * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
@@ -44,6 +44,8 @@ export interface Account extends Sums {
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
 const RATES_DELETE_MIN = 1_024;
+/** A batch leaves rates to a later one that soon after the last time. */
+const RATES_SAVE_MS = 250;
 
 /** An unfiled hold as it was before the transaction that changes it. */
 type Before = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
@@ -61,7 +63,10 @@ export class Books {
   #inTransaction = false;
   #before: Before[] = [];
   #places: RateWindow[] = [];
-  #saved: RateWindow[] = [];
+  #saved: { readonly account: Account; readonly run: RateRun }[] = [];
+  /** With places that the file does not have. */
+  readonly #withPlaces = new Set<Account>();
+  #placesSavedAtMs = 0;
 
   constructor(database: DatabaseSync) {
     this.sql = prepareStatements(database);
@@ -75,6 +80,7 @@ export class Books {
     const homeless = this.#homeless.get(keyId);
     this.#homeless.delete(keyId);
     const account = this.#accountFrom(row, keyId, homeless?.holds ?? [], homeless?.window);
+    if (account.window.unsaved() !== null) this.#withPlaces.add(account);
     this.#accounts.set(keyId, account);
     return account;
   }
@@ -105,7 +111,7 @@ export class Books {
 
   /** Takes a place in the rate limit. */
   takePlace(account: Account): void {
-    this.touch(account);
+    this.#withPlaces.add(account);
     account.window.take(this.nowMs);
     if (this.#inTransaction) this.#places.push(account.window);
   }
@@ -145,7 +151,7 @@ export class Books {
         this.file(account, hold);
       }
     }
-    this.flush();
+    this.flush(true);
   }
 
   /** Only living owners may hold balance. */
@@ -161,11 +167,11 @@ export class Books {
 
   /** Whether memory has sums or rates that the file does not. */
   get unwritten(): boolean {
-    return this.#changed.length > 0;
+    return this.#changed.length > 0 || this.#withPlaces.size > 0;
   }
 
-  /** Writes the sums and rates that changed. */
-  flush(): void {
+  /** Writes the sums that changed, and the rates where it is time, or all of them. */
+  flush(allRates = false): void {
     for (const account of this.#changed) {
       this.sql.saveAccount.run(
         account.purchased,
@@ -183,17 +189,21 @@ export class Books {
         account.holdMs,
         account.key.id,
       );
-      this.#saveRates(account);
       account.changed = false;
     }
     this.#changed.length = 0;
+    if (!allRates && this.nowMs < this.#placesSavedAtMs + RATES_SAVE_MS) return;
+    for (const account of this.#withPlaces) this.#saveRates(account);
+    this.#placesSavedAtMs = this.nowMs;
   }
 
-  #saveRates({ key, window }: Account): void {
+  #saveRates(account: Account): void {
+    const { key, window } = account;
     const run = window.unsaved();
-    if (run !== null) {
+    if (run === null) this.#withPlaces.delete(account);
+    else {
       this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-      this.#saved.push(window);
+      this.#saved.push({ account, run });
     }
     if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
   }
@@ -203,7 +213,10 @@ export class Books {
   }
 
   committed(): void {
-    for (const window of this.#saved) window.saved();
+    for (const { account, run } of this.#saved) {
+      account.window.saved(run);
+      if (account.window.unsaved() === null) this.#withPlaces.delete(account);
+    }
     this.#over();
   }
 
@@ -245,6 +258,7 @@ export class Books {
     }
     this.#homeless = homeless;
     this.#accounts.clear();
+    this.#withPlaces.clear();
     this.#changed.length = 0;
     this.#owners = null;
   }

@@ -125,13 +125,19 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     write(everything) {
       if (!everything && !books.unwritten) return false;
       try {
-        transact(() => (everything ? books.fileAll() : books.flush()));
+        transact(() => (everything ? books.fileAll() : books.flush(true)));
       } catch (error) {
         throw asStoreError(error);
       }
       return true;
     },
-    close: () => database.close(),
+    close() {
+      try {
+        if (books.unwritten) transact(() => books.flush(true));
+      } finally {
+        database.close();
+      }
+    },
   };
 }
 

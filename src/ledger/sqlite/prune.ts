@@ -14,6 +14,7 @@ const OLD_USAGE = `DELETE FROM usage WHERE number IN (
 
 export function prune(books: Books, limit: number, usageKeepMs: number | null): Pruned {
   const { sql, nowMs } = books;
+  books.flush(true);
   const counts = [
     sql.cold(OLD_CLAIMS).run(limit, nowMs - CLAIM_KEEP_MS).changes,
     sql.cold(OLD_VOIDED).run(limit, nowMs - VOIDED_KEEP_MS).changes,

@@ -70,13 +70,14 @@ export class RateWindow {
 
   /** What the file does not have yet; null when there is nothing. */
   unsaved(): RateRun | null {
-    const times = this.#unsaved;
-    return times.length === 0 ? null : { number: this.#firstNumber + this.count - times.length, times };
+    if (this.#unsaved.length === 0) return null;
+    return { number: this.#firstNumber + this.count - this.#unsaved.length, times: [...this.#unsaved] };
   }
 
-  /** The file has everything now. */
-  saved(): void {
-    if (this.#unsaved.length > 0) this.#unsaved = [];
+  /** The file has this run now, which was unsaved; more may have come since. */
+  saved({ number, times }: RateRun): void {
+    const first = this.#firstNumber + this.count - this.#unsaved.length;
+    this.#unsaved = this.#unsaved.slice(Math.max(0, number + times.length - first));
   }
 
   /** Whether so many requests have left the window that it is worth a statement to remove their rows. */
