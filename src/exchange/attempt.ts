@@ -361,8 +361,13 @@ export class Attempt implements UpstreamListener, ElasticListener {
       this.#order.client.write(FRAME_END);
     if (this.#silence) clearTimeout(this.#silence);
     this.#silence = null;
-    this.#order.onEnd(end);
-    this.#resolve(end);
+    try {
+      this.#order.onEnd(end);
+    } catch (error) {
+      this.#order.onFault(error);
+    } finally {
+      this.#resolve(end);
+    }
   }
 }
 

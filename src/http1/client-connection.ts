@@ -15,6 +15,7 @@ const HEAD_BYTES_MAX = 64 * 1_024;
 /** Up to here a body is copied behind its head, and both go out in one write. */
 const COPIED_BODY_BYTES_MAX = 16 * 1_024;
 const CLOSED_EARLY = 'closed early';
+const UNASKED = 'bytes before a request';
 export const CLOSED_HERE = 'closed here';
 /** All connections read into it, one after the other; what was read is copied out before anyone sees it. */
 const RECEIVED = Buffer.allocUnsafeSlow(64 * 1_024);
@@ -49,9 +50,9 @@ export class ClientConnection implements CallConnection, Bounded {
     this.#deadlines = deadlines;
     this.#call = call;
     call.isOn(this);
+    this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
     deadlines.add(this);
     deadlines.set(this, connectMs);
-    this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
     this.#socket.on(origin.secure ? 'secureConnect' : 'connect', () => this.#connected());
     this.#socket.on('end', () => this.#end(''));
     this.#socket.on('error', (error) => this.#end(codeOf(error), isTimeout(error)));
@@ -152,7 +153,7 @@ export class ClientConnection implements CallConnection, Bounded {
       if (this.#paused) this.#held.push(chunk);
       else this.#read(chunk);
     } else {
-      this.destroy();
+      this.#fail('broken', UNASKED);
     }
     return true;
   }

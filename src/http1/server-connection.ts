@@ -143,6 +143,9 @@ export class Connection implements AnswerSide, BodySource {
       if (rounds > headRoundsMax) this.#refuse(new Http1Error('too_slow', 'the head was sent too slowly'));
     } else if (this.#phase === 'request' && this.#body !== null) {
       if (rounds > requestRoundsMax) this.#refuse(new Http1Error('too_slow', 'the content was sent too slowly'));
+    } else if (this.#phase !== 'request' && rounds > requestRoundsMax) {
+      // The rest of an answer is taken within the time that a request may take.
+      this.socket.destroy();
     }
   }
 
@@ -256,6 +259,7 @@ export class Connection implements AnswerSide, BodySource {
   #next(): boolean {
     if (this.socket.writableNeedDrain) {
       this.#phase = 'flush';
+      this.#since = this.#owner.round;
       return false;
     }
     this.#phase = 'head';
@@ -295,8 +299,15 @@ export class Connection implements AnswerSide, BodySource {
   /** Sends what was written, and closes as soon as the client has closed its side too. */
   #close(last: Buffer = NOTHING): void {
     const complete = last === NOTHING && (this.#answer === null || this.#answered);
+    // Where only the close ends an answer, an orderly one would make it look complete.
+    const unframed = !complete && this.#answer?.begun === true && this.#request?.http10 === true;
     this.#phase = 'closing';
+    this.#since = this.#owner.round;
     this.#lose();
+    if (unframed) {
+      this.socket.resetAndDestroy();
+      return;
+    }
     if (this.#paused) this.#resume();
     this.socket.end(last, complete ? () => this.#startLinger() : undefined);
     // Only a complete answer is waited for.

@@ -74,6 +74,10 @@ export class Http1Server implements ConnectionOwner {
     this.#stopRounds();
   }
 
+  get connections(): number {
+    return this.#connections.size;
+  }
+
   closeAllConnections(): void {
     for (const { socket } of this.#connections) socket.destroy();
   }

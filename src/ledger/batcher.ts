@@ -137,7 +137,11 @@ export class Batcher {
       this.#keepMarks(marks);
     }
     this.#flight = null;
-    if (this.#queue.length > 0 && this.#closing === null) this.#schedule();
+    if (this.#closing !== null) return;
+    // A mark whose time came while the batch was under way.
+    if (this.#marks.size > 0 && this.#markTimer === null) this.#pressing = true;
+    else if (this.#queue.length === 0) return;
+    this.#schedule();
   }
 
   /** What a loss of power may not undo is told when it is on the disk; what is pressing does not wait for that. */

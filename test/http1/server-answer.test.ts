@@ -205,6 +205,19 @@ describe('an answer that a client reads', () => {
     }
   });
 
+  test('without a length ends in a reset when its client closes its own side alone', async () => {
+    await using end = await serverEnd((_request, answer) => {
+      answer.begin(200, '');
+      answer.write(Buffer.from('some'));
+    });
+    const peer = await RawPeer.connect(end.port, true);
+    const failed = once(peer.socket, 'error');
+    await peer.send('GET / HTTP/1.0\r\nHost: x\r\n\r\n').until(/some$/);
+    peer.socket.end();
+    const [error] = (await failed) as [NodeJS.ErrnoException];
+    assert.equal(error.code, 'ECONNRESET');
+  });
+
   test("is what Node's client takes it for", async () => {
     await using end = await serverEnd(stream);
     const response = await new Promise<IncomingMessage>((resolve) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Answer } from '../../src/http1/server-answer.ts';
 import type { IncomingRequest } from '../../src/http1/server-request.ts';
 import { pending } from '../support/pending.ts';
@@ -259,6 +260,19 @@ describe('a body', () => {
 });
 
 describe('a client that is too slow', () => {
+  test('to take the rest of a finished answer is cut off', async () => {
+    await using end = await serverEnd((_request, answer) => answer.whole(200, '', Buffer.alloc(40_000_000)), {
+      headMs: 60,
+      requestMs: 120,
+    });
+    const peer = await RawPeer.connect(end.port);
+    peer.socket.pause();
+    peer.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    while (end.server.connections === 0) await turn();
+    while (end.server.connections > 0) await turn();
+    peer.socket.destroy();
+  });
+
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n';
   for (const [what, sent] of [
     ['to say anything', ''],

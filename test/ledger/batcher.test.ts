@@ -176,6 +176,23 @@ describe('batcher', () => {
     await batcher.close();
   });
 
+  test('a mark whose time comes while a batch is under way goes when that is over', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const store = new HeldStore();
+    const batcher = new Batcher(store, { markDelayMs: 50 });
+    const asked = batcher.run<'ping'>({ op: 'ping' });
+    await turns();
+    batcher.mark(markOf('h', 1n));
+    t.mock.timers.tick(50);
+    await turns();
+    assert.deepEqual(store.names(), [['ping']]);
+    store.answer();
+    await asked;
+    await turns();
+    assert.deepEqual(store.names(), [['ping'], ['mark']]);
+    store.answer();
+  });
+
   test('closing sends what waits, and refuses what comes later', async () => {
     const store = new HeldStore();
     const batcher = new Batcher(store);

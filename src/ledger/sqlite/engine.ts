@@ -134,9 +134,10 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     close() {
       try {
         if (books.unwritten) transact(() => books.flush(true));
-      } finally {
-        database.close();
+      } catch {
+        // Rates of the last moment, which a kill would have taken as well.
       }
+      database.close();
     },
   };
 }
