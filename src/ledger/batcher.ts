@@ -23,6 +23,10 @@ export interface BatcherOptions {
   readonly markDelayMs?: number;
 }
 
+/** Where so many wait for a flush together, the next ones are given a moment to gather: half the flushes, half the commits. */
+const COMPANY_MIN = 3;
+const GATHER_MS = 1;
+
 interface Waiting {
   readonly operation: Operation;
   resolve(outcome: Outcome): void;
@@ -40,6 +44,17 @@ export class Batcher {
   /** Whether the queue has something that need not wait for a flush. */
   #pressing = false;
   #flushes = 0;
+  /** How many waited for the last flush together. */
+  #company = 0;
+  #gathering: NodeJS.Timeout | null = null;
+  readonly #onGathered = (): void => {
+    this.#gathering = null;
+    if (this.#flight === null) this.#send();
+  };
+  readonly #onTurn = (): void => {
+    this.#scheduled = false;
+    if (this.#flight === null) this.#send();
+  };
   #markTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
   #flight: Promise<void> | null = null;
@@ -108,12 +123,17 @@ export class Batcher {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#flight !== null || (this.#flushes > 0 && !this.#pressing)) return;
+    if (this.#scheduled || this.#flight !== null) return;
+    if (this.#pressing) {
+      if (this.#gathering !== null) clearTimeout(this.#gathering);
+      this.#gathering = null;
+    } else if (this.#flushes > 0 || this.#gathering !== null) return;
+    else if (this.#company >= COMPANY_MIN) {
+      this.#gathering = setTimeout(this.#onGathered, GATHER_MS);
+      return;
+    }
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      if (this.#flight === null) this.#send();
-    });
+    setImmediate(this.#onTurn);
   }
 
   #send(): void {
@@ -156,6 +176,7 @@ export class Batcher {
     }
     if (later.length === 0 || store.flushed === undefined) return;
     this.#flushes++;
+    this.#company = later.length;
     store
       .flushed()
       .then(
