@@ -1,43 +1,44 @@
-/** The request headers that the gateway reads, each at most once; what is repeated is known to be. */
+/** The request headers that the gateway reads. They are looked up where they lie: a request has few, and most are never asked for. */
 
-const READ = [
-  'authorization',
-  'x-api-key',
-  'idempotency-key',
-  'compat-version',
-  'anthropic-version',
-  'anthropic-beta',
-  'x-request-id',
-] as const;
-export type ReadHeader = (typeof READ)[number];
-
-const NAMES: ReadonlySet<string> = new Set(READ);
-const LENGTHS: ReadonlySet<number> = new Set(READ.map((name) => name.length));
+export type ReadHeader =
+  | 'authorization'
+  | 'x-api-key'
+  | 'idempotency-key'
+  | 'compat-version'
+  | 'anthropic-version'
+  | 'anthropic-beta'
+  | 'x-request-id';
 
 export class RequestHeaders {
-  readonly #values = new Map<string, string>();
-  readonly #repeated = new Set<string>();
+  readonly #raw: readonly string[];
 
-  /** `raw` is Node's flat list of names and values, in which nothing has been joined or dropped yet. */
+  /** `raw` is a flat list of names and values, in which nothing has been joined or dropped yet. */
   constructor(raw: readonly string[]) {
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i] ?? '';
-      if (!LENGTHS.has(name.length)) continue;
-      const lower = name.toLowerCase();
-      if (!NAMES.has(lower)) continue;
-      const value = raw[i + 1] ?? '';
-      const before = this.#values.get(lower);
-      if (before !== undefined) this.#repeated.add(lower);
-      this.#values.set(lower, before === undefined ? value : `${before},${value}`);
-    }
+    this.#raw = raw;
   }
 
   /** Repeated headers are joined with a comma. */
   get(name: ReadHeader): string | null {
-    return this.#values.get(name) ?? null;
+    let joined: string | null = null;
+    for (let at = this.#find(name, 0); at !== -1; at = this.#find(name, at + 2)) {
+      const value = this.#raw[at + 1] ?? '';
+      joined = joined === null ? value : `${joined},${value}`;
+    }
+    return joined;
   }
 
   repeated(name: ReadHeader): boolean {
-    return this.#repeated.has(name);
+    const first = this.#find(name, 0);
+    return first !== -1 && this.#find(name, first + 2) !== -1;
+  }
+
+  /** The next place of this name; -1 where there is none. */
+  #find(name: ReadHeader, from: number): number {
+    const raw = this.#raw;
+    for (let at = from; at < raw.length; at += 2) {
+      // Most names differ in their length already.
+      if (raw[at]?.length === name.length && raw[at]?.toLowerCase() === name) return at;
+    }
+    return -1;
   }
 }

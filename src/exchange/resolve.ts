@@ -65,7 +65,9 @@ export function resolve(
 ): Plan {
   const { facts } = request;
   const model = findModel(catalog, key, facts.model);
-  const targets = model.targets.filter(({ provider }) => key.providerScope === 'all' || provider === key.providerScope);
+  const { providerScope } = key;
+  const targets =
+    providerScope === 'all' ? model.targets : model.targets.filter(({ provider }) => provider === providerScope);
   const usable = targets.filter((target) => {
     const provider = catalog.providers.get(target.provider);
     return provider !== undefined && lacking(model, provider, request) === null;
