@@ -4,7 +4,7 @@
  *   read & validate → resolve model → price → ADMIT → attempt(s) → meter → SETTLE → last byte
  *
  * Everything that can fail without the provider fails before ADMIT. From ADMIT on, the admission owns the hold and
- * ends exactly once: here, in `conclude`.
+ * ends exactly once: here, in `complete` or `conclude`.
  */
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
@@ -18,6 +18,8 @@ import type { Client } from './client.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { read } from './read.ts';
+
+type Complete = AttemptEnd & { readonly kind: 'complete' };
 
 const LINGER_MAX_MS = 30_000;
 
@@ -44,7 +46,8 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
       if (end.kind !== 'failed' || end.retry === 'never' || client.begun) break;
       route.failed(leg, end);
     }
-    await conclude(exchange, end);
+    if (end.kind === 'complete') await complete(exchange, end);
+    else await conclude(exchange, end);
   } finally {
     // Until the end of its hold is durable, a drain waits for it.
     exchange.whenOver(() => gateway.live.remove(place));
@@ -54,11 +57,9 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
   }
 }
 
-/** SETTLE or void, then the last byte. */
-async function conclude(exchange: Exchange, end: AttemptEnd): Promise<void> {
+/** Of a call that did not complete: SETTLE or void, then the last byte. */
+async function conclude(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
   switch (end.kind) {
-    case 'complete':
-      return complete(exchange, end);
     case 'stopped': {
       // Charged from the moment the provider accepted, without a usage record, whoever stopped it.
       await atLength(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
@@ -85,7 +86,8 @@ async function atLength(commit: Promise<void>): Promise<void> {
   }
 }
 
-async function complete(exchange: Exchange, end: AttemptEnd & { kind: 'complete' }): Promise<void> {
+/** SETTLE, then the last byte. */
+async function complete(exchange: Exchange, end: Complete): Promise<void> {
   const { client } = exchange;
   const terminal = end.terminal();
   exchange.recorder?.add(terminal);

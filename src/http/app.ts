@@ -158,9 +158,10 @@ const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => 
   },
 };
 
-async function generate(gateway: Gateway, visit: Visit): Promise<void> {
+function generate(gateway: Gateway, visit: Visit): Promise<void> {
   const arrival = arrive(gateway, visit);
-  return run(gateway, arrival instanceof Promise ? await arrival : arrival, visit.reply);
+  if (arrival instanceof Promise) return arrival.then((late) => run(gateway, late, visit.reply));
+  return run(gateway, arrival, visit.reply);
 }
 
 function arrive(gateway: Gateway, visit: Visit): Arrival | Promise<Arrival> {

@@ -30,15 +30,24 @@ export interface CallConnection {
 export class ClientCall {
   /** As it is written. */
   readonly head: string;
-  readonly body: Buffer;
+  /** Pieces that follow each other. */
+  readonly body: readonly Buffer[];
+  readonly bodyBytes: number;
   readonly timeouts: CallTimeouts;
   readonly #listener: AnswerListener;
   #connection: CallConnection | null = null;
   #state: 'asking' | 'answering' | 'over' = 'asking';
 
-  constructor(head: string, body: Buffer, timeouts: CallTimeouts, listener: AnswerListener) {
+  constructor(
+    head: string,
+    body: readonly Buffer[],
+    bodyBytes: number,
+    timeouts: CallTimeouts,
+    listener: AnswerListener,
+  ) {
     this.head = head;
     this.body = body;
+    this.bodyBytes = bodyBytes;
     this.timeouts = timeouts;
     this.#listener = listener;
   }

@@ -129,18 +129,18 @@ export class ClientConnection implements CallConnection, Bounded {
     if (this.#state === 'connecting' && this.#call) this.#ask(this.#call);
   }
 
-  #ask({ head, body, timeouts }: ClientCall): void {
+  #ask({ head, body, bodyBytes, timeouts }: ClientCall): void {
     this.#state = 'asking';
     this.#deadlines.set(this, timeouts.firstByteMs);
-    if (body.length <= COPIED_BODY_BYTES_MAX) {
-      const bytes = Buffer.allocUnsafe(head.length + body.length);
-      bytes.write(head, 0, 'latin1');
-      body.copy(bytes, head.length);
+    if (bodyBytes <= COPIED_BODY_BYTES_MAX) {
+      const bytes = Buffer.allocUnsafe(head.length + bodyBytes);
+      let at = bytes.write(head, 0, 'latin1');
+      for (const piece of body) at += piece.copy(bytes, at);
       this.#socket.write(bytes);
     } else {
       this.#socket.cork();
       this.#socket.write(head, 'latin1');
-      this.#socket.write(body);
+      for (const piece of body) this.#socket.write(piece);
       this.#socket.uncork();
     }
   }

@@ -12,7 +12,8 @@ export interface ClientRequest {
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  /** Whole, or pieces that follow each other and are not copied where they are large. */
+  readonly body: Buffer | readonly Buffer[];
   readonly timeouts: CallTimeouts & { readonly connectMs: number };
 }
 
@@ -30,8 +31,11 @@ export class Http1Client {
 
   send({ origin, path, headers, body, timeouts }: ClientRequest, listener: AnswerListener): CallHandle {
     const pool = this.#pool(origin, timeouts.connectMs);
-    const head = requestHead({ host: pool.origin.host, path, headers, bodyBytes: body.length });
-    const call = new ClientCall(head ?? '', body, timeouts, listener);
+    const pieces = Buffer.isBuffer(body) ? [body] : body;
+    let bodyBytes = 0;
+    for (const piece of pieces) bodyBytes += piece.length;
+    const head = requestHead({ host: pool.origin.host, path, headers, bodyBytes });
+    const call = new ClientCall(head ?? '', pieces, bodyBytes, timeouts, listener);
     if (head !== null) pool.send(call);
     // Not before the caller has its handle.
     else process.nextTick(() => call.fail('unreachable', 'ERR_INVALID_CHAR'));

@@ -22,7 +22,8 @@ export interface PackageAddress {
 }
 
 interface Payload {
-  readonly body: Buffer;
+  /** Whole, or pieces that follow each other. */
+  readonly body: Buffer | readonly Buffer[];
   readonly timeouts: Timeouts;
 }
 

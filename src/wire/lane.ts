@@ -12,12 +12,19 @@ export interface UpstreamOrder {
   readonly outputLimit: number;
 }
 
+/** Whole, or pieces that follow each other. */
+export type BodyBytes = Buffer | readonly Buffer[];
+
+export function wholeBytes(body: BodyBytes): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.concat(body);
+}
+
 export interface Lane {
   readonly kind: 'passthrough' | 'translate';
   /** What was left out of the request, for the operator's log. */
   readonly warnings?: readonly string[];
-  /** The body to send upstream. */
-  requestBody(order: UpstreamOrder): Buffer;
+  /** The body to send upstream; a large one in pieces. */
+  requestBody(order: UpstreamOrder): BodyBytes;
   /**
    * Reads a complete unstreamed 2xx answer and returns what the client gets.
    * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format.

@@ -17,7 +17,7 @@ import type {
   WholeAnswer,
 } from './lane.ts';
 import { EditList, eventName, parsedText, type StreamObserver, type Verdict } from './observer.ts';
-import { type Change, change } from './splice.ts';
+import { type Change, change, changeInPieces } from './splice.ts';
 import { FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from './sse.ts';
 import { brokenStream, readFailure } from './upstream-failure.ts';
 
@@ -33,6 +33,8 @@ export interface PassthroughFormat {
 
 /** A frame that must be complete before the client gets any of it may grow to this. */
 const KEPT_MAX = 16 * 1024 * 1024;
+/** A smaller body costs less to copy than to send in pieces. */
+const COPIED_BYTES_MAX = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 export function passthroughLane(request: PassthroughRequest, format: PassthroughFormat): Lane {
@@ -43,7 +45,8 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
       if (request.body.model !== order.upstreamModel) {
         changes.push({ path: ['model'], json: JSON.stringify(order.upstreamModel) });
       }
-      return change(request.bytes, changes, request.layout);
+      const inPieces = request.bytes.length > COPIED_BYTES_MAX;
+      return (inPieces ? changeInPieces : change)(request.bytes, changes, request.layout);
     },
     whole: (answer) => wholeAnswer(answer, request.publicModel, format),
     stream: () => new PassthroughStream(format.observer(request)),

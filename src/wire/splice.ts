@@ -26,7 +26,24 @@ const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SA
  * `bytes` must be a well-formed JSON object; `layout` is its layout, where the caller has it already.
  */
 export function change(bytes: Buffer, changes: readonly Change[], layout?: Layout): Buffer {
-  if (changes.length === 0) return bytes;
+  return changes.length === 0 ? bytes : splice(bytes, editsFor(bytes, changes, layout));
+}
+
+/** The same in pieces that lie in `bytes` as far as they were not changed: a large text is not copied. */
+export function changeInPieces(bytes: Buffer, changes: readonly Change[], layout?: Layout): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { start, end, text } of editsFor(bytes, changes, layout)) {
+    if (start > from) pieces.push(bytes.subarray(from, start));
+    if (text !== '') pieces.push(Buffer.from(text));
+    from = end;
+  }
+  pieces.push(bytes.subarray(from));
+  return pieces;
+}
+
+/** In the order of the text. */
+function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): Edit[] {
   const top = layout ?? layoutAt(bytes.toString('latin1'), 0);
   if (top === null) throw new TypeError('The text to change is not a JSON object.');
   const edits: Edit[] = [];
@@ -45,7 +62,7 @@ export function change(bytes: Buffer, changes: readonly Change[], layout?: Layou
     inserted += memberText(name, child === undefined ? json : `{${memberText(child, json)}}`);
   }
   if (inserted !== '') edits.push(insertion(top, inserted));
-  return splice(bytes, edits);
+  return edits.length > 1 ? edits.sort((a, b) => a.start - b.start) : edits;
 }
 
 function childEdits(bytes: Buffer, parent: Member, child: string, json: string): Edit[] {
@@ -68,9 +85,8 @@ function insertion(layout: Layout, members: string, base = 0): Edit {
   return { start: at, end: at, text: layout.members.length === 0 ? members : `${members},` };
 }
 
-/** The bytes with the edits made, in one copy; the edits must not overlap. */
-function splice(bytes: Buffer, edits: Edit[]): Buffer {
-  if (edits.length > 1) edits.sort((a, b) => a.start - b.start);
+/** The bytes with the edits made, in one copy; the edits are in order and do not overlap. */
+function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   let length = bytes.length;
   for (const { start, end, text } of edits) length += Buffer.byteLength(text) - (end - start);
   const out = Buffer.allocUnsafe(length);

@@ -24,12 +24,16 @@ describe('a request', () => {
     test(`has its whole body, also one of ${bytes} bytes`, async () => {
       await using scene = await Scene.start();
       const body = Buffer.from('b'.repeat(bytes));
-      const { heard } = scene.ask({ body: Buffer.concat([body, Buffer.from('}')]) });
-      const connection = await scene.server.next();
-      await connection.requests(1);
-      assert.ok(connection.text.endsWith(`content-length: ${bytes + 1}\r\n\r\n${body}}`));
-      connection.say(answer('ok'));
-      assert.equal(await heard.over, 'end');
+      const pieces = [body, Buffer.from('}')];
+      // Whole or in pieces, the server sees the same.
+      for (const sent of [Buffer.concat(pieces), pieces]) {
+        const { heard } = scene.ask({ body: sent });
+        const connection = await scene.server.next();
+        await connection.requests(1);
+        assert.ok(connection.text.endsWith(`content-length: ${bytes + 1}\r\n\r\n${body}}`));
+        connection.say(answer('ok', 'connection: close'));
+        assert.equal(await heard.over, 'end');
+      }
     });
   }
 

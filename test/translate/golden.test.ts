@@ -2,10 +2,12 @@
  * The golden matrix: every conversation in every direction, whole and streamed, as text under test/golden.
  * `UPDATE_GOLDEN=1 node --test test/translate/golden.test.ts` writes the files anew; the diff is the review.
  */
+
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Format } from '../../src/core/endpoints.ts';
+import { wholeBytes } from '../../src/wire/lane.ts';
 import { CONVERSATIONS, type Conversation } from './conversations.ts';
 import { CROSSINGS, lane, OUTPUT_LIMIT, runStream, runWhole } from './run-lane.ts';
 import { streamedAnswer, wholeAnswer } from './upstream.ts';
@@ -33,7 +35,7 @@ function transcript(conversation: Conversation, from: Format, to: Format): strin
   const request = conversation.requests[from];
   const whole = lane(from, to, request);
   const upstream = JSON.parse(
-    whole.requestBody({ upstreamModel: 'upstream-model', outputLimit: OUTPUT_LIMIT }).toString(),
+    wholeBytes(whole.requestBody({ upstreamModel: 'upstream-model', outputLimit: OUTPUT_LIMIT })).toString(),
   );
   const streamed = lane(from, to, { ...request, stream: true, stream_options: { include_usage: true } });
   const answer = conversation.answer.errorAfterFrames === undefined ? wholeAnswer(to, conversation.answer) : null;

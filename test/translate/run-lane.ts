@@ -1,7 +1,9 @@
 /** A lane driven as the exchange drives it. */
+
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/wire/json.ts';
 import type { Lane, LaneFailure, Meter } from '../../src/wire/lane.ts';
+import { wholeBytes } from '../../src/wire/lane.ts';
 import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate.ts';
 
 export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];
@@ -42,7 +44,7 @@ export function upstreamBody(
   more: Partial<TranslateRequest> = {},
 ): JsonObject {
   const bytes = lane(from, to, body, more).requestBody({ upstreamModel: 'up', outputLimit: OUTPUT_LIMIT });
-  return JSON.parse(bytes.toString());
+  return JSON.parse(wholeBytes(bytes).toString());
 }
 
 export interface StreamRun {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import { FORMATS } from '../../src/wire/formats.ts';
+import { wholeBytes } from '../../src/wire/lane.ts';
 import { parseBody } from '../../src/wire/parse.ts';
 import { type FormatName, laneFor, PUBLIC_MODEL, UPSTREAM_MODEL } from './streams.ts';
 
@@ -11,7 +12,7 @@ function upstream(format: FormatName, text: string, outputLimitField?: 'max_comp
   const { bytes, body, layout } = parseBody(Buffer.from(text));
   const facts = FORMATS[format].facts(body, bytes, { betas: false });
   const lane = FORMATS[format].passthrough({ bytes, body, layout, facts, publicModel: facts.model, outputLimitField });
-  return lane.requestBody(ORDER).toString();
+  return wholeBytes(lane.requestBody(ORDER)).toString();
 }
 
 describe('requestBody', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { objectLayout } from '../../src/wire/scan.ts';
-import { type Change, change } from '../../src/wire/splice.ts';
+import { type Change, change, changeInPieces } from '../../src/wire/splice.ts';
 
 const NAMES = ['model', 'max_tokens', 'stream_options', 'a"b', 'ü', 'x\\'];
 const CHILDREN = ['include_usage', 'model', 'ü'];
@@ -56,6 +56,7 @@ describe('change', () => {
         }
         assert.deepEqual(JSON.parse(result.toString()), expected);
         assert.equal(memberText(result, 'other'), memberText(bytes, 'other'));
+        assert.deepEqual(Buffer.concat(changeInPieces(bytes, list)), result);
       }),
     );
   });

@@ -5,6 +5,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject } from '../../wire/json.ts';
+import { wholeBytes } from '../../wire/lane.ts';
 import { parseJson } from '../../wire/read.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
 import { toolNames } from '../../wire/tool-names.ts';
@@ -149,7 +150,7 @@ class PackageExchange implements UpstreamHandle {
 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
 async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: StreamingModel): Promise<Order> {
-  const body = parseJson(bytes.toString());
+  const body = parseJson(wholeBytes(bytes).toString());
   if (!isObject(body)) throw new GatewayError('invalid_request', { message: 'The request is not a JSON object.' });
   const turn = responsesToTurn(body);
   // Packages know function tools only, as the chat format does.
