@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, describe, test } from 'node:test';
+import { after, describe, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError } from '../../src/ledger/errors.ts';
@@ -67,6 +67,17 @@ class SlowDisk implements LogFile {
 async function flushing<T>(disk: SlowDisk, promise: Promise<T>): Promise<T> {
   while (await pending(promise)) disk.end();
   return promise;
+}
+
+/** The connection that the store under test has to a file. */
+function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefined {
+  const opened: DatabaseSync[] = [];
+  const { exec } = DatabaseSync.prototype;
+  t.mock.method(DatabaseSync.prototype, 'exec', function record(this: DatabaseSync, sql: string) {
+    if (!opened.includes(this)) opened.push(this);
+    return exec.call(this, sql);
+  });
+  return (file) => opened.find((one) => one.location() === realpathSync(file));
 }
 
 async function openOn(disk: SlowDisk, options: Partial<ServingStoreOptions> = {}): Promise<OwnedLedger> {
@@ -265,15 +276,10 @@ describe('what memory decides', () => {
   });
 
   test('[F8] after a failed commit nothing is decided without the file until one succeeds, and nothing is lost', async (t) => {
-    const opened: DatabaseSync[] = [];
-    const { exec } = DatabaseSync.prototype;
-    t.mock.method(DatabaseSync.prototype, 'exec', function record(this: DatabaseSync, sql: string) {
-      if (!opened.includes(this)) opened.push(this);
-      return exec.call(this, sql);
-    });
+    const databaseOf = watchDatabases(t);
     const file = newFile();
     const ledger = createLedger(openServingStore({ file, clock }));
-    const database = opened.find((one) => one.location() === realpathSync(file));
+    const database = databaseOf(file);
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));
     assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
@@ -324,15 +330,10 @@ describe('Flushes', () => {
 describe('the file', () => {
   test('[F4] SQLite itself waits for the disk when the log begins anew', async (t) => {
     // A beginning that reaches the disk after what follows it would bring old commits back after a loss of power.
-    const opened: DatabaseSync[] = [];
-    const { exec } = DatabaseSync.prototype;
-    t.mock.method(DatabaseSync.prototype, 'exec', function record(this: DatabaseSync, sql: string) {
-      if (!opened.includes(this)) opened.push(this);
-      return exec.call(this, sql);
-    });
+    const databaseOf = watchDatabases(t);
     const file = newFile();
     const store = openServingStore({ file });
-    const database = opened.find((one) => one.location() === realpathSync(file));
+    const database = databaseOf(file);
     assert.deepEqual({ ...database?.prepare('PRAGMA synchronous').get() }, { synchronous: 1n });
     await store.close();
   });
