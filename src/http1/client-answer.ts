@@ -1,6 +1,7 @@
 /** What the head of an answer says about its connection: where the content ends, and whether another request may follow. */
 import type { Framing } from './body.ts';
 import { Http1Error } from './errors.ts';
+import { announcesClose, isChunked, once } from './framing.ts';
 import { type Head, isNamed } from './head.ts';
 
 export interface Answer {
@@ -17,7 +18,6 @@ const KEEP_MS_MAX = 600_000;
 const KEEP_MARGIN_MS = 1_000;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9][0-9])(?: |$)/;
 const LENGTH = /^[0-9]{1,16}$/;
-const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i;
 const TIMEOUT = /(?:^|[,; \t])timeout=([0-9]{1,9})/i;
 const NO_CONTENT: Framing = { kind: 'length', bytes: 0 };
 const CHUNKED: Framing = { kind: 'chunked' };
@@ -38,13 +38,11 @@ export function answerOf(head: Head): Answer {
     const name = fields[i] ?? '';
     const value = fields[i + 1] ?? '';
     if (isNamed(name, 'transfer-encoding')) {
-      if (coding !== null) throw new Http1Error('malformed', 'the answer has more than one Transfer-Encoding');
-      coding = value;
+      coding = once(coding, value);
     } else if (isNamed(name, 'content-length')) {
-      if (length !== null) throw new Http1Error('malformed', 'the answer has more than one Content-Length');
-      length = value;
+      length = once(length, value);
     } else if (isNamed(name, 'connection')) {
-      if (CLOSE.test(value)) closes = true;
+      if (announcesClose(value)) closes = true;
     } else if (isNamed(name, 'keep-alive')) {
       keepMs = hintedMs(value);
     }
@@ -60,12 +58,7 @@ export function answerOf(head: Head): Answer {
 }
 
 function framingOf(coding: string | null, length: string | null, old: boolean): Framing {
-  if (coding !== null) {
-    if (length !== null || old || coding.toLowerCase() !== 'chunked') {
-      throw new Http1Error('malformed', 'the answer has a Transfer-Encoding other than chunked alone');
-    }
-    return CHUNKED;
-  }
+  if (isChunked(coding, length, old)) return CHUNKED;
   if (length === null) return UNTIL_CLOSE;
   const bytes = LENGTH.test(length) ? Number(length) : Number.NaN;
   if (!Number.isSafeInteger(bytes)) throw new Http1Error('malformed', 'the answer has no valid Content-Length');

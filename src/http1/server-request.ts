@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import type { Framing } from './body.ts';
 import { Http1Error } from './errors.ts';
+import { announcesClose, isChunked, once } from './framing.ts';
 import { field, type Head, isNamed } from './head.ts';
 
 export const FIELDS_MAX = 200;
@@ -10,7 +11,6 @@ const METHOD_NAMES: ReadonlySet<string> = new Set(METHODS.filter((name) => name 
 /** A path, the asterisk, or an absolute address; nothing that a reader could take for the end of the target. */
 const TARGET = /^(?:\/[!"$-~]*|\*|https?:\/\/[\w.:[\]-]+(?:[/?][!"$-~]*)?)$/;
 const DIGITS = /^[0-9]+$/;
-const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/i;
 const [VERSION_1_1, VERSION_1_0] = [' HTTP/1.1', ' HTTP/1.0'];
 
@@ -99,16 +99,8 @@ export class IncomingRequest {
   }
 }
 
-function once(before: string | null, value: string): string {
-  if (before !== null) throw malformed('the framing is given more than once');
-  return value;
-}
-
 function framingOf(length: string | null, coding: string | null, http10: boolean): Framing | null {
-  if (coding !== null) {
-    if (length !== null || http10 || coding.toLowerCase() !== 'chunked') throw malformed('the framing is ambiguous');
-    return { kind: 'chunked' };
-  }
+  if (isChunked(coding, length, http10)) return { kind: 'chunked' };
   if (length === null) return null;
   const bytes = Number(length);
   if (!DIGITS.test(length) || !Number.isSafeInteger(bytes)) throw malformed('the content length is no number');
@@ -117,7 +109,7 @@ function framingOf(length: string | null, coding: string | null, http10: boolean
 
 function keepsAlive(options: string | null, http10: boolean): boolean {
   if (options === null) return !http10;
-  if (CLOSE.test(options)) return false;
+  if (announcesClose(options)) return false;
   return !http10 || KEEP_ALIVE.test(options);
 }
 

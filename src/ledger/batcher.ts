@@ -47,12 +47,9 @@ export class Batcher {
   /** How many waited for the last flush together. */
   #company = 0;
   #gathering: NodeJS.Timeout | null = null;
-  readonly #onGathered = (): void => {
-    this.#gathering = null;
-    if (this.#flight === null) this.#send();
-  };
   readonly #onTurn = (): void => {
     this.#scheduled = false;
+    this.#gathering = null;
     if (this.#flight === null) this.#send();
   };
   #markTimer: NodeJS.Timeout | null = null;
@@ -129,7 +126,7 @@ export class Batcher {
       this.#gathering = null;
     } else if (this.#flushes > 0 || this.#gathering !== null) return;
     else if (this.#company >= COMPANY_MIN) {
-      this.#gathering = setTimeout(this.#onGathered, GATHER_MS);
+      this.#gathering = setTimeout(this.#onTurn, GATHER_MS);
       return;
     }
     this.#scheduled = true;
