@@ -2,6 +2,7 @@
  * Group commit: the operations of one turn of the event loop travel as one batch, one batch at a time, and what arrives
  * meanwhile goes together as the next one. So does what arrives during a flush and has to wait for the next one anyway.
  */
+import { Company } from './company.ts';
 import { alwaysWaitsForDisk, waitsForDisk } from './durability.ts';
 import { asStoreError, StoreError } from './errors.ts';
 import {
@@ -23,9 +24,8 @@ export interface BatcherOptions {
   readonly markDelayMs?: number;
 }
 
-/** Where so many wait for a flush together, the next ones are given a moment to gather: half the flushes, half the commits. */
-const COMPANY_MIN = 3;
-const GATHER_MS = 1;
+/** The longest that an operation which has to wait for a flush waits for others to share it. */
+const GATHER_MS = 4;
 
 interface Waiting {
   readonly operation: Operation;
@@ -44,8 +44,7 @@ export class Batcher {
   /** Whether the queue has something that need not wait for a flush. */
   #pressing = false;
   #flushes = 0;
-  /** How many waited for the last flush together. */
-  #company = 0;
+  readonly #company = new Company();
   #gathering: NodeJS.Timeout | null = null;
   readonly #onTurn = (): void => {
     this.#scheduled = false;
@@ -67,7 +66,9 @@ export class Batcher {
   /** The outcome where the store can tell it at once, and nobody has to wait; otherwise null. */
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
     if (this.#closing !== null) return null;
-    return (this.#store.now?.(operation) ?? null) as Outcome<N> | null;
+    const outcome = this.#store.now?.(operation) ?? null;
+    this.#company.told(operation, outcome);
+    return outcome as Outcome<N> | null;
   }
 
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
@@ -79,7 +80,8 @@ export class Batcher {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
       this.#queue.push({ operation, resolve: (outcome) => resolve(outcome as Outcome<N>), reject });
       if (!alwaysWaitsForDisk(operation)) this.#pressing = true;
-      this.#schedule();
+      this.#company.asked(operation);
+      this.#schedule(this.#company.complete);
     });
   }
 
@@ -114,21 +116,23 @@ export class Batcher {
     this.#markTimer = setTimeout(() => {
       this.#markTimer = null;
       this.#pressing = true;
-      if (this.#marks.size > 0) this.#schedule();
+      if (this.#marks.size > 0) this.#schedule(true);
     }, this.#markDelayMs);
     this.#markTimer.unref();
   }
 
-  #schedule(): void {
+  /** `complete`: nobody is known who would join those that wait. */
+  #schedule(complete: boolean): void {
     if (this.#scheduled || this.#flight !== null) return;
-    if (this.#pressing) {
-      if (this.#gathering !== null) clearTimeout(this.#gathering);
-      this.#gathering = null;
-    } else if (this.#flushes > 0 || this.#gathering !== null) return;
-    else if (this.#company >= COMPANY_MIN) {
-      this.#gathering = setTimeout(this.#onTurn, GATHER_MS);
-      return;
+    if (!this.#pressing) {
+      if (this.#flushes > 0) return;
+      if (!complete && this.#company.expected) {
+        this.#gathering ??= setTimeout(this.#onTurn, GATHER_MS);
+        return;
+      }
     }
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering = null;
     this.#scheduled = true;
     setImmediate(this.#onTurn);
   }
@@ -158,7 +162,7 @@ export class Batcher {
     // A mark whose time came while the batch was under way.
     if (this.#marks.size > 0 && this.#markTimer === null) this.#pressing = true;
     else if (this.#queue.length === 0) return;
-    this.#schedule();
+    this.#schedule(this.#company.complete);
   }
 
   /** What a loss of power may not undo is told when it is on the disk; what is pressing does not wait for that. */
@@ -167,13 +171,14 @@ export class Batcher {
     const later: [Waiting, Result][] = [];
     for (const [index, waiting] of sent.entries()) {
       const result = results[index];
+      if (result !== undefined) this.#company.told(waiting.operation, result);
       if (result === undefined) waiting.reject(new StoreError('the store gave no result'));
       else if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else tell(waiting, result);
     }
     if (later.length === 0 || store.flushed === undefined) return;
     this.#flushes++;
-    this.#company = later.length;
+    this.#company.flushed(later.length);
     store
       .flushed()
       .then(
@@ -186,7 +191,8 @@ export class Batcher {
       )
       .finally(() => {
         this.#flushes--;
-        if (this.#queue.length > 0) this.#schedule();
+        // Whoever has just been told may ask for more: those that gathered meanwhile wait for them too.
+        if (this.#queue.length > 0) this.#schedule(false);
       });
   }
 

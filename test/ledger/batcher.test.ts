@@ -103,6 +103,82 @@ describe('batcher', () => {
     await Promise.all(told);
   });
 
+  test('where several wait together, the next ones wait for all that are under way, and no longer than a moment', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const flushes: (() => void)[] = [];
+    const batches: string[][] = [];
+    const store: Store = {
+      apply: async (batch) => {
+        batches.push(batch.map(({ op }) => op));
+        return batch.map(({ op }) => (op === 'recover' ? { charged: 0, voided: 1, more: false } : null));
+      },
+      now: () => ({ kind: 'admitted', rate: null, held: 1n }),
+      flushed: () => new Promise((resolve) => flushes.push(resolve)),
+      close: async () => {},
+    };
+    const batcher = new Batcher(store);
+    const begin = (id: string): void => {
+      const hold = { id, amount: 1n, amountMin: 1n, ttlMs: 1_000 };
+      batcher.now<'admit'>({ op: 'admit', owner: 'o', request: { keyId: 'k', keyVersion: 1, claim: null, hold } });
+    };
+    const told: Promise<unknown>[] = [];
+    const end = (holdId: string): void => {
+      told.push(batcher.run<'void'>({ op: 'void', keyId: 'k', holdId }));
+    };
+    const flushNow = async (): Promise<void> => {
+      for (const flush of flushes.splice(0)) flush();
+      await turns();
+    };
+
+    const together = async (...ids: string[]): Promise<void> => {
+      for (const id of ids) begin(id);
+      for (const id of ids) end(id);
+      await turns();
+      assert.deepEqual(batches.splice(0), [ids.map(() => 'void')]);
+      await flushNow();
+    };
+
+    begin('under way');
+    await together('alone');
+    await together('a', 'b', 'c');
+
+    begin('d');
+    end('d');
+    await turns();
+    assert.deepEqual(batches, [], 'one has not come yet');
+    end('under way');
+    await turns();
+    assert.deepEqual(batches.splice(0), [['void', 'void']], 'all have come');
+    await flushNow();
+
+    await together('e', 'f', 'g');
+    begin('slow');
+    begin('h');
+    end('h');
+    await turns();
+    assert.deepEqual(batches, []);
+    t.mock.timers.tick(4);
+    await turns();
+    assert.deepEqual(batches.splice(0), [['void']], 'nobody waits for long');
+    await flushNow();
+
+    end('slow');
+    await turns();
+    batches.length = 0;
+    await flushNow();
+    await together('i', 'j', 'k');
+    begin('recovered');
+    await batcher.run<'recover'>({ op: 'recover', limit: 1 });
+    batches.length = 0;
+    begin('l');
+    end('l');
+    await turns();
+    assert.deepEqual(batches.splice(0), [['void']], 'a hold that was recovered is not waited for');
+    await flushNow();
+    await Promise.all(told);
+    await batcher.close();
+  });
+
   test('a failing store fails every operation of its batch, and the next batch goes its own way', async () => {
     const store = new HeldStore();
     const batcher = new Batcher(store);
