@@ -20,16 +20,12 @@ const OWN_NAMES: ReadonlySet<string> = new Set([
 const fitNames = new Set<string>();
 const FIT_NAMES_MAX = 1_000;
 
-export interface RequestHead {
-  /** As in the `host` field. */
-  readonly host: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly bodyBytes: number;
-}
-
-/** To be written as Latin-1. Null where the path or a header is one that cannot be sent. */
-export function requestHead({ host, path, headers, bodyBytes }: RequestHead): string | null {
+/** To be written as Latin-1; the length of the body ends it. Null where the path or a header is one that cannot be sent. */
+export function headWithoutLength(
+  host: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): string | null {
   if (!PATH.test(path)) return null;
   let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in headers) {
@@ -37,7 +33,7 @@ export function requestHead({ host, path, headers, bodyBytes }: RequestHead): st
     if (NOT_IN_VALUE.test(value) || !isFit(name)) return null;
     head += `${name}: ${value}\r\n`;
   }
-  return `${head}content-length: ${bodyBytes}\r\n\r\n`;
+  return head;
 }
 
 function isFit(name: string): boolean {

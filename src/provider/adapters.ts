@@ -34,7 +34,9 @@ function azureVersion({ options }: Provider): string {
   return encodeURIComponent(String(options.api_version ?? '2024-10-21'));
 }
 
-const ADAPTERS: Readonly<Record<Exclude<ProviderKind, 'ai-sdk'>, Adapter>> = {
+type HttpKind = Exclude<ProviderKind, 'ai-sdk'>;
+
+const ADAPTERS: Readonly<Record<HttpKind, Adapter>> = {
   openai: {
     path: (_provider, format) => OPENAI_PATHS[format],
     headers: (_provider, apiKey) => bearer(apiKey),
@@ -65,6 +67,18 @@ const ADAPTERS: Readonly<Record<Exclude<ProviderKind, 'ai-sdk'>, Adapter>> = {
   },
 };
 
+interface Known extends ForwardedHeaders {
+  readonly format: Format;
+  readonly upstreamModel: string;
+  readonly apiKey: string | null;
+  readonly suffix: string;
+  readonly address: HttpAddress;
+}
+
+/** The last addresses at each provider: most calls repeat one of them, and its client knows them again. */
+const KNOWN = new WeakMap<Provider, Known[]>();
+const KNOWN_MAX = 16;
+
 /** The full address of a generation call. `suffix` is for calls beside it over HTTP, such as `/count_tokens`. */
 export function addressOf(
   provider: Provider,
@@ -75,7 +89,39 @@ export function addressOf(
   suffix = '',
 ): HttpAddress | PackageAddress {
   if (provider.kind === 'ai-sdk') return { via: 'package', provider, upstreamModel, apiKey };
-  const adapter = ADAPTERS[provider.kind];
+  let addresses = KNOWN.get(provider);
+  if (addresses === undefined) {
+    addresses = [];
+    KNOWN.set(provider, addresses);
+  }
+  const { version, betas } = forwarded;
+  for (const known of addresses) {
+    if (
+      known.format === format &&
+      known.upstreamModel === upstreamModel &&
+      known.apiKey === apiKey &&
+      known.version === version &&
+      known.betas === betas &&
+      known.suffix === suffix
+    )
+      return known.address;
+  }
+  const address = newAddress(provider, provider.kind, format, upstreamModel, apiKey, forwarded, suffix);
+  if (addresses.length >= KNOWN_MAX) addresses.shift();
+  addresses.push({ format, upstreamModel, apiKey, version, betas, suffix, address });
+  return address;
+}
+
+function newAddress(
+  provider: Provider,
+  kind: HttpKind,
+  format: Format,
+  upstreamModel: string,
+  apiKey: string | null,
+  forwarded: ForwardedHeaders,
+  suffix: string,
+): HttpAddress {
+  const adapter = ADAPTERS[kind];
   const base = baseOf(provider);
   return {
     via: 'http',

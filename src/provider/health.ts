@@ -39,13 +39,17 @@ interface TargetHealth {
 export class Health {
   readonly #clock: Clock;
   readonly #targets = new Map<string, TargetHealth>();
+  /** The same by the target itself, which lives as long as its configuration. */
+  readonly #byTarget = new WeakMap<TargetName, TargetHealth>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   circuit(target: TargetName): CircuitState {
-    return this.#known(target)?.circuit.state(this.#clock.nowMs()) ?? 'closed';
+    const circuit = this.#known(target)?.circuit;
+    if (circuit === undefined || circuit.openedAtMs === null) return 'closed';
+    return circuit.state(this.#clock.nowMs());
   }
 
   openedAtMs(target: TargetName): number | null {
@@ -53,7 +57,8 @@ export class Health {
   }
 
   coolingMs(target: TargetName): number {
-    return Math.max(0, (this.#known(target)?.coolUntilMs ?? 0) - this.#clock.nowMs());
+    const untilMs = this.#known(target)?.coolUntilMs ?? 0;
+    return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#clock.nowMs());
   }
 
   coolDown(target: TargetName, ms: number): void {
@@ -68,47 +73,66 @@ export class Health {
   }
 
   begin(target: TargetName, streamed: boolean): Trial {
-    const health = this.#of(target);
-    const begunAtMs = this.#clock.nowMs();
-    let probe = health.circuit.begun(begunAtMs);
-    return {
-      succeeded: (firstByteMs) => {
-        probe = false;
-        const nowMs = this.#clock.nowMs();
-        health.circuit.succeeded(begunAtMs, nowMs);
-        this.#noteLatency(health, streamed, firstByteMs, nowMs);
-      },
-      failed: () => {
-        health.circuit.failed(probe, this.#clock.nowMs());
-        probe = false;
-      },
-      dropped: () => {
-        if (probe) health.circuit.dropped();
-        probe = false;
-      },
-    };
-  }
-
-  #noteLatency(health: TargetHealth, streamed: boolean, firstByteMs: number, nowMs: number): void {
-    const which = streamed ? 'streamed' : 'whole';
-    const before = health.latencies[which];
-    const fresh = before && before.atMs > nowMs - LATENCY_KEPT_MS;
-    const averageMs = fresh ? before.averageMs + NEWEST_WEIGHT * (firstByteMs - before.averageMs) : firstByteMs;
-    health.latencies[which] = { averageMs, atMs: nowMs };
+    return new HealthTrial(this.#of(target), streamed, this.#clock);
   }
 
   #known(target: TargetName): TargetHealth | undefined {
-    return this.#targets.get(nameOf(target));
+    let health = this.#byTarget.get(target);
+    if (health === undefined) {
+      health = this.#targets.get(nameOf(target));
+      if (health !== undefined) this.#byTarget.set(target, health);
+    }
+    return health;
   }
 
   #of(target: TargetName): TargetHealth {
-    const name = nameOf(target);
-    let health = this.#targets.get(name);
-    if (!health) {
-      health = { circuit: new Circuit(), coolUntilMs: 0, latencies: { streamed: null, whole: null } };
-      this.#targets.set(name, health);
-    }
+    const known = this.#known(target);
+    if (known !== undefined) return known;
+    const health = { circuit: new Circuit(), coolUntilMs: 0, latencies: { streamed: null, whole: null } };
+    this.#targets.set(nameOf(target), health);
     return health;
+  }
+}
+
+class HealthTrial implements Trial {
+  readonly #health: TargetHealth;
+  readonly #streamed: boolean;
+  readonly #clock: Clock;
+  readonly #begunAtMs: number;
+  #probe: boolean;
+
+  constructor(health: TargetHealth, streamed: boolean, clock: Clock) {
+    this.#health = health;
+    this.#streamed = streamed;
+    this.#clock = clock;
+    this.#begunAtMs = clock.nowMs();
+    this.#probe = health.circuit.begun(this.#begunAtMs);
+  }
+
+  succeeded(firstByteMs: number): void {
+    this.#probe = false;
+    const nowMs = this.#clock.nowMs();
+    this.#health.circuit.succeeded(this.#begunAtMs, nowMs);
+    this.#noteLatency(firstByteMs, nowMs);
+  }
+
+  failed(): void {
+    this.#health.circuit.failed(this.#probe, this.#clock.nowMs());
+    this.#probe = false;
+  }
+
+  dropped(): void {
+    if (this.#probe) this.#health.circuit.dropped();
+    this.#probe = false;
+  }
+
+  #noteLatency(firstByteMs: number, nowMs: number): void {
+    const { latencies } = this.#health;
+    const which = this.#streamed ? 'streamed' : 'whole';
+    const before = latencies[which];
+    const fresh = before && before.atMs > nowMs - LATENCY_KEPT_MS;
+    const averageMs = fresh ? before.averageMs + NEWEST_WEIGHT * (firstByteMs - before.averageMs) : firstByteMs;
+    latencies[which] = { averageMs, atMs: nowMs };
   }
 }
 
