@@ -2,7 +2,6 @@
  * The admission: the one object that owns a hold and its claim, from ADMIT to their single end. `settle` and `void`
  * go on being tried until the store has taken them; a second end is a programming error and throws.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { GatewayError } from '../core/conditions.ts';
 import type { Log } from '../core/log.ts';
 import type { Ledger, SettleOutcome, SettleRequest } from '../ledger/port.ts';
@@ -73,20 +72,17 @@ export class Admission {
    */
   settle(amount: bigint, settlement: () => Settlement, waitMs: number): Promise<SettleOutcome> {
     this.#end();
-    const work =
-      amount > this.#held ? this.#raise(amount).then(() => this.#settle(settlement())) : this.#settle(settlement());
-    return this.#within(waitMs, work);
-  }
-
-  #settle(settlement: Settlement): Promise<SettleOutcome> {
-    const request = { holdId: this.holdId, keyId: this.keyId, ...settlement };
-    return this.#persist('settle', () => this.#ledger.settle(request));
+    let request: SettleRequest | null = null;
+    const send = (): Promise<SettleOutcome> => {
+      request ??= { holdId: this.holdId, keyId: this.keyId, ...settlement() };
+      return this.#ledger.settle(request);
+    };
+    return this.#persist('settle', send, waitMs, amount > this.#held ? this.#raise(amount) : null);
   }
 
   async void(waitMs: number): Promise<void> {
     this.#end();
-    const work = this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId));
-    await this.#within(waitMs, work);
+    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId), waitMs, null);
   }
 
   #end(): void {
@@ -94,39 +90,25 @@ export class Admission {
     this.#ended = true;
   }
 
-  async #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
-    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
-      let outcome: T;
-      try {
-        outcome = await send();
-      } catch (error) {
-        this.#log.warn(
-          { err: error, hold: this.holdId, operation, retryInMs: waitMs },
-          'the store failed; trying again',
-        );
-        // A process that has nothing else to do any more ends; what it held is recovered.
-        await delay(waitMs, undefined, { ref: false });
-        continue;
-      }
-      this.#over = true;
-      this.#onOver();
-      return outcome;
-    }
-  }
-
-  #within<T>(waitMs: number, work: Promise<T>): Promise<T> {
+  /** What the store fails to take is sent again and again, `waitMs` or longer; nothing is sent before `raised`. */
+  #persist<T>(operation: string, send: () => Promise<T>, waitMs: number, raised: Promise<unknown> | null): Promise<T> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new GatewayError('service_unavailable', LATE)), waitMs);
-      work.then(
-        (value) => {
-          clearTimeout(timer);
-          resolve(value);
-        },
-        (error: unknown) => {
-          clearTimeout(timer);
-          reject(error);
-        },
-      );
+      const taken = (outcome: T): void => {
+        clearTimeout(timer);
+        this.#over = true;
+        this.#onOver();
+        resolve(outcome);
+      };
+      const attempt = (retryInMs: number): void => {
+        send().then(taken, (error: unknown) => {
+          this.#log.warn({ err: error, hold: this.holdId, operation, retryInMs }, 'the store failed; trying again');
+          // A process that has nothing else to do any more ends; what it held is recovered.
+          setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();
+        });
+      };
+      if (raised === null) attempt(RETRY_FIRST_MS);
+      else raised.then(() => attempt(RETRY_FIRST_MS)).catch(reject);
     });
   }
 }

@@ -42,49 +42,88 @@ export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission; readonly plan: Plan; readonly caller: Caller }
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
-export async function admit(gateway: Gateway, order: AdmitOrder): Promise<Admitted> {
-  let { caller } = order;
+/** One decision about the request, and what the ledger is asked for because of it. */
+interface Step {
+  readonly caller: Caller;
+  readonly plan: Plan | null;
+  readonly refusal: unknown;
+  /** Its input may be too long: a count has to tell before anything is held. */
+  readonly doubtful: boolean;
+  readonly request: AdmitRequest;
+}
+
+/** At once where the ledger can tell at once, as it mostly can. */
+export function admit(gateway: Gateway, order: AdmitOrder): Admitted | Promise<Admitted> {
+  const step = decide(order, order.caller, null, true, false);
+  const outcome = gateway.ledger.admitNow(step.request);
+  if (outcome?.kind !== 'admitted' || step.plan === null || step.doubtful)
+    return admitAtLength(gateway, order, step, outcome);
+  order.onRate(outcome.rate);
+  return admitted(gateway, order, step.caller, step.plan, outcome.held);
+}
+
+async function admitAtLength(
+  gateway: Gateway,
+  order: AdmitOrder,
+  first: Step,
+  known: AdmitOutcome | null,
+): Promise<Admitted> {
+  let step = first;
+  let outcome = known;
   let placed = false;
   let counted: TextCount | null = null;
   let mayCount = true;
-  for (let decision = 0; decision < DECISIONS_MAX; decision++) {
-    const decided = attemptDecision(order, caller, counted);
-    const doubtful = mayCount && 'plan' in decided && decided.plan.input.doubtful;
-    const hold = 'plan' in decided && !doubtful ? holdRequest(order, caller, decided.plan) : null;
-    const request: AdmitRequest = {
-      keyId: caller.key.id,
-      keyVersion: caller.key.version,
-      claim:
-        hold && order.idempotencyKey !== null ? { name: order.idempotencyKey, fingerprint: order.fingerprint() } : null,
-      hold,
-      placed,
-    };
-    const { ledger } = gateway;
-    const outcome = ledger.admitNow(request) ?? (await ledger.admit(request).catch(storeFailed));
-    if (outcome.kind === 'key_changed') {
-      caller = await lookUpAgain(gateway, caller);
-      continue;
-    }
+  for (let decisions = 1; ; decisions++) {
+    const { caller, plan, doubtful } = step;
+    outcome ??= await gateway.ledger.admit(step.request).catch(storeFailed);
     if ('rate' in outcome) order.onRate(outcome.rate);
     // Counting takes time, so it comes after the rate limit, and only where the answer hangs on it.
-    if (
-      mayCount &&
-      'plan' in decided &&
-      (doubtful ? outcome.kind === 'admitted' : worthACount(outcome, order, caller, decided.plan))
-    ) {
+    const counts =
+      mayCount && plan !== null && (doubtful ? outcome.kind === 'admitted' : worthACount(outcome, order, caller, plan));
+    if (!counts && outcome.kind !== 'key_changed') {
+      if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
+      if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller);
+      if (plan === null) throw step.refusal;
+      return admitted(gateway, order, caller, plan, outcome.held);
+    }
+    if (decisions === DECISIONS_MAX) throw keyUnsteady();
+    if (counts) {
       placed = true;
       mayCount = false;
-      counted = await gateway.counter.count(decided.plan.input.job());
-      continue;
+      counted = await gateway.counter.count(plan.input.job());
     }
-    if (outcome.kind === 'admitted' && 'plan' in decided) {
-      const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, outcome.held);
-      return { kind: 'admitted', admission, plan: decided.plan, caller };
-    }
-    if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
-    throw outcome.kind === 'admitted' && 'refusal' in decided ? decided.refusal : refusalOf(outcome, caller);
+    const next = counts ? caller : await lookUpAgain(gateway, caller);
+    step = decide(order, next, counted, mayCount, placed);
+    outcome = gateway.ledger.admitNow(step.request);
   }
-  throw keyUnsteady();
+}
+
+/** A refusal is kept, not thrown: the request takes its place in the rate limit first. */
+function decide(
+  order: AdmitOrder,
+  caller: Caller,
+  counted: TextCount | null,
+  mayCount: boolean,
+  placed: boolean,
+): Step {
+  let plan: Plan | null = null;
+  let refusal: unknown = null;
+  try {
+    plan = order.decide(caller, counted);
+  } catch (error) {
+    refusal = error;
+  }
+  const doubtful = mayCount && plan?.input.doubtful === true;
+  const hold = plan === null || doubtful ? null : holdRequest(order, caller, plan);
+  const name = hold && order.idempotencyKey;
+  const claim = name === null ? null : { name, fingerprint: order.fingerprint() };
+  const request = { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, placed };
+  return { caller, plan, refusal, doubtful, request };
+}
+
+function admitted(gateway: Gateway, order: AdmitOrder, caller: Caller, plan: Plan, held: bigint): Admitted {
+  const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, held);
+  return { kind: 'admitted', admission, plan, caller };
 }
 
 /** Takes the request's place in the rate limit and nothing else: for routes that hold no money. */
@@ -118,19 +157,6 @@ function keyUnsteady(): GatewayError {
 
 export function fingerprintOf(method: string, path: string, body: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${method} ${path}\n`), body]), 'base64');
-}
-
-/** A refusal is kept, not thrown: the request takes its place in the rate limit first. */
-function attemptDecision(
-  order: AdmitOrder,
-  caller: Caller,
-  counted: TextCount | null,
-): { plan: Plan } | { refusal: unknown } {
-  try {
-    return { plan: order.decide(caller, counted) };
-  } catch (refusal) {
-    return { refusal };
-  }
 }
 
 /** Whether only the bound of the input stands between this request and its hold. */

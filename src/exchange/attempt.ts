@@ -41,7 +41,7 @@ export interface AttemptOrder {
   readonly keepAlive: Buffer;
   readonly streams: StreamSettings;
   /** The gateway's own credentials at this provider, never to be repeated to a client. */
-  readonly secrets: readonly string[];
+  secrets(): readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
   /** The attempt has ended; called once, before anybody else hears of it. */
@@ -304,7 +304,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #endRefused(): void {
     const body = this.#body().toString('utf8');
-    this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#order.secrets));
+    this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#order.secrets()));
   }
 
   #endWhole(): void {
@@ -337,7 +337,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #break(condition: Condition, message: string): void {
     this.#handle?.abort();
-    this.#fail(failureInAnswer(condition, redact(message, this.#order.secrets)));
+    this.#fail(failureInAnswer(condition, redact(message, this.#order.secrets())));
   }
 
   #fail(failure: ProviderFailure): void {

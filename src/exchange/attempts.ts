@@ -1,12 +1,20 @@
 /** What an exchange's attempts are made of: the route through the targets, and for each leg of it one attempt. */
+import type { StreamSettings } from '../core/policy.ts';
+import type { TokenCounts } from '../core/usage.ts';
 import { addressOf, secretsOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
+import type { Trial } from '../provider/health.ts';
+import type { UpstreamCall } from '../provider/upstream.ts';
 import { FORMATS } from '../wire/formats.ts';
-import { Attempt, type AttemptEnd } from './attempt.ts';
+import type { Lane, Meter } from '../wire/lane.ts';
+import { Attempt, type AttemptEnd, type AttemptOrder } from './attempt.ts';
+import type { Client } from './client.ts';
+import type { ElasticHold } from './elastic.ts';
 import type { Exchange } from './exchange.ts';
 import { forwardedHeaders } from './forwarded.ts';
 import type { Gateway } from './gateway.ts';
 import { usageOf } from './meter.ts';
+import type { ReplyRecorder } from './recorder.ts';
 import { type Leg, Route } from './route.ts';
 
 /** How long a refused or used-up credential rests where the provider does not say. */
@@ -26,47 +34,75 @@ export function routeOf(gateway: Gateway, exchange: Exchange): Route {
 
 /** The attempt that the exchange makes now; where that was stopped meanwhile, it has ended already. */
 export function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
-  const { arrival, facts } = exchange;
-  const { target, provider } = leg;
-  const lane = exchange.plan.lanes.to(target, provider);
-  for (const warning of lane.warnings ?? []) {
-    gateway.log.warn({ requestId: arrival.requestId, model: exchange.plan.model.id, format: target.format }, warning);
-  }
-  const address = addressOf(
-    provider,
-    target.format,
-    target.upstreamModel,
-    leg.apiKey,
-    forwardedHeaders(arrival.headers),
-  );
-  const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
-  // Nothing may fail between the beginning of the trial and the attempt that ends it.
-  const trial = gateway.standing.health.begin(target, facts.stream);
-  const attempt = new Attempt({
-    call: { ...address, body, timeouts: provider.timeouts },
-    lane,
-    stream: facts.stream,
-    client: exchange.client,
-    recorder: exchange.recorder,
-    keepAlive: FORMATS[arrival.endpoint.format].keepAlive,
-    streams: exchange.policy.streams,
-    secrets: secretsOf(provider),
-    onProof: (firstByteMs) => trial.succeeded(firstByteMs),
-    onEnd: (end) => {
-      if (end.kind === 'failed') learn(gateway, leg, end);
-      if (provider.circuitBreaker && countsAgainst(end)) trial.failed();
-      else trial.dropped();
-    },
-    onFault: (err) =>
-      gateway.log.error(
-        { err, requestId: arrival.requestId, provider: provider.name },
-        'a call to a provider could not be made, or its answer not be read',
-      ),
-    elastic: exchange.elastic,
-    tokensSeen: (meter) => usageOf(exchange.plan, meter).tokens,
-  });
-  exchange.begin(attempt, provider.name);
+  const attempt = new Attempt(new LegOrder(gateway, exchange, leg));
+  exchange.begin(attempt, leg.provider.name);
   return attempt;
+}
+
+/** What one leg asks of its attempt, and what it learns from it. */
+class LegOrder implements AttemptOrder {
+  readonly call: UpstreamCall;
+  readonly lane: Lane;
+  readonly stream: boolean;
+  readonly client: Client;
+  readonly recorder: ReplyRecorder | null;
+  readonly keepAlive: Buffer;
+  readonly streams: StreamSettings;
+  readonly elastic: ElasticHold | null;
+  readonly #gateway: Gateway;
+  readonly #exchange: Exchange;
+  readonly #leg: Leg;
+  readonly #trial: Trial;
+
+  constructor(gateway: Gateway, exchange: Exchange, leg: Leg) {
+    const { arrival, facts } = exchange;
+    const { target, provider } = leg;
+    const lane = exchange.plan.lanes.to(target, provider);
+    for (const warning of lane.warnings ?? []) {
+      gateway.log.warn({ requestId: arrival.requestId, model: exchange.plan.model.id, format: target.format }, warning);
+    }
+    const forwarded = forwardedHeaders(arrival.headers);
+    const address = addressOf(provider, target.format, target.upstreamModel, leg.apiKey, forwarded);
+    const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
+    this.call = { ...address, body, timeouts: provider.timeouts };
+    this.lane = lane;
+    this.stream = facts.stream;
+    this.client = exchange.client;
+    this.recorder = exchange.recorder;
+    this.keepAlive = FORMATS[arrival.endpoint.format].keepAlive;
+    this.streams = exchange.policy.streams;
+    this.elastic = exchange.elastic;
+    this.#gateway = gateway;
+    this.#exchange = exchange;
+    this.#leg = leg;
+    // Nothing may fail between the beginning of the trial and the attempt that ends it.
+    this.#trial = gateway.standing.health.begin(target, facts.stream);
+  }
+
+  secrets(): readonly string[] {
+    return secretsOf(this.#leg.provider);
+  }
+
+  onProof(firstByteMs: number): void {
+    this.#trial.succeeded(firstByteMs);
+  }
+
+  onEnd(end: AttemptEnd): void {
+    if (end.kind === 'failed') learn(this.#gateway, this.#leg, end);
+    if (this.#leg.provider.circuitBreaker && countsAgainst(end)) this.#trial.failed();
+    else this.#trial.dropped();
+  }
+
+  onFault(err: unknown): void {
+    this.#gateway.log.error(
+      { err, requestId: this.#exchange.arrival.requestId, provider: this.#leg.provider.name },
+      'a call to a provider could not be made, or its answer not be read',
+    );
+  }
+
+  tokensSeen(meter: Meter): TokenCounts {
+    return usageOf(this.#exchange.plan, meter).tokens;
+  }
 }
 
 /** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */

@@ -9,7 +9,7 @@ import type { ReplyNotes } from './client.ts';
 import { forwardedHeaders } from './forwarded.ts';
 import type { Gateway } from './gateway.ts';
 import type { Plan } from './plan.ts';
-import { read } from './read.ts';
+import { Reading } from './read.ts';
 import { resolve } from './resolve.ts';
 
 /** A client waits for a count before it sends the request itself: better a local figure than a late one. */
@@ -18,15 +18,12 @@ const ANSWER_BYTES_MAX = 64 * 1_024;
 const NO_KEYS_REFUSED: ReadonlySet<string | null> = new Set();
 
 export async function countTokens(gateway: Gateway, arrival: Arrival, notes: ReplyNotes): Promise<number> {
-  const reading = read(arrival);
-  const caller = await takePlace(gateway, arrival.caller, (rate) => {
-    notes.rate = rate;
-  });
+  const catalog = gateway.catalog();
+  const policy = gateway.policy();
+  const reading = new Reading(arrival, catalog, policy, notes);
+  const { key } = await takePlace(gateway, arrival.caller, (rate) => reading.onRate(rate));
   const request = reading.valid();
-  const plan = resolve(
-    { catalog: gateway.catalog(), policy: gateway.policy(), key: caller.key, endpoint: arrival.endpoint },
-    request,
-  );
+  const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, request);
   const call = providerCall(gateway, arrival, plan, request.bytes);
   return (call && (await ask(gateway.upstream, call))) ?? plan.input.likely;
 }

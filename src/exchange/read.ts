@@ -2,56 +2,79 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { RateState } from '../ledger/port.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { parseBody } from '../wire/parse.ts';
 import { type AdmitOrder, fingerprintOf } from './admit.ts';
 import type { Arrival } from './arrival.ts';
+import type { Caller } from './authenticate.ts';
 import type { ReplyNotes } from './client.ts';
+import type { TextCount } from './count/tally.ts';
 import type { RequestHeaders } from './headers.ts';
+import type { Plan } from './plan.ts';
 import { resolve } from './resolve.ts';
 import type { ValidRequest } from './valid-request.ts';
 
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 
-export interface Reading {
+/** What is judged by the catalog and the policy, each of which is read once per exchange. */
+export class Reading implements AdmitOrder {
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly idempotencyKey: string | null;
+  readonly choices: number;
+  readonly #arrival: Arrival;
+  readonly #result: ValidRequest | Refused;
+  readonly #catalog: Catalog;
+  readonly #policy: Policy;
+  readonly #notes: ReplyNotes;
+
+  constructor(arrival: Arrival, catalog: Catalog, policy: Policy, notes: ReplyNotes) {
+    const result = tryRead(arrival);
+    this.requestId = arrival.requestId;
+    this.caller = arrival.caller;
+    this.idempotencyKey = arrival.headers.get('idempotency-key');
+    this.choices = 'refusal' in result ? 1 : result.facts.choices;
+    this.#arrival = arrival;
+    this.#result = result;
+    this.#catalog = catalog;
+    this.#policy = policy;
+    this.#notes = notes;
+  }
+
   /** The request, or the refusal that its body has earned. */
-  valid(): ValidRequest;
-  order(catalog: Catalog, policy: Policy, notes: ReplyNotes): AdmitOrder;
+  valid(): ValidRequest {
+    if ('refusal' in this.#result) throw this.#result.refusal;
+    return this.#result;
+  }
+
+  fingerprint(): string {
+    return fingerprintOf('POST', this.#arrival.path, this.valid().bytes);
+  }
+
+  decide({ key }: Caller, counted: TextCount | null): Plan {
+    const { endpoint, headers } = this.#arrival;
+    const plan = resolve({ catalog: this.#catalog, policy: this.#policy, key, endpoint }, this.valid(), counted);
+    checkIdempotencyKey(headers);
+    return plan;
+  }
+
+  onRate(rate: RateState | null): void {
+    this.#notes.rate = rate;
+  }
 }
 
-export function read(arrival: Arrival): Reading {
-  const result = tryRead(arrival);
-  const valid = (): ValidRequest => {
-    if ('refusal' in result) throw result.refusal;
-    return result;
-  };
-  return {
-    valid,
-    order: (catalog, policy, notes) => ({
-      requestId: arrival.requestId,
-      caller: arrival.caller,
-      idempotencyKey: arrival.headers.get('idempotency-key'),
-      fingerprint: () => fingerprintOf('POST', arrival.path, valid().bytes),
-      choices: 'refusal' in result ? 1 : result.facts.choices,
-      decide: ({ key }, counted) => {
-        const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, valid(), counted);
-        checkIdempotencyKey(arrival.headers);
-        return plan;
-      },
-      onRate: (rate) => {
-        notes.rate = rate;
-      },
-    }),
-  };
+interface Refused {
+  readonly refusal: unknown;
 }
 
-function tryRead(arrival: Arrival): ValidRequest | { readonly refusal: unknown } {
+function tryRead(arrival: Arrival): ValidRequest | Refused {
   try {
     if (!arrival.body)
       throw arrival.bodyProblem ?? new GatewayError('invalid_request', { message: 'The request has no body.' });
-    const parsed = parseBody(arrival.body);
+    const { bytes, body, layout } = parseBody(arrival.body);
     const betas = arrival.headers.get('anthropic-beta') !== null;
-    return { ...parsed, facts: FORMATS[arrival.endpoint.format].facts(parsed.body, parsed.bytes, { betas }) };
+    return { bytes, body, layout, facts: FORMATS[arrival.endpoint.format].facts(body, bytes, { betas }) };
   } catch (refusal) {
     return { refusal };
   }

@@ -15,7 +15,7 @@ import { InputCount } from './counter.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
-import { candidatesFor } from './route.ts';
+import { candidatesFor, only } from './route.ts';
 import type { ValidRequest } from './valid-request.ts';
 
 /** A message request without `max_tokens`. */
@@ -67,8 +67,8 @@ export function resolve(
   const model = findModel(catalog, key, facts.model);
   const { providerScope } = key;
   const targets =
-    providerScope === 'all' ? model.targets : model.targets.filter(({ provider }) => provider === providerScope);
-  const usable = targets.filter((target) => {
+    providerScope === 'all' ? model.targets : only(model.targets, ({ provider }) => provider === providerScope);
+  const usable = only(targets, (target) => {
     const provider = catalog.providers.get(target.provider);
     return provider !== undefined && lacking(model, provider, request) === null;
   });
@@ -96,7 +96,7 @@ export function resolve(
     likelyInputTokens: () => input.likely,
   });
   const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
-  const output = outputLimits(model, endpoint, facts);
+  const { outputLimit, outputLimitMin } = outputLimits(model, endpoint, facts);
   if (model.contextWindow !== null && input.excess !== null) {
     throw contextExceeded(endpoint, input.excess, model.contextWindow);
   }
@@ -105,7 +105,8 @@ export function resolve(
     targets: carrying,
     lanes,
     input,
-    ...output,
+    outputLimit,
+    outputLimitMin,
     elastic,
     firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
     totalMs: totalMs(catalog, policy, carrying, facts),
@@ -121,7 +122,7 @@ function isElastic(model: Model, policy: Policy, key: KeyRecord, facts: RequestF
 /** The targets that the request can be carried to; the refusal of the first one where there is none. */
 function carriers(candidates: readonly Target[], catalog: Catalog, lanes: Lanes): readonly Target[] {
   let refusal: unknown = null;
-  const carrying = candidates.filter((target) => {
+  const carrying = only(candidates, (target) => {
     const provider = catalog.providers.get(target.provider);
     if (!provider) return false;
     try {
@@ -139,7 +140,11 @@ function carriers(candidates: readonly Target[], catalog: Catalog, lanes: Lanes)
 /** Streams have the policy's limit; a whole answer has as long as the slowest of its providers may take. */
 function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], facts: RequestFacts): number {
   if (facts.stream) return policy.streams.totalMs;
-  return Math.max(0, ...targets.map(({ provider }) => catalog.providers.get(provider)?.timeouts.totalMs ?? 0));
+  let longestMs = 0;
+  for (const { provider } of targets) {
+    longestMs = Math.max(longestMs, catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
+  }
+  return longestMs;
 }
 
 export function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {

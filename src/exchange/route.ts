@@ -25,7 +25,7 @@ const SERVED_BY: Readonly<Record<Format, readonly Format[]>> = {
 export function candidatesFor(format: Format, targets: readonly Target[]): readonly Target[] {
   const rank = (target: Target): number => SERVED_BY[format].indexOf(target.format);
   // Most models have one target, and that one has no rival.
-  if (targets.length === 1) return targets.filter((target) => rank(target) !== -1);
+  if (targets.length === 1) return only(targets, (target) => rank(target) !== -1);
   const best = new Map<string, Target>();
   for (const target of targets) {
     if (rank(target) === -1) continue;
@@ -35,6 +35,11 @@ export function candidatesFor(format: Format, targets: readonly Target[]): reado
     if (!rival || rank(target) < rank(rival)) best.set(group, target);
   }
   return [...best.values()];
+}
+
+/** The list itself where nothing of it is left out, as it mostly is. */
+export function only(targets: readonly Target[], keep: (target: Target) => boolean): readonly Target[] {
+  return targets.every(keep) ? targets : targets.filter(keep);
 }
 
 /** Of several candidates at least half stay in use, however they do; a single one may be ejected. */
@@ -74,7 +79,8 @@ export class Route {
   readonly #options: RouteOptions;
   readonly #startedAtMs: number;
   readonly #stops: Stop[];
-  readonly #refusedKeys = new Map<string, Set<string | null>>();
+  /** By provider. */
+  #refusedKeys: Map<string, Set<string | null>> | null = null;
   #made = 0;
 
   constructor(options: RouteOptions) {
@@ -119,8 +125,9 @@ export class Route {
     if (!stop.despiteCircuit && isEjected(standing, target, provider)) return null;
     const waitMs = stop.visits === 0 ? 0 : this.#pauseMs(stop);
     if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
-    const apiKey = standing.keys.take(provider, this.#refusedKeys.get(provider.name) ?? NONE_REFUSED);
-    return apiKey === undefined ? null : { ...stop, apiKey, waitMs };
+    const apiKey = standing.keys.take(provider, this.#refusedKeys?.get(provider.name) ?? NONE_REFUSED);
+    if (apiKey === undefined) return null;
+    return { target, provider, despiteCircuit: stop.despiteCircuit, visits: stop.visits, apiKey, waitMs };
   }
 
   /** Longer each time, at random so that many exchanges do not come back together, and never before it was asked to be. */
@@ -131,6 +138,7 @@ export class Route {
   }
 
   #refuse(provider: Provider, apiKey: string | null): void {
+    this.#refusedKeys ??= new Map();
     const keys = this.#refusedKeys.get(provider.name);
     if (keys) keys.add(apiKey);
     else this.#refusedKeys.set(provider.name, new Set([apiKey]));

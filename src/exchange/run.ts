@@ -17,17 +17,18 @@ import { newAttempt, routeOf } from './attempts.ts';
 import type { Client } from './client.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { read } from './read.ts';
+import { Reading } from './read.ts';
 
 type Complete = AttemptEnd & { readonly kind: 'complete' };
 
 const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, arrival: Arrival, client: Client): Promise<void> {
-  const request = read(arrival);
   const catalog = gateway.catalog();
   const policy = gateway.policy();
-  const admitted = await admit(gateway, request.order(catalog, policy, client.notes));
+  const request = new Reading(arrival, catalog, policy, client.notes);
+  const decided = admit(gateway, request);
+  const admitted = decided instanceof Promise ? await decided : decided;
   if (admitted.kind === 'replay') {
     client.replay(admitted.reply);
     return;

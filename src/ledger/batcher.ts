@@ -29,8 +29,8 @@ const GATHER_MS = 4;
 
 interface Waiting {
   readonly operation: Operation;
-  resolve(outcome: Outcome): void;
-  reject(error: StoreError): void;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: StoreError) => void;
 }
 
 export class Batcher {
@@ -78,7 +78,7 @@ export class Batcher {
     }
     return new Promise<Outcome<N>>((resolve, reject) => {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
-      this.#queue.push({ operation, resolve: (outcome) => resolve(outcome as Outcome<N>), reject });
+      this.#queue.push({ operation, resolve: resolve as Waiting['resolve'], reject });
       if (!alwaysWaitsForDisk(operation)) this.#pressing = true;
       this.#company.asked(operation);
       this.#schedule(this.#company.complete);

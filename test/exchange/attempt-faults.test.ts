@@ -68,7 +68,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     recorder: null,
     keepAlive: CONTENT,
     streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
-    secrets: [],
+    secrets: () => [],
     onProof: () => {},
     onEnd: () => {},
     onFault: (error) => faults.push(error),
