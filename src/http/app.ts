@@ -8,7 +8,6 @@ import type { Arrival, GenerationEndpoint } from '../exchange/arrival.ts';
 import { authenticate, type Caller } from '../exchange/authenticate.ts';
 import { countTokens } from '../exchange/count-tokens.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { RequestHeaders } from '../exchange/headers.ts';
 import { listModels } from '../exchange/list-models.ts';
 import { run } from '../exchange/run.ts';
 import { storeFailed } from '../exchange/store-failed.ts';
@@ -45,7 +44,6 @@ const CLIENT_ID_CHARACTERS_MAX = 200;
 interface Visit {
   readonly endpoint: Endpoint;
   readonly caller: Caller | null;
-  readonly headers: RequestHeaders;
   readonly request: IncomingRequest;
   readonly reply: Reply;
   readonly receivedAtMs: number;
@@ -65,36 +63,41 @@ export function buildServer(options: AppOptions): Http1Server {
       plainReply(request, answer).error(new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
-    const handler = routes.get(`${request.method} ${path}`) ?? refuseRoute;
+    const handler = routes.get(path)?.get(request.kind.method) ?? refuseRoute;
     handler(request, answer);
   };
   const limits = { headMs: headersTimeoutMs, requestMs: bodyTimeoutMs, idleMs: KEEP_ALIVE_MS };
   return new Http1Server(limits, { onRequest, refusal });
 }
 
-/** By method and exact path: no route has a parameter. */
-function routesOf(options: AppOptions): ReadonlyMap<string, Handler> {
-  const routes = new Map<string, Handler>();
+/** By exact path and method: no route has a parameter. */
+type Routes = ReadonlyMap<string, ReadonlyMap<string, Handler>>;
+
+function routesOf(options: AppOptions): Routes {
+  const routes = new Map<string, Map<string, Handler>>();
+  const add = (method: string, path: string, handler: Handler): void => {
+    routes.set(path, (routes.get(path) ?? new Map<string, Handler>()).set(method, handler));
+  };
   for (const { prefix, mode } of ORIGINS) {
     for (const endpoint of Object.values(ENDPOINTS)) {
       const handler: Handler = (request, answer) => {
         void serve(options, endpoint, mode, request, answer);
       };
-      routes.set(`${endpoint.method} ${prefix}${endpoint.path}`, handler);
+      add(endpoint.method, `${prefix}${endpoint.path}`, handler);
       // A client that appends the whole path itself, configured with a base URL that ends in /v1.
-      routes.set(`${endpoint.method} ${prefix}/v1${endpoint.path}`, handler);
+      add(endpoint.method, `${prefix}/v1${endpoint.path}`, handler);
     }
     const bare: Handler = (request, answer) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
       plainReply(request, answer).json(service);
     };
-    routes.set(`GET ${prefix || '/'}`, bare);
-    routes.set(`HEAD ${prefix || '/'}`, bare);
-    routes.set(`GET ${prefix}/openapi.json`, (request, answer) => {
+    add('GET', prefix || '/', bare);
+    add('HEAD', prefix || '/', bare);
+    add('GET', `${prefix}/openapi.json`, (request, answer) => {
       plainReply(request, answer).json(openApiDocument());
     });
   }
-  routes.set('GET /healthz', (request, answer) => {
+  add('GET', '/healthz', (request, answer) => {
     const reply = plainReply(request, answer);
     if (options.ready()) reply.json({ status: 'ok' });
     else reply.error(new GatewayError('service_unavailable'));
@@ -114,7 +117,7 @@ async function serve(
   const reply = new Reply(answer, newRequestId(), endpoint, endpoint.envelope);
   gateway.live.enter();
   try {
-    const headers = new RequestHeaders(request.head.fields);
+    const { fields: headers } = request.kind;
     const clientsId = headers.get('x-request-id');
     if (clientsId !== null) {
       const fields = { requestId: reply.requestId, clientRequestId: clientsId.slice(0, CLIENT_ID_CHARACTERS_MAX) };
@@ -122,7 +125,7 @@ async function serve(
     }
     const found = authenticate(gateway, endpoint, mode, headers);
     const caller = found instanceof Promise ? await found : found;
-    await ROUTES[endpoint.name](gateway, { endpoint, caller, headers, request, reply, receivedAtMs });
+    await ROUTES[endpoint.name](gateway, { endpoint, caller, request, reply, receivedAtMs });
   } catch (error) {
     if (!(error instanceof GatewayError))
       gateway.log.error({ err: error, requestId: reply.requestId }, 'unexpected failure');
@@ -183,7 +186,7 @@ function arrivalOf(visit: Visit, endpoint: GenerationEndpoint, caller: Caller, b
     endpoint,
     path: pathOf(visit.request),
     caller,
-    headers: visit.headers,
+    headers: visit.request.kind.fields,
     body: failed ? null : body,
     bodyProblem: failed ? body : null,
     receivedAtMs: visit.receivedAtMs,
@@ -195,7 +198,7 @@ function refuseRoute(request: IncomingRequest, answer: Answer): void {
   const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
   const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
   const reply = plainReply(request, answer);
-  if (endpoint?.name === 'responses' && request.field('upgrade') !== undefined) {
+  if (endpoint?.name === 'responses' && request.kind.fields.first('upgrade') !== null) {
     answer.demandUpgrade('HTTP/1.1');
     reply.error(new GatewayError('upgrade_required'));
   } else if (endpoint) {
@@ -207,7 +210,7 @@ function refuseRoute(request: IncomingRequest, answer: Answer): void {
     reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${allow} only.` }), { allow });
   } else {
     reply.error(
-      new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
+      new GatewayError('not_found', { message: `There is no route ${request.kind.method} ${path.slice(0, 200)}.` }),
     );
   }
 }
@@ -225,7 +228,7 @@ function plainReply(request: IncomingRequest, answer: Answer): Reply {
   return new Reply(answer, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
 }
 
-function pathOf({ target }: IncomingRequest): string {
+function pathOf({ kind: { target } }: IncomingRequest): string {
   const query = target.indexOf('?');
   return query === -1 ? target : target.slice(0, query);
 }

@@ -77,14 +77,15 @@ class CollectedBody implements BodySink {
 
 function headerProblem(request: IncomingRequest, limitBytes: number): GatewayError | null {
   if ((request.contentBytes ?? 0) > limitBytes) return tooLarge(limitBytes);
-  const encoding = request.field('content-encoding');
-  if (encoding !== undefined && encoding !== 'identity') {
+  const { fields } = request.kind;
+  const encoding = fields.first('content-encoding');
+  if (encoding !== null && encoding !== 'identity') {
     return new GatewayError('invalid_request', {
       message: 'Compressed request bodies are not taken. Send the JSON as it is.',
     });
   }
-  const type = request.field('content-type');
-  if (type === undefined || !/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(type)) {
+  const type = fields.first('content-type');
+  if (type === null || !/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(type)) {
     return new GatewayError('invalid_request', {
       message: 'Send the body as JSON, with the header Content-Type: application/json.',
     });

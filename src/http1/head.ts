@@ -39,6 +39,11 @@ export class HeadReader {
     this.#skipsEmptyLine = skipsEmptyLine;
   }
 
+  /** Whether nothing is kept: the next head begins with the next byte. */
+  get empty(): boolean {
+    return this.#keptBytes === 0;
+  }
+
   /** Whether some bytes of a head have come, and not all. */
   get begun(): boolean {
     return this.#keptBytes > this.#emptyLineBytes();

@@ -41,8 +41,8 @@ export class Answer {
 
   constructor(request: IncomingRequest, side: AnswerSide) {
     this.#side = side;
-    this.#withoutContent = request.method === 'HEAD';
-    this.#http10 = request.http10;
+    this.#withoutContent = request.kind.method === 'HEAD';
+    this.#http10 = request.kind.http10;
   }
 
   /** Whether a status has been given. */

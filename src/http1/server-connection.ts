@@ -9,10 +9,14 @@ import { BodyReader } from './body.ts';
 import { Http1Error } from './errors.ts';
 import { dateLine, fieldLine, statusLine } from './fields.ts';
 import { HeadReader } from './head.ts';
+import { KnownHead } from './known-head.ts';
 import { Answer, type AnswerSide } from './server-answer.ts';
-import { type BodySink, type BodySource, IncomingRequest } from './server-request.ts';
+import { type BodySink, type BodySource, IncomingRequest, RequestKind } from './server-request.ts';
 
 const HEAD_BYTES_MAX = 32 * 1_024;
+/** Larger heads are not kept for comparison, and none any more after so many that did not come again. */
+const KNOWN_BYTES_MAX = 4 * 1_024;
+const KNOWN_IN_VAIN_MAX = 3;
 /** More than this is not read ahead of a request that is being answered. */
 const AHEAD_BYTES_MAX = 64 * 1_024;
 const AHEAD_CHUNKS_MAX = 64;
@@ -62,6 +66,8 @@ export class Connection implements AnswerSide, BodySource {
   readonly #owner: ConnectionOwner;
   readonly #heads = new HeadReader(HEAD_BYTES_MAX, { skipsEmptyLine: true });
   readonly #ahead = new Ahead();
+  #known: KnownHead | null = null;
+  #knownInVain = 0;
   #phase: Phase = 'head';
   /** The round in which the request began to arrive, or the connection to be idle. */
   #since: number;
@@ -102,7 +108,7 @@ export class Connection implements AnswerSide, BodySource {
   }
 
   keepsAlive(framed: boolean): boolean {
-    this.#keeps = framed && !this.#owner.closing && this.#request?.keepAlive === true && this.#canFinishContent();
+    this.#keeps = framed && !this.#owner.closing && this.#request?.kind.keepAlive === true && this.#canFinishContent();
     return this.#keeps;
   }
 
@@ -215,22 +221,47 @@ export class Connection implements AnswerSide, BodySource {
     const chunk = this.#ahead.current;
     if (chunk === null) return false;
     if (!this.#heads.begun) this.#since = this.#owner.round;
-    let request: IncomingRequest;
+    let request: IncomingRequest | null;
     try {
-      const head = this.#heads.push(chunk, this.#ahead.at);
-      this.#ahead.at = head === null ? chunk.length : this.#heads.rest;
-      if (head === null) return true;
-      request = new IncomingRequest(head, this);
+      request = this.#knownRequest(chunk) ?? this.#newRequest(chunk);
     } catch (error) {
       this.#refuse(error);
       return false;
     }
+    if (request === null) return true;
     this.#request = request;
     this.#body = request.framing && new BodyReader(request.framing);
     this.#answer = new Answer(request, this);
     this.#phase = 'request';
     this.#owner.handler.onRequest(request, this.#answer);
     return true;
+  }
+
+  #knownRequest(chunk: Buffer): IncomingRequest | null {
+    const known = this.#known;
+    if (known === null || !this.#heads.empty || !known.comesAgain(chunk, this.#ahead.at)) return null;
+    this.#ahead.at = known.end;
+    known.kind.fields.remember();
+    return new IncomingRequest(known.kind, known.framing, this);
+  }
+
+  /** Null where more of its head must come. Throws an Http1Error. */
+  #newRequest(chunk: Buffer): IncomingRequest | null {
+    const from = this.#ahead.at;
+    const inOnePiece = this.#heads.empty;
+    const head = this.#heads.push(chunk, from);
+    this.#ahead.at = head === null ? chunk.length : this.#heads.rest;
+    if (head === null) return null;
+    const kind = new RequestKind(head);
+    // Most connections that bring a second request bring more of them.
+    if (this.#used && inOnePiece) this.#know(chunk.subarray(from, this.#heads.rest), kind);
+    return new IncomingRequest(kind, kind.framing, this);
+  }
+
+  #know(head: Buffer, kind: RequestKind): void {
+    if (this.#known?.used === false) this.#knownInVain += 1;
+    const worth = head.length <= KNOWN_BYTES_MAX && this.#knownInVain < KNOWN_IN_VAIN_MAX;
+    this.#known = worth ? new KnownHead(head, kind, kind.framing) : null;
   }
 
   /** False when more must arrive first, or nothing will. */
@@ -300,7 +331,7 @@ export class Connection implements AnswerSide, BodySource {
   #close(last: Buffer = NOTHING): void {
     const complete = last === NOTHING && (this.#answer === null || this.#answered);
     // Where only the close ends an answer, an orderly one would make it look complete.
-    const unframed = !complete && this.#answer?.begun === true && this.#request?.http10 === true;
+    const unframed = !complete && this.#answer?.begun === true && this.#request?.kind.http10 === true;
     this.#phase = 'closing';
     this.#since = this.#owner.round;
     this.#lose();

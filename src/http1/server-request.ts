@@ -2,8 +2,9 @@
 import { METHODS } from 'node:http';
 import type { Framing } from './body.ts';
 import { Http1Error } from './errors.ts';
+import { FieldList } from './field-list.ts';
 import { announcesClose, isChunked, once } from './framing.ts';
-import { field, type Head, isNamed } from './head.ts';
+import { type Head, isNamed } from './head.ts';
 
 export const FIELDS_MAX = 200;
 /** A tunnel is nothing that this server could be asked for. */
@@ -27,25 +28,23 @@ export interface BodySource {
   readBody(request: IncomingRequest, sink: BodySink): void;
 }
 
-/** One per request. */
-export class IncomingRequest {
+/** What requests of a connection have in common that differ in the length of their content at most. */
+export class RequestKind {
   readonly method: string;
   readonly target: string;
-  readonly head: Head;
+  /** Without Content-Length, which is the request's own. */
+  readonly fields: FieldList;
   readonly http10: boolean;
-  /** Null without content. */
-  readonly framing: Framing | null;
   /** Whether the client would use the connection again. */
   readonly keepAlive: boolean;
-  /** The client sends its content only when it is told to go on. */
+  /** The client sends its content, if there is any, only when it is told to go on. */
   readonly expectsContinue: boolean;
-  readonly #source: BodySource;
+  /** Of the head that it was made of. */
+  readonly framing: Framing | null;
 
   /** Throws an Http1Error. */
-  constructor(head: Head, source: BodySource) {
+  constructor(head: Head) {
     const { startLine, fields } = head;
-    this.head = head;
-    this.#source = source;
     this.http10 = startLine.endsWith(VERSION_1_0);
     const space = startLine.indexOf(' ');
     this.method = startLine.slice(0, space);
@@ -56,6 +55,7 @@ export class IncomingRequest {
 
     let hosts = 0;
     let length: string | null = null;
+    let lengthAt = -1;
     let coding: string | null = null;
     let options: string | null = null;
     let expectation: string | null = null;
@@ -69,22 +69,39 @@ export class IncomingRequest {
       } else if (name.length === 10) {
         if (isNamed(name, 'connection')) options = options === null ? value : `${options},${value}`;
       } else if (name.length === 14) {
-        if (isNamed(name, 'content-length')) length = once(length, value);
+        if (isNamed(name, 'content-length')) {
+          length = once(length, value);
+          lengthAt = i;
+        }
       } else if (name.length === 17) {
         if (isNamed(name, 'transfer-encoding')) coding = once(coding, value);
       }
     }
     if (hosts > 1) throw malformed('the host is named more than once');
     if (hosts === 0 && !this.http10) throw new Http1Error('no_host', 'the request names no host');
+    this.fields = new FieldList(lengthAt === -1 ? fields : fields.toSpliced(lengthAt, 2));
     this.framing = framingOf(length, coding, this.http10);
     this.keepAlive = keepsAlive(options, this.http10);
-    this.expectsContinue =
-      expectation !== null && !this.http10 && this.framing !== null && /^100-continue$/i.test(expectation);
+    this.expectsContinue = expectation !== null && !this.http10 && /^100-continue$/i.test(expectation);
+  }
+}
+
+/** One per request. */
+export class IncomingRequest {
+  readonly kind: RequestKind;
+  /** Null without content. */
+  readonly framing: Framing | null;
+  readonly #source: BodySource;
+
+  constructor(kind: RequestKind, framing: Framing | null, source: BodySource) {
+    this.kind = kind;
+    this.framing = framing;
+    this.#source = source;
   }
 
-  /** The first value of a header field. */
-  field(lowerName: string): string | undefined {
-    return field(this.head, lowerName);
+  /** The client sends its content only when it is told to go on. */
+  get expectsContinue(): boolean {
+    return this.framing !== null && this.kind.expectsContinue;
   }
 
   /** How many bytes the content is announced to have; null where only its end tells. */

@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fieldLine } from '../../src/http1/fields.ts';
 import { HeadReader } from '../../src/http1/head.ts';
 import { Answer, type AnswerSide } from '../../src/http1/server-answer.ts';
-import { IncomingRequest } from '../../src/http1/server-request.ts';
+import { IncomingRequest, RequestKind } from '../../src/http1/server-request.ts';
 import { pending } from '../support/pending.ts';
 import { answerText, type Handler, RawPeer, serverEnd } from './server-ends.ts';
 
@@ -36,7 +36,7 @@ function answerOn(socket: Socket, start = 'GET / HTTP/1.1'): Answer {
   };
   const head = new HeadReader(1_000).push(Buffer.from(`${start}\r\nHost: x\r\n\r\n`), 0);
   assert.ok(head);
-  return new Answer(new IncomingRequest(head, { readBody: () => {} }), side);
+  return new Answer(new IncomingRequest(new RequestKind(head), null, { readBody: () => {} }), side);
 }
 
 describe('the writes of an answer', () => {
@@ -258,7 +258,7 @@ describe('an answer that a client reads', () => {
     const begun = Promise.withResolvers<Answer>();
     await using end = await serverEnd((request, answer) => {
       answer.begin(200, '');
-      if (request.target === '/slow') {
+      if (request.kind.target === '/slow') {
         // More than all buffers on the way hold.
         while (answer.write(Buffer.alloc(1_000_000, 'x')));
         for (let i = 0; i < 40; i++) answer.write(Buffer.alloc(1_000_000, 'x'));

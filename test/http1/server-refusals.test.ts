@@ -14,7 +14,7 @@ async function answerTo(bytes: string): Promise<{ text: string; refused: string[
   await using end = await serverEnd((request, answer) => {
     void contentOf(request).then((content) => {
       if (content === null) return;
-      served.push(request.target);
+      served.push(request.kind.target);
       answerText(answer, 'served');
     });
   });
