@@ -22,6 +22,8 @@ export class Admission {
   readonly #log: Log;
   #over = false;
   #onOver: () => void = () => {};
+  /** The end of the wait itself: a function around it would keep others like it alive (see docs/performance.md). */
+  #giveUp: ((why: GatewayError) => void) | null = null;
   #held: bigint;
   #ended = false;
 
@@ -66,23 +68,29 @@ export class Admission {
   }
 
   /**
-   * Resolves when the charge is durable. Rejects with `service_unavailable` after `waitMs` without a commit; the
-   * settlement goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that;
-   * then `settlement` is asked for.
+   * Resolves when the charge is durable. Rejects with `service_unavailable` when `late` is called first; the settlement
+   * goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that; then
+   * `settlement` is asked for.
    */
-  settle(amount: bigint, settlement: () => Settlement, waitMs: number): Promise<SettleOutcome> {
+  settle(amount: bigint, settlement: () => Settlement): Promise<SettleOutcome> {
     this.#end();
     let request: SettleRequest | null = null;
     const send = (): Promise<SettleOutcome> => {
       request ??= { holdId: this.holdId, keyId: this.keyId, ...settlement() };
       return this.#ledger.settle(request);
     };
-    return this.#persist('settle', send, waitMs, amount > this.#held ? this.#raise(amount) : null);
+    return this.#persist('settle', send, amount > this.#held ? this.#raise(amount) : null);
   }
 
-  async void(waitMs: number): Promise<void> {
+  /** As `settle`. */
+  async void(): Promise<void> {
     this.#end();
-    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId), waitMs, null);
+    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId), null);
+  }
+
+  /** Nobody waits for the commit any longer. */
+  late(): void {
+    this.#giveUp?.(new GatewayError('service_unavailable', LATE));
   }
 
   #end(): void {
@@ -90,12 +98,11 @@ export class Admission {
     this.#ended = true;
   }
 
-  /** What the store fails to take is sent again and again, `waitMs` or longer; nothing is sent before `raised`. */
-  #persist<T>(operation: string, send: () => Promise<T>, waitMs: number, raised: Promise<unknown> | null): Promise<T> {
+  /** What the store fails to take is sent again and again. Nothing is sent before `raised`. */
+  #persist<T>(operation: string, send: () => Promise<T>, raised: Promise<unknown> | null): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new GatewayError('service_unavailable', LATE)), waitMs);
+      this.#giveUp = reject;
       const taken = (outcome: T): void => {
-        clearTimeout(timer);
         this.#over = true;
         this.#onOver();
         resolve(outcome);

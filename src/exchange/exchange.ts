@@ -29,6 +29,7 @@ const LOST = {
 export type Outcome = UsageRecord['outcome'] | 'cancelled';
 
 export class Exchange implements LiveExchange {
+  deadlineMs = Number.POSITIVE_INFINITY;
   readonly arrival: Arrival;
   readonly request: ValidRequest;
   readonly plan: Plan;
@@ -44,7 +45,6 @@ export class Exchange implements LiveExchange {
   readonly #gateway: Gateway;
   readonly #admission: Admission;
   readonly #mode: Mode;
-  readonly #deadline: NodeJS.Timeout;
   #attempt: Attempt | null = null;
   #stopped: StopReason | null = null;
   #wake: () => void = () => {};
@@ -77,8 +77,6 @@ export class Exchange implements LiveExchange {
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
     this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
-    const elapsedMs = gateway.clock.nowMs() - arrival.receivedAtMs;
-    this.#deadline = setTimeout(() => this.#stop('deadline'), Math.max(0, this.plan.totalMs - elapsedMs));
     client.whenGone(() => this.#stop('client_gone'));
   }
 
@@ -110,6 +108,16 @@ export class Exchange implements LiveExchange {
     this.#stop('drain');
   }
 
+  /** How long it may take from now on. */
+  leftMs(): number {
+    return Math.max(0, this.plan.totalMs - (this.#gateway.clock.nowMs() - this.arrival.receivedAtMs));
+  }
+
+  expire(): void {
+    if (this.#admission.ended) this.#admission.late();
+    else this.#stop('deadline');
+  }
+
   #stop(reason: StopReason): void {
     this.#stopped ??= reason;
     this.#attempt?.stop(reason);
@@ -137,20 +145,17 @@ export class Exchange implements LiveExchange {
   async settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<void> {
     let charge = this.#charge(meter, outcome === 'complete');
     const reply = contentType === null ? null : this.#storedReply(contentType);
-    const settled = await this.#admission.settle(
-      this.#worthHolding(charge.owed),
-      () => {
-        if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
-        return {
-          charge: charge.amount,
-          usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
-          reply,
-          noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
-          flag: charge.flag,
-        };
-      },
-      this.policy.limits.settleWaitMs,
-    );
+    this.#boundCommit();
+    const settled = await this.#admission.settle(this.#worthHolding(charge.owed), () => {
+      if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
+      return {
+        charge: charge.amount,
+        usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        reply,
+        noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
+        flag: charge.flag,
+      };
+    });
     // A settlement whose acknowledgement was lost finds its own charge.
     const charged = settled.kind !== 'already_voided' && settled.charged === charge.amount;
     if (outcome === 'complete' && !charged && settled.kind !== 'settled')
@@ -168,13 +173,18 @@ export class Exchange implements LiveExchange {
   }
 
   void(): Promise<void> {
-    return this.#admission.void(this.policy.limits.settleWaitMs);
+    this.#boundCommit();
+    return this.#admission.void();
   }
 
   /** After the last byte, or after whatever went wrong: nothing of the exchange stays behind. */
   release(): void {
-    clearTimeout(this.#deadline);
     this.recorder?.release();
+  }
+
+  /** Its own time is over: what is still waited for is the commit. */
+  #boundCommit(): void {
+    this.#gateway.live.bound(this, this.policy.limits.settleWaitMs);
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {

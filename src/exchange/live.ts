@@ -1,13 +1,14 @@
 /**
  * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. Once a
- * second the progress of the exchanges is marked.
+ * second the progress of the exchanges is marked; and none of them waits beyond its deadline.
  */
-import { type Place, Roster } from '../core/roster.ts';
+import { type Bounded, Deadlines } from '../core/deadlines.ts';
+import type { Place } from '../core/roster.ts';
 import type { Ledger, Mark } from '../ledger/port.ts';
 
 const MARK_INTERVAL_MS = 1_000;
 
-export interface LiveExchange {
+export interface LiveExchange extends Bounded {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
   /** Ends the exchange as if its client had gone, but tells the client. */
@@ -16,7 +17,7 @@ export interface LiveExchange {
 
 export class LiveExchanges {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Roster<LiveExchange>();
+  readonly #live = new Deadlines<LiveExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -40,12 +41,18 @@ export class LiveExchanges {
     this.#lookAround();
   }
 
-  /** Its place goes back to `remove`. */
-  add(exchange: LiveExchange): Place<LiveExchange> {
+  /** It has `ms` from now. Its place goes back to `remove`. */
+  add(exchange: LiveExchange, ms: number): Place<LiveExchange> {
     const place = this.#live.enter(exchange);
+    this.#live.set(exchange, ms);
     if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
     return place;
+  }
+
+  /** Moves its deadline to `ms` from now. */
+  bound(exchange: LiveExchange, ms: number): void {
+    this.#live.set(exchange, ms);
   }
 
   remove(place: Place<LiveExchange>): void {

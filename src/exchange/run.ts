@@ -34,7 +34,7 @@ export async function run(gateway: Gateway, arrival: Arrival, client: Client): P
     return;
   }
   const exchange = new Exchange(gateway, { catalog, policy }, arrival, request.valid(), admitted, client);
-  const place = gateway.live.add(exchange);
+  const place = gateway.live.add(exchange, exchange.leftMs());
   try {
     const route = routeOf(gateway, exchange);
     let end: AttemptEnd = NO_TARGET;

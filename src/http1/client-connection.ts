@@ -3,10 +3,11 @@
  * allows it. Whatever comes that was not asked for ends it.
  */
 import type { Socket } from 'node:net';
+import type { Bounded, Deadlines } from '../core/deadlines.ts';
+import type { Place } from '../core/roster.ts';
 import { BodyReader } from './body.ts';
 import { answerOf } from './client-answer.ts';
 import type { CallConnection, ClientCall, FailureKind } from './client-call.ts';
-import type { Bounded, Deadlines } from './deadlines.ts';
 import { Http1Error } from './errors.ts';
 import { HeadReader } from './head.ts';
 import type { Origin } from './origin.ts';
@@ -29,7 +30,8 @@ export interface ConnectionOwner {
 export class ClientConnection implements CallConnection, Bounded {
   deadlineMs = Number.POSITIVE_INFINITY;
   readonly #owner: ConnectionOwner;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: Deadlines<ClientConnection>;
+  readonly #place: Place<ClientConnection>;
   readonly #socket: Socket;
   readonly #head = new HeadReader(HEAD_BYTES_MAX);
   readonly #onPiece = (piece: Buffer): boolean => this.#deliver(piece);
@@ -45,13 +47,19 @@ export class ClientConnection implements CallConnection, Bounded {
   #ended: string | null = null;
 
   /** Opened for a call, which it begins as soon as it is there. */
-  constructor(origin: Origin, connectMs: number, deadlines: Deadlines, owner: ConnectionOwner, call: ClientCall) {
+  constructor(
+    origin: Origin,
+    connectMs: number,
+    deadlines: Deadlines<ClientConnection>,
+    owner: ConnectionOwner,
+    call: ClientCall,
+  ) {
     this.#owner = owner;
     this.#deadlines = deadlines;
     this.#call = call;
     call.isOn(this);
     this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
-    deadlines.add(this);
+    this.#place = deadlines.enter(this);
     deadlines.set(this, connectMs);
     this.#socket.on(origin.secure ? 'secureConnect' : 'connect', () => this.#connected());
     this.#socket.on('end', () => this.#end(''));
@@ -114,7 +122,7 @@ export class ClientConnection implements CallConnection, Bounded {
     this.#state = 'closed';
     this.#call = null;
     this.#held = [];
-    this.#deadlines.delete(this);
+    this.#deadlines.leave(this.#place);
     this.#socket.destroy();
     this.#owner.onClosed(this);
   }

@@ -1,7 +1,9 @@
 /** A client for HTTP/1.1: pools of kept connections, callbacks instead of streams, failures as values. */
+
+import { Deadlines } from '../core/deadlines.ts';
 import { type AnswerListener, type CallTimeouts, ClientCall } from './client-call.ts';
+import type { ClientConnection } from './client-connection.ts';
 import { headWithoutLength } from './client-request.ts';
-import { Deadlines } from './deadlines.ts';
 import { Origin } from './origin.ts';
 import { Pool } from './pool.ts';
 
@@ -37,7 +39,7 @@ interface Destination {
 }
 
 export class Http1Client {
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines = new Deadlines<ClientConnection>();
   readonly #pools = new Map<string, Pool>();
   #destinations = new WeakMap<object, Destination>();
 

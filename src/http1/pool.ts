@@ -1,19 +1,20 @@
 /** The connections to one origin: the newest idle one is used first, and a new one is opened where there is none. */
+
+import type { Deadlines } from '../core/deadlines.ts';
 import type { ClientCall } from './client-call.ts';
 import { CLOSED_HERE, ClientConnection, type ConnectionOwner } from './client-connection.ts';
-import type { Deadlines } from './deadlines.ts';
 import type { Origin } from './origin.ts';
 
 export class Pool implements ConnectionOwner {
   readonly origin: Origin;
   readonly #connectMs: number;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: Deadlines<ClientConnection>;
   readonly #connections = new Set<ClientConnection>();
   readonly #idle: ClientConnection[] = [];
   #waiting: ClientCall[] = [];
   readonly #onTurn = (): void => this.#sendWaiting();
 
-  constructor(origin: Origin, connectMs: number, deadlines: Deadlines) {
+  constructor(origin: Origin, connectMs: number, deadlines: Deadlines<ClientConnection>) {
     this.origin = origin;
     this.#connectMs = connectMs;
     this.#deadlines = deadlines;

@@ -11,8 +11,6 @@ import { type Layout, objectLayout } from './scan.ts';
 const DEPTH_MAX = 256;
 const MEMBERS_MAX = 1024;
 const LONE_SURROGATE = 'has a lone surrogate, which is not text';
-/** Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way. */
-const FAULT_POSSIBLE = /\\u|__proto__/;
 const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 
 export interface ParsedBody {
@@ -34,7 +32,8 @@ export function parseBody(bytes: Buffer): ParsedBody {
   const body = parse(ascii ? view : bytes.toString());
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
   if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
-  const fault = FAULT_POSSIBLE.test(view) ? faultIn(body) : null;
+  // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
+  const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
   if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
   return { bytes, body, layout };
 }

@@ -21,6 +21,8 @@ interface Watched extends LiveExchange {
 function exchange(onStop: () => void = () => {}): Watched {
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
+    deadlineMs: Number.POSITIVE_INFINITY,
+    expire: () => {},
     progress: () => null,
     stop: () => {
       resolve();
@@ -36,7 +38,7 @@ test('[F9] a drain waits for a request that has not been admitted yet, and for i
   const drained = exchanges.drain(LONG_MS, LONG_MS);
   assert.equal(await pending(drained), true);
   const late = exchange();
-  const place = exchanges.add(late);
+  const place = exchanges.add(late, LONG_MS);
   exchanges.leave();
   assert.equal(await pending(drained), true, 'the reply was written, but the charge is not durable');
   exchanges.remove(place);
@@ -46,11 +48,11 @@ test('[F9] a drain waits for a request that has not been admitted yet, and for i
 test('[F9] at the deadline what runs is stopped, and so is what is admitted only then', async () => {
   const exchanges = live();
   const first = exchange();
-  const firstPlace = exchanges.add(first);
+  const firstPlace = exchanges.add(first, LONG_MS);
   const drained = exchanges.drain(0, LONG_MS);
   await first.stopped;
   const second = exchange();
-  const secondPlace = exchanges.add(second);
+  const secondPlace = exchanges.add(second, LONG_MS);
   await second.stopped;
   exchanges.remove(firstPlace);
   assert.equal(await pending(drained), true);
@@ -63,7 +65,7 @@ test('[F9] after the deadline nothing is waited for that holds nothing, nor a st
   uploading.enter();
   await uploading.drain(0, LONG_MS);
   const unsettled = live();
-  unsettled.add(exchange());
+  unsettled.add(exchange(), LONG_MS);
   await unsettled.drain(0, 0);
 });
 

@@ -1,9 +1,10 @@
-/** One coarse timer for the deadlines of many connections, which move with nearly every byte. */
+/** One coarse timer for the deadlines of many, which move with nearly everything that happens. */
+import { type Place, Roster } from './roster.ts';
 
 export interface Bounded {
   /** In the time of `performance.now()`; infinite where nothing is waited for. */
   deadlineMs: number;
-  /** Called once the deadline has passed. */
+  /** Called when the deadline has passed, which is infinite by then. */
   expire(): void;
 }
 
@@ -11,24 +12,35 @@ export interface Bounded {
 const STEP_MS = 20;
 const STEP_MS_MAX = 60_000;
 
-export class Deadlines {
-  readonly #bounded = new Set<Bounded>();
+export class Deadlines<T extends Bounded> {
+  readonly #members = new Roster<T>();
   #timer: NodeJS.Timeout | null = null;
   #nextWalkMs = Number.POSITIVE_INFINITY;
 
-  add(bounded: Bounded): void {
-    this.#bounded.add(bounded);
+  get size(): number {
+    return this.#members.size;
   }
 
-  delete(bounded: Bounded): void {
-    this.#bounded.delete(bounded);
+  /** The place is what `leave` takes. */
+  enter(member: T): Place<T> {
+    return this.#members.enter(member);
+  }
+
+  /** Once for each place. */
+  leave(place: Place<T>): void {
+    this.#members.leave(place);
+  }
+
+  /** As it is now: members may come and go while these are visited. */
+  members(): T[] {
+    return this.#members.members();
   }
 
   /** Moves the deadline to `ms` from now. */
-  set(bounded: Bounded, ms: number): void {
+  set(member: T, ms: number): void {
     const nowMs = performance.now();
-    bounded.deadlineMs = nowMs + ms;
-    if (bounded.deadlineMs < this.#nextWalkMs) this.#wakeAt(bounded.deadlineMs, nowMs);
+    member.deadlineMs = nowMs + ms;
+    if (member.deadlineMs < this.#nextWalkMs) this.#wakeAt(member.deadlineMs, nowMs);
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
@@ -44,9 +56,11 @@ export class Deadlines {
     const nowMs = performance.now();
     let nextMs = Number.POSITIVE_INFINITY;
     this.#nextWalkMs = Number.POSITIVE_INFINITY;
-    for (const bounded of this.#bounded) {
-      if (bounded.deadlineMs <= nowMs) bounded.expire();
-      else nextMs = Math.min(nextMs, bounded.deadlineMs);
+    for (const member of this.#members.members()) {
+      if (member.deadlineMs <= nowMs) {
+        member.deadlineMs = Number.POSITIVE_INFINITY;
+        member.expire();
+      } else nextMs = Math.min(nextMs, member.deadlineMs);
     }
     if (nextMs < this.#nextWalkMs) this.#wakeAt(Math.max(nextMs, nowMs + STEP_MS), nowMs);
   }
