@@ -13,8 +13,6 @@ const LATE = {
   message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
 } as const;
 
-export type Settlement = Omit<SettleRequest, 'holdId' | 'keyId'>;
-
 export class Admission {
   readonly holdId: string;
   readonly keyId: string;
@@ -72,11 +70,11 @@ export class Admission {
    * goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that; then
    * `settlement` is asked for.
    */
-  settle(amount: bigint, settlement: () => Settlement): Promise<SettleOutcome> {
+  settle(amount: bigint, settlement: () => SettleRequest): Promise<SettleOutcome> {
     this.#end();
     let request: SettleRequest | null = null;
     const send = (): Promise<SettleOutcome> => {
-      request ??= { holdId: this.holdId, keyId: this.keyId, ...settlement() };
+      request ??= settlement();
       return this.#ledger.settle(request);
     };
     return this.#persist('settle', send, amount > this.#held ? this.#raise(amount) : null);

@@ -39,7 +39,14 @@ export interface AdmitOrder {
 }
 
 export type Admitted =
-  | { readonly kind: 'admitted'; readonly admission: Admission; readonly plan: Plan; readonly caller: Caller }
+  | {
+      readonly kind: 'admitted';
+      readonly admission: Admission;
+      readonly plan: Plan;
+      readonly caller: Caller;
+      /** Whether all is held that was asked for. */
+      readonly whole: boolean;
+    }
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
 /** One decision about the request, and what the ledger is asked for because of it. */
@@ -59,7 +66,7 @@ export function admit(gateway: Gateway, order: AdmitOrder): Admitted | Promise<A
   if (outcome?.kind !== 'admitted' || step.plan === null || step.doubtful)
     return admitAtLength(gateway, order, step, outcome);
   order.onRate(outcome.rate);
-  return admitted(gateway, order, step.caller, step.plan, outcome.held);
+  return admitted(gateway, order, step, step.plan, outcome.held);
 }
 
 async function admitAtLength(
@@ -84,7 +91,7 @@ async function admitAtLength(
       if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
       if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller);
       if (plan === null) throw step.refusal;
-      return admitted(gateway, order, caller, plan, outcome.held);
+      return admitted(gateway, order, step, plan, outcome.held);
     }
     if (decisions === DECISIONS_MAX) throw keyUnsteady();
     if (counts) {
@@ -121,9 +128,9 @@ function decide(
   return { caller, plan, refusal, doubtful, request };
 }
 
-function admitted(gateway: Gateway, order: AdmitOrder, caller: Caller, plan: Plan, held: bigint): Admitted {
+function admitted(gateway: Gateway, order: AdmitOrder, { caller, request }: Step, plan: Plan, held: bigint): Admitted {
   const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, held);
-  return { kind: 'admitted', admission, plan, caller };
+  return { kind: 'admitted', admission, plan, caller, whole: held === request.hold?.amount };
 }
 
 /** Takes the request's place in the rate limit and nothing else: for routes that hold no money. */

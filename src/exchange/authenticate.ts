@@ -20,15 +20,17 @@ export function authenticate(
   originMode: Mode,
   headers: RequestHeaders,
 ): Caller | null | Promise<Caller> {
-  const keyText = credential(endpoint, headers);
-  if (keyText === null) return null;
-  const digest = gateway.keys.digestOf(keyText);
+  const sent = credential(endpoint, headers);
+  if (sent === null) return null;
+  const { keys } = gateway;
+  const digest =
+    keys.knownDigest(sent.scheme, sent.header) ?? keys.digestOf(keyTextOf(endpoint, sent), sent.scheme, sent.header);
   if (digest === null) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
 
   const known = gateway.keys.cached(digest);
   // A cached key may have been resumed since: only a fresh copy can refuse.
-  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active')
-    return admissible(gateway, known, digest, originMode);
+  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active' && known.mode === originMode)
+    return { key: known, digest };
   return gateway.keys
     .fetch(digest)
     .catch(storeFailed)
@@ -60,28 +62,43 @@ export function keyRefused(status: Exclude<KeyStatus, 'active'>): GatewayError {
   }
 }
 
+interface Credential {
+  readonly scheme: CredentialScheme;
+  /** The value of the header. */
+  readonly header: string;
+}
+
 /** The one credential of the request; null where none was sent and none is needed. */
-function credential(endpoint: Endpoint, headers: RequestHeaders): string | null {
+function credential(endpoint: Endpoint, headers: RequestHeaders): Credential | null {
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
-  const refuse = (message: string): never => {
-    throw new GatewayError('invalid_credentials', { message });
-  };
   if (headers.repeated('authorization') || headers.repeated('x-api-key'))
-    refuse('A credential header is repeated. Send exactly one.');
+    throw refused('A credential header is repeated. Send exactly one.');
   if (authorization !== null && apiKey !== null)
-    refuse('Two credentials were sent. Send either Authorization or x-api-key, not both.');
-  if (authorization === null && apiKey === null) {
+    throw refused('Two credentials were sent. Send either Authorization or x-api-key, not both.');
+  if (authorization !== null) return { scheme: 'bearer', header: authorization };
+  if (apiKey === null) {
     if (endpoint.credentialOptional) return null;
-    return refuse(`No API key was sent. ${howToSend(endpoint)}`);
+    throw refused(`No API key was sent. ${howToSend(endpoint)}`);
   }
-  if (apiKey !== null) {
-    const accepted: readonly CredentialScheme[] = endpoint.credentials;
-    if (!accepted.includes('x-api-key')) return refuse(`This route does not take x-api-key. ${howToSend(endpoint)}`);
-    return apiKey.trim() === '' ? refuse('The x-api-key header is empty.') : apiKey.trim();
+  const accepted: readonly CredentialScheme[] = endpoint.credentials;
+  if (!accepted.includes('x-api-key')) throw refused(`This route does not take x-api-key. ${howToSend(endpoint)}`);
+  return { scheme: 'x-api-key', header: apiKey };
+}
+
+function keyTextOf(endpoint: Endpoint, { scheme, header }: Credential): string {
+  if (scheme === 'x-api-key') {
+    const text = header.trim();
+    if (text === '') throw refused('The x-api-key header is empty.');
+    return text;
   }
-  const bearer = /^bearer +(\S+) *$/i.exec(authorization ?? '');
-  return bearer?.[1] ?? refuse(`The Authorization header is not of the Bearer scheme. ${howToSend(endpoint)}`);
+  const text = /^bearer +(\S+) *$/i.exec(header)?.[1];
+  if (text === undefined) throw refused(`The Authorization header is not of the Bearer scheme. ${howToSend(endpoint)}`);
+  return text;
+}
+
+function refused(message: string): GatewayError {
+  return new GatewayError('invalid_credentials', { message });
 }
 
 function howToSend(endpoint: Endpoint): string {

@@ -72,7 +72,11 @@ export class Exchange implements LiveExchange {
       arrival.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
-    const carried = outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+    // A hold of all that was asked for carries all of the output, unless it is elastic.
+    const carried =
+      admitted.whole && !this.plan.elastic
+        ? this.plan.outputLimit
+        : outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
     this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried) : null;
@@ -149,6 +153,8 @@ export class Exchange implements LiveExchange {
     const settled = await this.#admission.settle(this.#worthHolding(charge.owed), () => {
       if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
       return {
+        holdId: this.#admission.holdId,
+        keyId: this.#admission.keyId,
         charge: charge.amount,
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
         reply,

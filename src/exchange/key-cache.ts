@@ -2,6 +2,7 @@
  * Keys by digest, so that most requests are judged without a look-up. The cache may be stale: every admission names
  * the version it decided by, and the ledger has the last word.
  */
+import type { CredentialScheme } from '../core/endpoints.ts';
 import { isKeyText, type KeyRecord, keyDigest } from '../core/key.ts';
 import type { Ledger } from '../ledger/port.ts';
 
@@ -12,23 +13,33 @@ export class KeyCache {
   /** Keys the digests of API keys. */
   readonly #installationSecret: string;
   readonly #byDigest = new Map<string, KeyRecord>();
-  /** Of keys that were found, so that a busy one is not digested for each of its requests. In memory only. */
-  readonly #digests = new Map<string, string>();
+  /**
+   * Of keys that were found, by the header that named them, so that a busy one is neither read nor digested for each of
+   * its requests. In memory only.
+   */
+  readonly #digests: Readonly<Record<CredentialScheme, Map<string, string>>> = {
+    bearer: new Map(),
+    'x-api-key': new Map(),
+  };
 
   constructor(ledger: Pick<Ledger, 'findKey'>, installationSecret: string) {
     this.#ledger = ledger;
     this.#installationSecret = installationSecret;
   }
 
+  /** Of the key in a header with this value, where such a header has led to a key before. */
+  knownDigest(scheme: CredentialScheme, header: string): string | undefined {
+    return this.#digests[scheme].get(header);
+  }
+
   /** Null where the text can be no key. */
-  digestOf(keyText: string): string | null {
-    const known = this.#digests.get(keyText);
-    if (known !== undefined) return known;
+  digestOf(keyText: string, scheme: CredentialScheme, header: string): string | null {
     if (!isKeyText(keyText)) return null;
     const digest = keyDigest(this.#installationSecret, keyText);
     if (this.#byDigest.has(digest)) {
-      if (this.#digests.size >= KEYS_MAX) this.#digests.clear();
-      this.#digests.set(keyText, digest);
+      const digests = this.#digests[scheme];
+      if (digests.size >= KEYS_MAX) digests.clear();
+      digests.set(header, digest);
     }
     return digest;
   }
@@ -54,6 +65,6 @@ export class KeyCache {
   }
 
   #forget(digest: string): void {
-    if (this.#byDigest.delete(digest)) this.#digests.clear();
+    if (this.#byDigest.delete(digest)) for (const digests of Object.values(this.#digests)) digests.clear();
   }
 }

@@ -2,11 +2,10 @@
 
 import type { Mode } from '../core/key.ts';
 import { costNanos } from '../core/money.ts';
-import { NO_TOKENS, type TokenCounts, type Usage } from '../core/usage.ts';
+import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import type { Meter } from '../wire/lane.ts';
 import { countOutput } from './counter.ts';
 import type { Plan } from './plan.ts';
-import { chargeOf } from './price.ts';
 
 export interface Charge {
   readonly usage: Usage;
@@ -23,12 +22,13 @@ export interface Charge {
 /** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
 export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | null, complete: boolean): Charge {
   const usage = usageOf(plan, meter);
-  const owed = chargeOf(mode, plan, usage.tokens);
+  const cost = costNanos(plan.model.pricing, usage.tokens);
+  const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {
     usage,
     owed,
     amount: owed > held ? held : owed,
-    costNanos: costNanos(plan.model.pricing, usage.tokens),
+    costNanos: cost,
     providerCostNanos: costNanos(plan.model.providerPricing, usage.tokens),
     flag: flagOf(usage, owed, held, complete),
   };

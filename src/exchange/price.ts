@@ -1,7 +1,6 @@
-/** Plan → amount to hold; amount held → output limit; usage → charge. In the key's own unit. */
+/** Plan → amount to hold; amount held → output limit. In the key's own unit. */
 import type { Mode } from '../core/key.ts';
-import { affordableOutputTokens, costNanos, worstCostNanos } from '../core/money.ts';
-import { type TokenCounts, totalTokens } from '../core/usage.ts';
+import { affordableOutputTokens, worstCostNanos } from '../core/money.ts';
 import type { Plan } from './plan.ts';
 
 export interface Need {
@@ -31,10 +30,6 @@ export function outputLimitWithin(mode: Mode, plan: Plan, choices: number, held:
       ? affordableOutputTokens(plan.model.pricing, plan.input.high, held)
       : Number(held - BigInt(plan.input.high));
   return Math.min(plan.outputLimit, Math.floor(tokens / choices));
-}
-
-export function chargeOf(mode: Mode, plan: Plan, tokens: TokenCounts): bigint {
-  return mode === 'credit' ? costNanos(plan.model.pricing, tokens) : BigInt(totalTokens(tokens));
 }
 
 /** The amount that carries the input and this much output, whatever class and tier they fall in. */
