@@ -3,7 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { Mark, MarkedCall, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type { Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
 import type { RequestFacts } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
@@ -50,6 +50,8 @@ export class Exchange implements LiveExchange {
   #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
+  /** What a settlement asked for. */
+  #charged = 0n;
 
   constructor(
     gateway: Gateway,
@@ -142,16 +144,14 @@ export class Exchange implements LiveExchange {
     };
   }
 
-  /**
-   * `contentType` is that of a complete answer; null where there is none to be replayed. Rejects where a complete answer
-   * was not charged as such: this process was frozen past its lease, and another one has ended the hold by its last mark.
-   */
-  async settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<void> {
+  /** `contentType` is that of a complete answer; null where there is none to be replayed. */
+  settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
     let charge = this.#charge(meter, outcome === 'complete');
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
-    const settled = await this.#admission.settle(this.#worthHolding(charge.owed), () => {
+    return this.#admission.settle(this.#worthHolding(charge.owed), () => {
       if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
+      this.#charged = charge.amount;
       return {
         holdId: this.#admission.holdId,
         keyId: this.#admission.keyId,
@@ -162,10 +162,16 @@ export class Exchange implements LiveExchange {
         flag: charge.flag,
       };
     });
+  }
+
+  /**
+   * Throws where a complete answer was not charged as such: this process was frozen past its lease, and another one has
+   * ended the hold by its last mark.
+   */
+  checkCharged(settled: SettleOutcome): void {
     // A settlement whose acknowledgement was lost finds its own charge.
-    const charged = settled.kind !== 'already_voided' && settled.charged === charge.amount;
-    if (outcome === 'complete' && !charged && settled.kind !== 'settled')
-      throw new GatewayError('service_unavailable', LOST);
+    if (settled.kind === 'settled' || (settled.kind === 'already_settled' && settled.charged === this.#charged)) return;
+    throw new GatewayError('service_unavailable', LOST);
   }
 
   /** Calls the listener, at most one, when the end of the hold is durable; at once when it is already. */

@@ -79,7 +79,7 @@ async function conclude(exchange: Exchange, end: Exclude<AttemptEnd, Complete>):
 }
 
 /** The commit is waited for, but what the client is told of a call that did not complete does not hang on it. */
-async function atLength(commit: Promise<void>): Promise<void> {
+async function atLength(commit: Promise<unknown>): Promise<void> {
   try {
     await commit;
   } catch (error) {
@@ -93,7 +93,7 @@ async function complete(exchange: Exchange, end: Complete): Promise<void> {
   const terminal = end.terminal();
   exchange.recorder?.add(terminal);
   try {
-    await exchange.settle(end.meter, 'complete', end.contentType);
+    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));
   } catch (error) {
     return fail(exchange, error, end.place);
   }

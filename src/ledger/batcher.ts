@@ -93,7 +93,7 @@ export class Batcher {
 
   /** The hold is about to end: whatever it had marked no longer matters. */
   dropMark(holdId: string): void {
-    this.#marks.delete(holdId);
+    if (this.#marks.size > 0) this.#marks.delete(holdId);
   }
 
   /** Sends what waits, then closes the store. */

@@ -23,7 +23,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
+      ['sqlite/hold.ts', 'account.holds.delete(hold);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,

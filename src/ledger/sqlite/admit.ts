@@ -99,7 +99,7 @@ function placeHold(
     markDetail: null,
     filed: false,
   };
-  account.holds.set(id, hold);
+  account.holds.add(hold);
   account.reserved += amount;
   account.liveHolds = account.holds.size;
   return hold;

@@ -7,11 +7,11 @@
  * which is what recovery would make of it anyway. It is filed with its first mark, and before anybody looks into the file.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { TurnoverMap } from '../../core/turnover-map.ts';
 import type { Sums } from '../account.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import { readSums } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
+import { LiveHolds } from './live-holds.ts';
 import { type RateRun, RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -31,8 +31,7 @@ export interface Hold {
 
 /** The sums count every hold; the file's sums only those that it has. */
 export interface Account extends Sums {
-  /** Oldest first. */
-  readonly holds: TurnoverMap<string, Hold>;
+  readonly holds: LiveHolds<Hold>;
   filedReserved: bigint;
   filedHolds: number;
   readonly window: RateWindow;
@@ -95,7 +94,7 @@ export class Books {
       liveHolds: holds.length,
       filedReserved: sums.reserved,
       filedHolds: sums.liveHolds,
-      holds: new TurnoverMap(holds.map((hold) => [hold.id, hold])),
+      holds: new LiveHolds(holds),
       window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       changed: false,

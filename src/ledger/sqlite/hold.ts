@@ -199,7 +199,7 @@ function release(books: Books, account: Account, hold: Hold): void {
     account.filedReserved -= hold.amount;
     account.filedHolds--;
   }
-  account.holds.delete(hold.id);
+  account.holds.delete(hold);
   if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
