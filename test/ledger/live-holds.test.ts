@@ -18,6 +18,9 @@ test('holds whose ids share a number are told apart, in the order in which they 
   for (const hold of [first, second, third, other]) assert.equal(holds.get(hold.id), hold);
   assert.equal(holds.get('4-abcdefgh'), undefined);
 
+  assert.throws(() => holds.add({ id: second.id }), /live already/);
+  assert.throws(() => holds.add({ id: 'short' }), /live already/);
+
   holds.delete(second);
   holds.delete(second);
   assert.equal(holds.get(second.id), undefined);

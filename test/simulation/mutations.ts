@@ -13,11 +13,7 @@ const WITHOUT_RESERVED_CHECK = [
   'reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0)',
   'reserved INTEGER',
 ] as const;
-const REPEATED_ENTRY_IGNORED = [
-  'sqlite/statements.ts',
-  'INSERT INTO entries',
-  'INSERT OR IGNORE INTO entries',
-] as const;
+const REPEATED_ENTRY_IGNORED = ['sqlite/statements.ts', "'INTO entries'", "'OR IGNORE INTO entries'"] as const;
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -238,5 +234,21 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a hold that has ended is admitted anew when its admission is sent again',
     edits: [['sqlite/hold.ts', 'if (hold.id > account.newestEnded) account.newestEnded = hold.id;', '']],
+  },
+  {
+    name: 'a settlement does not see the charges of its own batch',
+    edits: [['sqlite/hold.ts', 'books.sql.charges.write();', '']],
+  },
+  {
+    name: 'an admission does not see the charges of its own batch',
+    edits: [['sqlite/admit.ts', 'books.sql.charges.write();', '']],
+  },
+  {
+    name: 'a new period is counted without the charges of its own batch',
+    edits: [['sqlite/keys.ts', 'books.sql.charges.write();', '']],
+  },
+  {
+    name: 'charges of a batch that failed are written with the next one',
+    edits: [['sqlite/books.ts', 'this.sql.charges.drop();', '']],
   },
 ];

@@ -55,6 +55,7 @@ function heldEarlier(books: Books, account: Account, holdId: string): bigint | n
   const live = account.holds.get(holdId);
   if (live !== undefined) return live.amount;
   if (holdId > account.newestEnded) return null;
+  books.sql.charges.write();
   const ended = books.sql.endedHold.get(account.key.id, holdId);
   return ended === undefined ? null : amount(ended, 'held');
 }

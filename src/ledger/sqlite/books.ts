@@ -1,6 +1,6 @@
 /**
  * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Entries and claims are written at once, an account's sums once per batch, before its commit, and rates now and then.
+ * Claims are written at once; charges, usage and an account's sums once per batch, before its commit; rates now and then.
  * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
  *
  * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
@@ -169,8 +169,10 @@ export class Books {
     return this.#changed.length > 0 || this.#withPlaces.size > 0;
   }
 
-  /** Writes the sums that changed, and the rates where it is time, or all of them. */
+  /** Writes charges, usage and the sums that changed, and the rates where it is time, or all of them. */
   flush(allRates = false): void {
+    this.sql.charges.write();
+    this.sql.usage.write();
     for (const account of this.#changed) {
       this.sql.saveAccount.run(
         account.purchased,
@@ -244,6 +246,8 @@ export class Books {
   }
 
   #drop(unfiled: Set<Hold>): void {
+    this.sql.charges.drop();
+    this.sql.usage.drop();
     const homeless = new Map(this.#homeless);
     for (const account of this.#accounts.values()) {
       const holds = [...account.holds.values()].filter((hold) => !hold.filed);

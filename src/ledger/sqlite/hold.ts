@@ -156,7 +156,7 @@ function charge(books: Books, account: Account, hold: Hold, request: SettleReque
   rollOver(account, nowMs);
   const atMs = accountTimeMs(account, nowMs);
   bookCharge(account, charged);
-  sql.addEntry.run(hold.keyId, 'charge', hold.id, charged, hold.amount, atMs, flag, null);
+  sql.charges.add([hold.keyId, 'charge', hold.id, charged, hold.amount, atMs, flag]);
   if (request.usage !== null) recordUsage(books, account, hold, request.usage, atMs);
   if (hold.claimName !== null) endClaim(books, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   return charged;
@@ -167,7 +167,7 @@ function recordUsage(books: Books, account: Account, hold: Hold, usage: UsageRec
   account.inputTokens = saturate(account.inputTokens + BigInt(inputTokens(tokens)));
   account.outputTokens = saturate(account.outputTokens + BigInt(tokens.output));
   account.requests++;
-  books.sql.addUsage.run(
+  books.sql.usage.add([
     hold.keyId,
     atMs,
     hold.id,
@@ -188,7 +188,7 @@ function recordUsage(books: Books, account: Account, hold: Hold, usage: UsageRec
     saturate(usage.providerCostNanos),
     usage.attempts,
     Math.round(usage.durationMs),
-  );
+  ]);
 }
 
 function release(books: Books, account: Account, hold: Hold): void {
@@ -214,6 +214,7 @@ function ended(
   keyId: string,
   holdId: string,
 ): { readonly kind: 'already_settled'; readonly charged: bigint } | { readonly kind: 'already_voided' } {
+  books.sql.charges.write();
   const entry = books.sql.entry.get(keyId, 'charge', holdId);
   if (entry === undefined) return { kind: 'already_voided' };
   return { kind: 'already_settled', charged: amount(entry, 'amount') };

@@ -54,7 +54,7 @@ export function createKey(books: Books, request: NewKey): KeyRecord {
     .cold('INSERT INTO accounts (key_id, mode, purchased, period_start_ms, day_start_ms) VALUES (?, ?, ?, ?, ?)')
     .run(request.id, request.mode, credit, periodStartMs(request.period, nowMs), dayStartMs(nowMs));
   insertSecret(books, request.id, request.secret.digest, request.secret.prefix);
-  if (credit > 0n) sql.addEntry.run(request.id, 'purchase', FIRST_PURCHASE, credit, 0, nowMs, null, null);
+  if (credit > 0n) sql.addPurchase.run(request.id, FIRST_PURCHASE, credit, nowMs, null);
   const account = books.account(request.id);
   if (account === undefined) throw new Error(`key ${request.id} was not stored`);
   return account.key;
@@ -114,7 +114,7 @@ export function addCredit(
     if (wrong !== null) return refused(wrong);
     books.touch(account);
     account.purchased += amountNanos;
-    books.sql.addEntry.run(keyId, 'purchase', entryId, amountNanos, 0, books.nowMs, null, note);
+    books.sql.addPurchase.run(keyId, entryId, amountNanos, books.nowMs, note);
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return refused('this purchase was booked before, with another amount');
   }
@@ -183,6 +183,7 @@ function saveKey(books: Books, key: KeyRecord): void {
 /** The charges that fall into the period as the key has it now. */
 function countPeriodAnew(books: Books, account: Account): void {
   const startMs = periodStartMs(account.key.period, books.nowMs);
+  books.sql.charges.write();
   const row = books.sql
     .cold(`SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`)
     .get(account.key.id, startMs);

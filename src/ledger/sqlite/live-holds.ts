@@ -1,5 +1,5 @@
 /**
- * The live holds of an account by id, oldest first. An id is new text each time, and a Map enters such text in a table of
+ * The live holds of an account by id, nearly in the order in which they came. An id is new text each time, and a Map enters such text in a table of
  * the engine before it looks for it, which costs more than all other work on a hold in memory. So they are found by a
  * number that is made of the id; those that share one are told apart by the id itself.
  */
@@ -30,13 +30,16 @@ export class LiveHolds<H extends Identified> {
     return found?.id === id ? found : undefined;
   }
 
-  /** No other hold of this id may be there. */
+  /** Throws where a hold of this id is there. */
   add(hold: H): void {
     const number = numberOf(hold.id);
     const there = this.#byNumber.get(number);
     if (there === undefined) this.#byNumber.set(number, hold);
-    else if (Array.isArray(there)) there.push(hold);
-    else this.#byNumber.set(number, [there, hold]);
+    else {
+      // With two of them, the second could be charged after the first.
+      if (this.get(hold.id) !== undefined) throw new Error(`hold ${hold.id} is live already`);
+      this.#byNumber.set(number, Array.isArray(there) ? [...there, hold] : [there, hold]);
+    }
     this.#size += 1;
   }
 

@@ -1,5 +1,6 @@
 /** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { BufferedInsert } from './buffered-insert.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 export type ColdStatements = (sql: string) => StatementSync;
@@ -16,6 +17,13 @@ export function coldStatements(database: DatabaseSync): ColdStatements {
     return statement;
   };
 }
+
+const CHARGE_COLUMNS = ['key_id', 'kind', 'id', 'amount', 'held', 'at_ms', 'flag'];
+const USAGE_COLUMNS = [
+  ...['key_id', 'at_ms', 'hold_id', 'request_id', 'model', 'provider', 'format', 'streamed', 'outcome', 'source'],
+  ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'],
+  ...['cost_nanos', 'provider_cost_nanos', 'attempts', 'duration_ms'],
+];
 
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => database.prepare(sql);
@@ -41,8 +49,8 @@ export function prepareStatements(database: DatabaseSync) {
     raiseHold: prepare('UPDATE holds SET amount = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
-    addEntry: prepare(`
-      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, flag, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    addPurchase: prepare(`
+      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
     entry: prepare('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
     endedHold: prepare(`
@@ -52,10 +60,8 @@ export function prepareStatements(database: DatabaseSync) {
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
-    addUsage: prepare(`
-      INSERT INTO usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
-        cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    charges: new BufferedInsert(database, 'INTO entries', CHARGE_COLUMNS),
+    usage: new BufferedInsert(database, 'INTO usage', USAGE_COLUMNS),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
     addClaim: prepare(`
       INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (?, ?, ?, ?, 'running')`),
