@@ -29,6 +29,8 @@ export class Deadlines<T extends Bounded> {
   /** Once for each place. */
   leave(place: Place<T>): void {
     this.#members.leave(place);
+    // It may be among those that a walk has still to visit.
+    place.member.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
   /** As it is now: members may come and go while these are visited. */

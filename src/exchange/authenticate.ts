@@ -29,8 +29,8 @@ export function authenticate(
 
   const known = gateway.keys.cached(digest);
   // A cached key may have been resumed since: only a fresh copy can refuse.
-  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active' && known.mode === originMode)
-    return { key: known, digest };
+  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active')
+    return admissible(gateway, known, digest, originMode);
   return gateway.keys
     .fetch(digest)
     .catch(storeFailed)

@@ -7,6 +7,8 @@ import { isKeyText, type KeyRecord, keyDigest } from '../core/key.ts';
 import type { Ledger } from '../ledger/port.ts';
 
 const KEYS_MAX = 100_000;
+/** A header can spell one key in many ways; longer ones than any client needs are not kept. */
+const HEADER_CHARACTERS_MAX = 80;
 
 export class KeyCache {
   readonly #ledger: Pick<Ledger, 'findKey'>;
@@ -36,7 +38,7 @@ export class KeyCache {
   digestOf(keyText: string, scheme: CredentialScheme, header: string): string | null {
     if (!isKeyText(keyText)) return null;
     const digest = keyDigest(this.#installationSecret, keyText);
-    if (this.#byDigest.has(digest)) {
+    if (header.length <= HEADER_CHARACTERS_MAX && this.#byDigest.has(digest)) {
       const digests = this.#digests[scheme];
       if (digests.size >= KEYS_MAX) digests.clear();
       digests.set(header, digest);

@@ -39,7 +39,8 @@ export function candidatesFor(format: Format, targets: readonly Target[]): reado
 
 /** The list itself where nothing of it is left out, as it mostly is. */
 export function only(targets: readonly Target[], keep: (target: Target) => boolean): readonly Target[] {
-  return targets.every(keep) ? targets : targets.filter(keep);
+  const first = targets.findIndex((target) => !keep(target));
+  return first === -1 ? targets : [...targets.slice(0, first), ...targets.slice(first + 1).filter(keep)];
 }
 
 /** Of several candidates at least half stay in use, however they do; a single one may be ejected. */

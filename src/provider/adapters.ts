@@ -75,9 +75,9 @@ interface Known extends ForwardedHeaders {
   readonly address: HttpAddress;
 }
 
-/** The last addresses at each provider: most calls repeat one of them, and its client knows them again. */
+/** The newest addresses at each provider: most calls repeat one of them, and the client that sends them knows it again. */
 const KNOWN = new WeakMap<Provider, Known[]>();
-const KNOWN_MAX = 16;
+const KNOWN_MAX = 32;
 
 /** The full address of a generation call. `suffix` is for calls beside it over HTTP, such as `/count_tokens`. */
 export function addressOf(

@@ -42,6 +42,24 @@ test('each expires once, when its own deadline has passed; what was moved or has
   clearInterval(alive);
 });
 
+test('one that leaves while others expire does not expire with them', async () => {
+  const deadlines = new Deadlines<Watched>();
+  const [first, second] = [watched(), watched()];
+  deadlines.enter(first);
+  const place = deadlines.enter(second);
+  const { expire } = first;
+  first.expire = () => {
+    deadlines.leave(place);
+    expire.call(first);
+  };
+  const alive = setInterval(() => {}, 1_000);
+  deadlines.set(first, 0);
+  deadlines.set(second, 0);
+  await first.over;
+  assert.equal(second.expired, 0);
+  clearInterval(alive);
+});
+
 test('a deadline that is set behind another is met when its turn comes, although no timer was its own', async () => {
   const deadlines = new Deadlines<Watched>();
   const [soon, later] = [watched(), watched()];

@@ -20,6 +20,21 @@ describe('a request', () => {
     );
   });
 
+  test('goes where it is sent, also with headers that another one had', async () => {
+    await using scene = await Scene.start();
+    await using elsewhere = await Scene.start();
+    const headers = { 'x-a': 'b' };
+    const origin = elsewhere.server.origin();
+    const first = await scene.asked({ path: '/one', headers });
+    assert.match(first.connection.text, /^POST \/one HTTP/);
+    const second = await scene.asked({ path: '/two', headers });
+    assert.match(second.connection.text, /^POST \/two HTTP/);
+    scene.ask({ path: '/two', headers, origin });
+    const connection = await elsewhere.server.next();
+    await connection.requests(1);
+    assert.ok(connection.text.startsWith(`POST /two HTTP/1.1\r\nhost: ${new URL(origin).host}\r\n`));
+  });
+
   for (const bytes of [0, 1, 16_384, 16_385, 5_000_000]) {
     test(`has its whole body, also one of ${bytes} bytes`, async () => {
       await using scene = await Scene.start();

@@ -64,4 +64,35 @@ describe('addresses', () => {
     assert.ok(plain.via === 'http');
     assert.equal(plain.headers['anthropic-version'], '2023-06-01');
   });
+
+  test('the same one is given again, and another one for whatever is different', () => {
+    const anthropic = provider('anthropic', 'https://host');
+    const first = addressOf(anthropic, 'messages', 'm', 'secret', NOTHING);
+    assert.equal(addressOf(anthropic, 'messages', 'm', 'secret', { ...NOTHING }), first);
+    const others = [
+      addressOf(anthropic, 'messages', 'm', 'other', NOTHING),
+      addressOf(anthropic, 'messages', 'm', null, NOTHING),
+      addressOf(anthropic, 'messages', 'm', 'secret', { version: '2025-01-01', betas: null }),
+      addressOf(anthropic, 'messages', 'm', 'secret', { version: null, betas: 'a' }),
+      addressOf(anthropic, 'messages', 'm', 'secret', NOTHING, '/count_tokens'),
+      addressOf({ ...anthropic }, 'messages', 'm', 'secret', NOTHING),
+    ];
+    for (const other of others) assert.notEqual(other, first);
+    assert.ok(others[0]?.via === 'http' && others[3]?.via === 'http' && others[4]?.via === 'http');
+    assert.equal(others[0].headers['x-api-key'], 'other');
+    assert.equal(others[3].headers['anthropic-beta'], 'a');
+    assert.equal(others[4].path, '/v1/messages/count_tokens');
+  });
+
+  test('many of them in turn are still right', () => {
+    const azure = provider('azure', 'https://team.example');
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 100; i++) {
+        const address = addressOf(azure, 'chat', `d${i}`, `key ${i}`, NOTHING);
+        assert.ok(address.via === 'http');
+        assert.match(address.path, new RegExp(`/deployments/d${i}/`));
+        assert.equal(address.headers['api-key'], `key ${i}`);
+      }
+    }
+  });
 });

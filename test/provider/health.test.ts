@@ -125,6 +125,17 @@ describe('what is known of a target', () => {
     }
   });
 
+  test('outlives the target itself: a reload makes new ones of the same name', () => {
+    const health = new Health(testClock());
+    failing(health, 10);
+    health.coolDown(ALPHA, 1_000);
+    const again = target('alpha');
+    assert.notEqual(again, ALPHA);
+    assert.deepEqual([health.circuit(again), health.coolingMs(again)], ['open', 1_000]);
+    health.coolDown(again, 2_000);
+    assert.equal(health.coolingMs(ALPHA), 2_000);
+  });
+
   test('a cool-down lasts as long as was asked for, but not for hours', () => {
     const clock = testClock();
     const health = new Health(clock);
