@@ -169,13 +169,16 @@ export class Batcher {
   #tell(sent: readonly Waiting[], results: readonly Result[]): void {
     const store = this.#store;
     const later: [Waiting, Result][] = [];
-    for (const [index, waiting] of sent.entries()) {
+    sent.forEach((waiting, index) => {
       const result = results[index];
-      if (result !== undefined) this.#company.told(waiting.operation, result);
-      if (result === undefined) waiting.reject(new StoreError('the store gave no result'));
-      else if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
+      if (result === undefined) {
+        waiting.reject(new StoreError('the store gave no result'));
+        return;
+      }
+      this.#company.told(waiting.operation, result);
+      if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else tell(waiting, result);
-    }
+    });
     if (later.length === 0 || store.flushed === undefined) return;
     this.#flushes++;
     this.#company.flushed(later.length);
