@@ -29,8 +29,8 @@ const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
 const USELESS_BYTES_MAX = 64 * 1_024;
 const FRAME_END = Buffer.from('\n\n');
-const EVENT_STREAM = /^text\/event-stream *(;|$)/i;
-const JSON_OR_UNNAMED = /^(application\/([\w.-]+\+)?json *(;|$)|$)/i;
+const EVENT_STREAM = /^text\/event-stream *(?:;|$)/i;
+const JSON_OR_UNNAMED = /^(?:application\/(?:[\w.-]+\+)?json *(?:;|$)|$)/i;
 
 export interface AttemptOrder {
   readonly call: UpstreamCall;

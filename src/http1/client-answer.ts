@@ -16,7 +16,7 @@ const KEEP_MS_UNSAID = 10_000;
 const KEEP_MS_MAX = 600_000;
 /** A request must not be on its way when the server closes: so much earlier is the connection given up. */
 const KEEP_MARGIN_MS = 1_000;
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9][0-9])(?: |$)/;
+const STATUS_LINE = /^HTTP\/1\.[01] [1-9][0-9][0-9](?: |$)/;
 const LENGTH = /^[0-9]{1,16}$/;
 const TIMEOUT = /(?:^|[,; \t])timeout=([0-9]{1,9})/i;
 const NO_CONTENT: Framing = { kind: 'length', bytes: 0 };
@@ -25,10 +25,10 @@ const UNTIL_CLOSE: Framing = { kind: 'until_close' };
 
 /** Throws Http1Error where the answer is not one, or could be read in two ways. */
 export function answerOf(head: Head): Answer {
-  const line = STATUS_LINE.exec(head.startLine);
-  if (!line) throw new Http1Error('malformed', 'the answer has no valid status line');
-  const old = line[1] === '0';
-  const status = Number(line[2]);
+  const { startLine } = head;
+  if (!STATUS_LINE.test(startLine)) throw new Http1Error('malformed', 'the answer has no valid status line');
+  const old = startLine.startsWith('HTTP/1.0');
+  const status = Number(startLine.slice(9, 12));
   let coding: string | null = null;
   let length: string | null = null;
   let closes = false;
@@ -65,7 +65,19 @@ function framingOf(coding: string | null, length: string | null, old: boolean): 
   return { kind: 'length', bytes };
 }
 
+/** Servers repeat theirs with every answer. */
+let lastHint = '';
+let lastHintMs = KEEP_MS_UNSAID;
+
 function hintedMs(value: string): number {
+  if (value !== lastHint) {
+    lastHint = value;
+    lastHintMs = readHintMs(value);
+  }
+  return lastHintMs;
+}
+
+function readHintMs(value: string): number {
   const seconds = TIMEOUT.exec(value)?.[1];
   if (seconds === undefined) return KEEP_MS_UNSAID;
   return Math.min(KEEP_MS_MAX, Math.max(0, Number(seconds) * 1_000 - KEEP_MARGIN_MS));

@@ -172,9 +172,10 @@ export class ClientConnection implements CallConnection, Bounded {
     this.#reading = true;
     try {
       let at = 0;
-      if (this.#state === 'answering') this.#deadlines.set(this, call.timeouts.idleMs);
       while (this.#state === 'asking' && at < chunk.length) at = this.#readHead(call, chunk, at);
       if (this.#state === 'answering') this.#readBody(chunk, at);
+      // Unless that was the end of the answer, or it is held up.
+      if (this.#state === 'answering' && !this.#paused) this.#deadlines.set(this, call.timeouts.idleMs);
     } catch (error) {
       this.#fault(error);
     } finally {
@@ -193,7 +194,6 @@ export class ClientConnection implements CallConnection, Bounded {
       this.#state = 'answering';
       this.#body = new BodyReader(framing);
       this.#keepMs = keepMs;
-      this.#deadlines.set(this, call.timeouts.idleMs);
       call.answer(status, head);
     }
     return this.#head.rest;

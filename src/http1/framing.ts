@@ -20,5 +20,5 @@ export function isChunked(coding: string | null, length: string | null, http10: 
 
 /** Whether a Connection field says that this message is the last one. */
 export function announcesClose(options: string): boolean {
-  return CLOSE.test(options);
+  return options !== 'keep-alive' && CLOSE.test(options);
 }

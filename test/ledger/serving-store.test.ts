@@ -11,11 +11,12 @@ import { StoreError, StoreLockedError } from '../../src/ledger/errors.ts';
 import { recoverAll, startHousekeeping } from '../../src/ledger/housekeeping.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
-import { Flushes, type LogFile, openLogFile } from '../../src/ledger/sqlite/log-file.ts';
+import { type LogFile, openLogFile } from '../../src/ledger/sqlite/log-file.ts';
 import { openServingStore, type ServingStoreOptions } from '../../src/ledger/sqlite/serving-store.ts';
 import { pending } from '../support/pending.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { flushing, SlowDisk } from './slow-disk.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
 let files = 0;
@@ -35,39 +36,6 @@ ledgerContract('SQLite in the serving thread', async (clock: Clock): Promise<Ope
     close: () => store.close(),
   };
 });
-
-/** A disk whose flushes end when the test says so. */
-class SlowDisk implements LogFile {
-  readonly #waiting: { resolve(): void; reject(error: Error): void }[] = [];
-
-  get flushes(): number {
-    return this.#waiting.length;
-  }
-
-  flushed(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-    });
-  }
-
-  /** The flushes that have begun, to be ended one by one. */
-  take(): { resolve(): void; reject(error: Error): void }[] {
-    return this.#waiting.splice(0);
-  }
-
-  /** Ends the flushes that have begun. */
-  end(failure?: Error): void {
-    for (const flush of this.#waiting.splice(0)) failure === undefined ? flush.resolve() : flush.reject(failure);
-  }
-
-  close(): void {}
-}
-
-/** Calls `end` of the disk until the promise is settled. */
-async function flushing<T>(disk: SlowDisk, promise: Promise<T>): Promise<T> {
-  while (await pending(promise)) disk.end();
-  return promise;
-}
 
 /** The connection that the store under test has to a file. */
 function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefined {
@@ -295,35 +263,6 @@ describe('what memory decides', () => {
     assert.equal(again?.kind === 'admitted' && again.rate?.remaining, 1);
     assert.deepEqual((await ledger.audit()).findings, []);
     await ledger.close();
-  });
-});
-
-describe('Flushes', () => {
-  test('one at a time; who comes while one runs waits for the next, together with all others', async () => {
-    const disk = new SlowDisk();
-    const flushes = new Flushes(() => disk.flushed());
-    const first = flushes.flushed();
-    await turn();
-    const second = [flushes.flushed(), flushes.flushed()];
-    assert.equal(await pending(Promise.all(second)), true);
-    assert.equal(disk.flushes, 1);
-    disk.end();
-    await first;
-    assert.equal(await pending(Promise.all(second)), true);
-    assert.equal(disk.flushes, 1);
-    disk.end();
-    await Promise.all(second);
-  });
-
-  test('a failure is told to those who waited for that flush, not to the next ones', async () => {
-    const disk = new SlowDisk();
-    const flushes = new Flushes(() => disk.flushed());
-    const first = flushes.flushed();
-    await turn();
-    const second = flushes.flushed();
-    disk.end(new Error('EIO'));
-    await assert.rejects(first, /EIO/);
-    await flushing(disk, second);
   });
 });
 
