@@ -21,6 +21,8 @@ export class Model {
   readonly keys = new Map<string, ModelKey>();
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
+  /** Whether the last restart took places in a rate limit along that still counted. */
+  placesLost = false;
   #recoveries = 0;
 
   constructor(nowMs: number) {
@@ -29,6 +31,7 @@ export class Model {
 
   /** One process has the books for itself: whoever held something before is dead, and its clock may be another. */
   restart(nowMs: number, survivors: Survivors): string | null {
+    this.placesLost = false;
     const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
@@ -52,6 +55,7 @@ export class Model {
       const [left, had] = [recent(places), recent(key.places)];
       if (!isDeepStrictEqual(left, had.slice(0, left.length)))
         return `the places of ${key.record.id} are others than before`;
+      if (left.length < had.length) this.placesLost = true;
       // Older ones too: they count again when the clock is set back.
       key.places = [...places];
     }

@@ -184,17 +184,12 @@ class Run {
       return;
     }
     this.#clock.ms += jumpMs;
-    const before = this.#places();
     const survivors = await this.#world.restart();
     if (survivors === null) throw new Error('whoever has the books alone must say what it left');
     const wrong = this.#model.restart(this.#clock.ms, survivors);
     if (wrong !== null) throw new Difference(wrong);
     // At most one window opens across a restart.
-    if (jumpMs > 0 || this.#places() < before) this.#admissions.clear();
-  }
-
-  #places(): number {
-    return [...this.#model.keys.values()].reduce((sum, { places }) => sum + places.length, 0);
+    if (jumpMs > 0 || this.#model.placesLost) this.#admissions.clear();
   }
 
   /** The sums of every key after every step; now and then the ledger's own audit, which counts all rows anew. */
