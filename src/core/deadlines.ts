@@ -12,30 +12,14 @@ export interface Bounded {
 const STEP_MS = 20;
 const STEP_MS_MAX = 60_000;
 
-export class Deadlines<T extends Bounded> {
-  readonly #members = new Roster<T>();
+export class Deadlines<T extends Bounded> extends Roster<T> {
   #timer: NodeJS.Timeout | null = null;
   #nextWalkMs = Number.POSITIVE_INFINITY;
 
-  get size(): number {
-    return this.#members.size;
-  }
-
-  /** The place is what `leave` takes. */
-  enter(member: T): Place<T> {
-    return this.#members.enter(member);
-  }
-
-  /** Once for each place. */
-  leave(place: Place<T>): void {
-    this.#members.leave(place);
+  override leave(place: Place<T>): void {
+    super.leave(place);
     // It may be among those that a walk has still to visit.
     place.member.deadlineMs = Number.POSITIVE_INFINITY;
-  }
-
-  /** As it is now: members may come and go while these are visited. */
-  members(): T[] {
-    return this.#members.members();
   }
 
   /** Moves the deadline to `ms` from now. */
@@ -58,7 +42,7 @@ export class Deadlines<T extends Bounded> {
     const nowMs = performance.now();
     let nextMs = Number.POSITIVE_INFINITY;
     this.#nextWalkMs = Number.POSITIVE_INFINITY;
-    for (const member of this.#members.members()) {
+    for (const member of this.members()) {
       if (member.deadlineMs <= nowMs) {
         member.deadlineMs = Number.POSITIVE_INFINITY;
         member.expire();

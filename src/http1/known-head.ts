@@ -23,13 +23,13 @@ export class KnownHead {
   readonly #after: Buffer | null;
 
   /** `head` are all bytes of a valid one, with the empty line at its end. They are copied. */
-  constructor(head: Buffer, kind: RequestKind, framing: Framing | null) {
+  constructor(head: Buffer, kind: RequestKind) {
     this.kind = kind;
-    this.framing = framing;
+    this.framing = kind.framing;
     // Not from the pool: a few bytes that stay for long would keep all of it.
     const kept = Buffer.allocUnsafeSlow(head.length);
     head.copy(kept);
-    const line = framing?.kind === 'length' ? LENGTH_LINE.exec(kept.toString('latin1')) : null;
+    const line = kind.framing?.kind === 'length' ? LENGTH_LINE.exec(kept.toString('latin1')) : null;
     if (line === null) {
       this.#before = kept;
       this.#after = null;

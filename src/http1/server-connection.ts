@@ -261,7 +261,7 @@ export class Connection implements AnswerSide, BodySource {
   #know(head: Buffer, kind: RequestKind): void {
     if (this.#known?.used === false) this.#knownInVain += 1;
     const worth = head.length <= KNOWN_BYTES_MAX && this.#knownInVain < KNOWN_IN_VAIN_MAX;
-    this.#known = worth ? new KnownHead(head, kind, kind.framing) : null;
+    this.#known = worth ? new KnownHead(head, kind) : null;
   }
 
   /** False when more must arrive first, or nothing will. */

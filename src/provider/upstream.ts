@@ -5,6 +5,7 @@
 import type { Provider, Timeouts } from '../core/provider.ts';
 import { type AnswerListener, type FailureKind, Http1Client } from '../http1/client.ts';
 import { field, type Head } from '../http1/head.ts';
+import type { BodyBytes } from '../wire/lane.ts';
 
 export interface HttpAddress {
   readonly via: 'http';
@@ -22,8 +23,7 @@ export interface PackageAddress {
 }
 
 interface Payload {
-  /** Whole, or pieces that follow each other. */
-  readonly body: Buffer | readonly Buffer[];
+  readonly body: BodyBytes;
   readonly timeouts: Timeouts;
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type Bounded, Deadlines } from '../../src/core/deadlines.ts';
 
 interface Watched extends Bounded {
@@ -21,13 +21,14 @@ function watched(): Watched {
 }
 
 const LONG_MS = 3_600_000;
+// The timer of the deadlines does not keep the process alive.
+const alive = setInterval(() => {}, 1_000);
+after(() => clearInterval(alive));
 
 test('each expires once, when its own deadline has passed; what was moved or has left does not', async () => {
   const deadlines = new Deadlines<Watched>();
   const [first, moved, left, last] = [watched(), watched(), watched(), watched()];
   const places = [first, moved, left, last].map((one) => deadlines.enter(one));
-  // The timer of the deadlines does not keep the process alive.
-  const alive = setInterval(() => {}, 1_000);
   deadlines.set(last, 60);
   deadlines.set(first, 1);
   deadlines.set(moved, 2);
@@ -39,7 +40,6 @@ test('each expires once, when its own deadline has passed; what was moved or has
   assert.deepEqual([first.expired, moved.expired, left.expired, last.expired], [1, 0, 0, 1]);
   assert.equal(first.deadlineMs, Number.POSITIVE_INFINITY);
   assert.equal(deadlines.size, 3);
-  clearInterval(alive);
 });
 
 test('one that leaves while others expire does not expire with them', async () => {
@@ -52,12 +52,10 @@ test('one that leaves while others expire does not expire with them', async () =
     deadlines.leave(place);
     expire.call(first);
   };
-  const alive = setInterval(() => {}, 1_000);
   deadlines.set(first, 0);
   deadlines.set(second, 0);
   await first.over;
   assert.equal(second.expired, 0);
-  clearInterval(alive);
 });
 
 test('a deadline that is set behind another is met when its turn comes, although no timer was its own', async () => {
@@ -65,12 +63,10 @@ test('a deadline that is set behind another is met when its turn comes, although
   const [soon, later] = [watched(), watched()];
   deadlines.enter(soon);
   deadlines.enter(later);
-  const alive = setInterval(() => {}, 1_000);
   deadlines.set(soon, 1);
   deadlines.set(later, 50);
   await soon.over;
   deadlines.set(soon, LONG_MS);
   await later.over;
   assert.equal(soon.expired, 1);
-  clearInterval(alive);
 });

@@ -54,6 +54,11 @@ export function answerText(answer: Answer, text: string, status = 200): void {
   answer.whole(status, 'content-type: text/plain\r\n', Buffer.from(text));
 }
 
+/** Answers with what was asked. */
+export const echo: Handler = (request, answer) => {
+  void contentOf(request).then((body) => answerText(answer, `${request.kind.method} ${request.kind.target} ${body}.`));
+};
+
 /** Reads everything that comes, as Latin-1. */
 export class RawPeer {
   readonly socket: Socket;

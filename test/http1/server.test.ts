@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Answer } from '../../src/http1/server-answer.ts';
 import type { IncomingRequest } from '../../src/http1/server-request.ts';
 import { pending } from '../support/pending.ts';
-import { answerText, contentOf, type Handler, RawPeer, type ServerEnd, serverEnd } from './server-ends.ts';
+import { answerText, contentOf, echo, RawPeer, type ServerEnd, serverEnd } from './server-ends.ts';
 
 interface Arrived {
   readonly request: IncomingRequest;
@@ -36,48 +36,9 @@ async function gatedEnd(limits = {}): Promise<{ end: ServerEnd; next(): Promise<
   return { end, next, arrivals: () => arrivals };
 }
 
-const echo: Handler = (request, answer) => {
-  void contentOf(request).then((body) => answerText(answer, `${request.kind.method} ${request.kind.target} ${body}.`));
-};
-
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 describe('a connection', () => {
-  test('knows a head again that differs in the length of its content at most', async () => {
-    const seen: IncomingRequest[] = [];
-    await using end = await serverEnd((request, answer) => {
-      seen.push(request);
-      echo(request, answer);
-    });
-    const peer = await RawPeer.connect(end.port);
-    const post = (content: string, more = ''): string =>
-      `POST /p HTTP/1.1\r\nHost: x\r\ncontent-length: ${content.length}\r\nA: 1\r\n${more}\r\n${content}`;
-    const asked = [
-      post('one'),
-      post('two'),
-      post('and three'),
-      post('4', 'B: 2\r\n'),
-      post(''),
-      post('six'),
-      post('7'),
-    ];
-    for (const [index, bytes] of asked.entries()) {
-      peer.send(bytes);
-      const content = bytes.slice(bytes.indexOf('\r\n\r\n') + 4);
-      await peer.until(new RegExp(`(POST /p [^.]*\\.[^]*){${index}}POST /p ${content}\\.$`));
-    }
-    const [one, two, three, four, five, six, seven] = seen.map(({ kind }) => kind);
-    // Kept from the second request on.
-    assert.notEqual(one, two);
-    assert.equal(two, three);
-    assert.notEqual(three, four);
-    assert.notEqual(five, six, 'without content a request is framed in another way');
-    assert.equal(six, seven);
-    assert.equal(four?.fields.get('b'), '2');
-    assert.deepEqual(three?.fields.raw, ['Host', 'x', 'A', '1']);
-    peer.socket.destroy();
-  });
-
   test('is kept: requests one after the other, with a date and how long it is kept', async () => {
     await using end = await serverEnd(echo);
     const peer = await RawPeer.connect(end.port);

@@ -1,7 +1,7 @@
 /**
- * The live holds of an account by id, nearly in the order in which they came. An id is new text each time, and a Map enters such text in a table of
- * the engine before it looks for it, which costs more than all other work on a hold in memory. So they are found by a
- * number that is made of the id; those that share one are told apart by the id itself.
+ * The live holds of an account by id, nearly in the order in which they came. An id is new text each time, and a Map
+ * enters such text in a table of the engine before it looks for it, which costs more than all other work on a hold in
+ * memory. So they are found by a number that is made of the id; those that share one are told apart by the id itself.
  */
 import { TurnoverMap } from '../../core/turnover-map.ts';
 
