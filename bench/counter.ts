@@ -6,10 +6,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { likelyTokens } from '../src/exchange/count/likely.ts';
-import { readPrompt } from '../src/exchange/count/prompt.ts';
-import { type Encoder, tallyTexts } from '../src/exchange/count/tally.ts';
-import { countOutput } from '../src/exchange/counter.ts';
+import { type Encoder, tallyTexts } from '../src/counting/exact-count.ts';
+import { likelyTokens } from '../src/counting/heuristic.ts';
+import { countOutput } from '../src/counting/input-estimate.ts';
+import { readPrompt } from '../src/counting/prompt-text.ts';
 import { CJK, PROSE } from './counter-samples.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -15,10 +15,10 @@ import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
-import { recoverAll } from './ledger/housekeeping.ts';
 import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
+import { recoverAll } from './ledger/maintenance.ts';
 import { openSqliteEngine } from './ledger/sqlite/engine.ts';
-import { openShared } from './open-books.ts';
+import { openShared } from './process/open-store.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -59,14 +59,14 @@ async function run(line: readonly string[]): Promise<void> {
   if (first === 'start') {
     const { flags } = readArguments(START, line);
     const settings = readSettings(process.env, { workers: flags.workers });
-    const { start } = await import('./main.ts');
+    const { start } = await import('./process/start.ts');
     await start(settings, process.env);
     return;
   }
   if (first === 'doctor') {
     const { switches } = readArguments(DOCTOR, line);
     const settings = readSettings(process.env);
-    const { doctor } = await import('./doctor.ts');
+    const { doctor } = await import('./doctor/doctor.ts');
     const output = await doctor(
       { settings, env: process.env, probes: !switches.has('no-probe'), reach: () => reach(settings, false) },
       switches.has('json'),

@@ -8,7 +8,7 @@ import {
   type Rational,
   rational,
   rationalFromDecimal,
-} from './rational.ts';
+} from '../lib/rational.ts';
 
 /** USD per million tokens. A cache class that is not given costs what `input` costs, `cache_write_1h` what `cache_write` costs. */
 export interface UsdRates {

@@ -1,6 +1,6 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
-import { Type } from '../core/type.ts';
+import { Type } from '../lib/schema-builder.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** One cheap authenticated call to a provider, which tells more than the models that it lists. */
 import { type Dispatcher, request } from 'undici';
+import { arrayAt, isObject } from '../lib/json.ts';
 import type { HttpAddress } from '../provider/upstream.ts';
-import { arrayAt, isObject } from '../wire/json.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 /** A Date header has whole seconds, cut off. */

@@ -7,8 +7,8 @@ import { Lanes } from '../exchange/lanes.ts';
 import { addressOf } from '../provider/adapters.ts';
 import type { Upstream } from '../provider/upstream.ts';
 import { FORMATS } from '../wire/formats.ts';
+import { parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { parseBody } from '../wire/parse.ts';
 import { attention, type Check, ok } from './report.ts';
 import { saidBy, shown } from './words.ts';
 

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { creditsFromNanos } from '../core/money.ts';
+import type { TextCount } from '../counting/exact-count.ts';
 import type {
   AdmitOutcome,
   AdmitRequest,
@@ -12,7 +13,6 @@ import type {
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { type Caller, keyRefused } from './authenticate.ts';
-import type { TextCount } from './count/tally.ts';
 import type { Gateway } from './gateway.ts';
 import type { Plan } from './plan.ts';
 import { countMightCarry, needOf } from './price.ts';

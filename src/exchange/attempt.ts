@@ -21,9 +21,9 @@ import type {
   UpstreamListener,
 } from '../provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../wire/lane.ts';
-import type { Client } from './client.ts';
-import type { ElasticHold, ElasticListener } from './elastic.ts';
-import type { ReplyRecorder } from './recorder.ts';
+import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
+import type { ReplyRecorder } from './reply-recorder.ts';
+import type { Client } from './response-sink.ts';
 
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;

@@ -8,16 +8,16 @@ import type { RequestFacts } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Arrival } from './arrival.ts';
 import type { Attempt, StopReason } from './attempt.ts';
-import type { Client } from './client.ts';
-import { ElasticHold } from './elastic.ts';
+import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
-import type { LiveExchange } from './live.ts';
+import type { LiveExchange } from './in-flight.ts';
 import { type Charge, chargeFor } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
-import { ReplyRecorder } from './recorder.ts';
+import { ReplyRecorder } from './reply-recorder.ts';
+import type { Arrival } from './request.ts';
+import type { Client } from './response-sink.ts';
 import type { ValidRequest } from './valid-request.ts';
 
 const LOST = {

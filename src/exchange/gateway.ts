@@ -4,13 +4,13 @@ import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { ExactCounter } from '../counting/exact-counter.ts';
 import type { Ledger } from '../ledger/port.ts';
-import type { Standing } from '../provider/standing.ts';
 import type { Upstream } from '../provider/upstream.ts';
-import type { ExactCounter } from './count/exact.ts';
+import type { Standing } from '../routing/state.ts';
+import type { LiveExchanges } from './in-flight.ts';
 import type { KeyCache } from './key-cache.ts';
-import type { LiveExchanges } from './live.ts';
-import type { ReplyBudget } from './recorder.ts';
+import type { ReplyBudget } from './reply-recorder.ts';
 
 export interface Gateway {
   readonly ledger: Ledger;

@@ -6,15 +6,15 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
-import { withoutForeignThoughts } from '../wire/foreign-thoughts.ts';
+import { arrayAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
-import { arrayAt } from '../wire/json.ts';
+import { change } from '../wire/json/edit.ts';
+import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { type ParsedBody, parseBody } from '../wire/parse.ts';
+import { withoutForeignThoughts } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { completingLane } from '../wire/responses/completing.ts';
-import { change } from '../wire/splice.ts';
-import { translateLane } from '../wire/translate.ts';
+import { translateLane } from '../wire/translate-lane.ts';
 import type { ValidRequest } from './valid-request.ts';
 
 export interface LanesOptions {

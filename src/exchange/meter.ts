@@ -3,8 +3,8 @@
 import type { Mode } from '../core/key.ts';
 import { costNanos } from '../core/money.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
+import { countOutput } from '../counting/input-estimate.ts';
 import type { Meter } from '../wire/lane.ts';
-import { countOutput } from './counter.ts';
 import type { Plan } from './plan.ts';
 
 export interface Charge {

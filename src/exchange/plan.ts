@@ -1,6 +1,6 @@
 /** What has been decided about a request from itself and the catalog alone, before anything is held for it. */
 import type { Model, Target } from '../core/model.ts';
-import type { InputCount } from './counter.ts';
+import type { InputCount } from '../counting/input-estimate.ts';
 import type { Lanes } from './lanes.ts';
 
 export interface Plan {

@@ -2,17 +2,17 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { TextCount } from '../counting/exact-count.ts';
 import type { RateState } from '../ledger/port.ts';
 import { FORMATS } from '../wire/formats.ts';
-import { parseBody } from '../wire/parse.ts';
+import { parseBody } from '../wire/json/parse-request.ts';
 import { type AdmitOrder, fingerprintOf } from './admit.ts';
-import type { Arrival } from './arrival.ts';
 import type { Caller } from './authenticate.ts';
-import type { ReplyNotes } from './client.ts';
-import type { TextCount } from './count/tally.ts';
 import type { RequestHeaders } from './headers.ts';
+import { resolve } from './make-plan.ts';
 import type { Plan } from './plan.ts';
-import { resolve } from './resolve.ts';
+import type { Arrival } from './request.ts';
+import type { ReplyNotes } from './response-sink.ts';
 import type { ValidRequest } from './valid-request.ts';
 
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;

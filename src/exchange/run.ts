@@ -11,13 +11,13 @@ import { failureOf } from '../core/failure.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { StreamPlace } from '../wire/lane.ts';
 import { admit } from './admit.ts';
-import type { Arrival } from './arrival.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt.ts';
-import { newAttempt, routeOf } from './attempts.ts';
-import type { Client } from './client.ts';
+import { newAttempt, routeOf } from './attempt-setup.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { Reading } from './read.ts';
+import type { Arrival } from './request.ts';
+import type { Client } from './response-sink.ts';
 
 type Complete = AttemptEnd & { readonly kind: 'complete' };
 

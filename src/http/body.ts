@@ -1,6 +1,6 @@
 /** Reads a request body within its limit. A problem is a value: the request takes its place in the rate limit first. */
 import { GatewayError } from '../core/conditions.ts';
-import type { BodySink, IncomingRequest } from '../http1/server-request.ts';
+import type { BodySink, IncomingRequest } from '../transport/lean/server/request.ts';
 
 const NOTHING = Buffer.alloc(0);
 

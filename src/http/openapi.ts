@@ -2,12 +2,12 @@
 import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../core/conditions.ts';
 import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
-import { CatalogModelList } from '../wire/catalog-schema.ts';
+import { CatalogModelList } from '../endpoints/models-schema.ts';
+import { UsageSummary } from '../endpoints/usage-schema.ts';
 import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
-import { ErrorA, ErrorB } from '../wire/error-schema.ts';
 import { CountRequest, CountResponse, MessageRequest, MessageResponse } from '../wire/messages/schema.ts';
 import { ResponsesRequest, ResponsesResponse } from '../wire/responses/schema.ts';
-import { UsageSummary } from '../wire/usage-schema.ts';
+import { ErrorA, ErrorB } from '../wire/schema/error-envelopes.ts';
 
 interface Operation {
   readonly summary: string;

@@ -1,9 +1,9 @@
 /** What is refused as HTTP still gets an envelope and a request id, and then its connection closes. */
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
-import type { Http1Error, Http1Fault } from '../http1/errors.ts';
-import type { Refusal } from '../http1/server-connection.ts';
-import { FIELDS_MAX } from '../http1/server-request.ts';
+import type { Http1Error, Http1Fault } from '../transport/lean/errors.ts';
+import type { Refusal } from '../transport/lean/server/connection.ts';
+import { FIELDS_MAX } from '../transport/lean/server/request.ts';
 import { errorBody, fieldLines } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 

@@ -1,10 +1,10 @@
 /** The only writer of statuses, envelopes and reply headers. */
 import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
-import type { Client, ReplyNotes } from '../exchange/client.ts';
-import { fieldLine } from '../http1/fields.ts';
-import type { Answer } from '../http1/server-answer.ts';
+import type { Client, ReplyNotes } from '../exchange/response-sink.ts';
 import type { StoredReply } from '../ledger/port.ts';
+import { fieldLine } from '../transport/lean/head-lines.ts';
+import type { Answer } from '../transport/lean/server/response.ts';
 
 export type HeaderFields = Readonly<Record<string, string | number>>;
 

@@ -1,9 +1,9 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
-import { AbandonedHolds } from './abandoned.ts';
-import { Batcher, type BatcherOptions } from './batcher.ts';
 import { StoreError } from './errors.ts';
+import { Batcher, type BatcherOptions } from './group-commit/batcher.ts';
 import type { Pruned, Recovered } from './operations.ts';
+import { AbandonedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { Store } from './store.ts';
 

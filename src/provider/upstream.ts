@@ -3,8 +3,8 @@
  * failures as values. It knows nothing of formats or money.
  */
 import type { Provider, Timeouts } from '../core/provider.ts';
-import { type AnswerListener, type FailureKind, Http1Client } from '../http1/client.ts';
-import { field, type Head } from '../http1/head.ts';
+import { type AnswerListener, type FailureKind, Http1Client } from '../transport/lean/client/client.ts';
+import { field, type Head } from '../transport/lean/head.ts';
 import type { BodyBytes } from '../wire/lane.ts';
 
 export interface HttpAddress {

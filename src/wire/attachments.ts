@@ -1,6 +1,6 @@
 /** Counts the images and files of a request while its messages are walked. */
-import { isObject, type Json } from './json.ts';
-import { refuse } from './refuse.ts';
+import { isObject, type Json } from '../lib/json.ts';
+import { refuse } from './errors.ts';
 
 export class AttachmentTally {
   readonly needs: { images?: string; files?: string } = {};

@@ -1,8 +1,8 @@
 /** A format module: what the gateway must know of one wire format to bill it and to pass it through. */
 import type { Format } from '../core/endpoints.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPlace } from './lane.ts';
-import type { Layout } from './scan.ts';
 
 /** What admission, estimate and lanes need to know of a valid request. */
 export interface RequestFacts {

@@ -1,12 +1,12 @@
 /** The three formats around the hub. */
 import type { Format } from '../core/endpoints.ts';
+import type { Json, JsonObject } from '../lib/json.ts';
 import { chatFromTurn } from './chat/from-turn.ts';
 import { readChatBody } from './chat/read-body.ts';
 import { ChatReader } from './chat/reader.ts';
 import { chatToTurn } from './chat/to-turn.ts';
 import { writeChatBody } from './chat/write-body.ts';
 import { ChatWriter } from './chat/writer.ts';
-import type { Json, JsonObject } from './json.ts';
 import { messagesFromTurn } from './messages/from-turn.ts';
 import { readMessagesBody } from './messages/read-body.ts';
 import { MessagesReader } from './messages/reader.ts';
@@ -19,8 +19,16 @@ import { ResponsesReader } from './responses/reader.ts';
 import { responsesToTurn } from './responses/to-turn.ts';
 import { writeResponsesBody } from './responses/write-body.ts';
 import { ResponsesWriter } from './responses/writer.ts';
-import type { ToolNames } from './tool-names.ts';
-import type { AnswerContext, EventReader, EventWriter, TargetTraits, Turn, TurnEvent, WrittenTurn } from './turn.ts';
+import type { ToolNames } from './translate/tool-names.ts';
+import type {
+  AnswerContext,
+  EventReader,
+  EventWriter,
+  TargetTraits,
+  Turn,
+  TurnEvent,
+  WrittenTurn,
+} from './translate/turn.ts';
 
 /** What one format knows of the hub. */
 export interface HubFormat {

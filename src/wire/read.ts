@@ -1,5 +1,5 @@
 /** Reading single members of a parsed body; what has another type counts as absent. */
-import { isObject, type Json, type JsonObject } from './json.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 
 export function numberAt(value: JsonObject, name: string): number | undefined {
   const member = value[name];

@@ -1,6 +1,6 @@
 /** What a provider's in-band error means for the client. Providers mix the shapes of both formats, so one reader serves all. */
 import type { Condition } from '../core/conditions.ts';
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from './json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';
 
 const MESSAGE_LENGTH_MAX = 500;

@@ -6,7 +6,7 @@ import { AdminService } from '../../src/admin/service.ts';
 import { listenOnSocket } from '../../src/admin/socket.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { openSqliteStore } from '../../src/ledger/sqlite/store.ts';
+import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 
 const dataDir = process.argv[2] ?? '';
 await ensureDataDir(dataDir);

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { CreatedKey } from '../../src/admin/api.ts';
-import { isObject } from '../../src/wire/json.ts';
+import { isObject } from '../../src/lib/json.ts';
 import { call as request } from '../support/started-gateway.ts';
 import {
   ask,

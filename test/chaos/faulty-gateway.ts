@@ -10,7 +10,7 @@ import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine } from '../../src/ledger/sqlite/engine.ts';
-import { originOf, serve } from '../../src/serve.ts';
+import { originOf, serve } from '../../src/process/serve.ts';
 import { FaultyStore } from './faulty-store.ts';
 
 export interface FaultyGateway extends AsyncDisposable {

@@ -4,9 +4,9 @@ import { calcPrice } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { knownModel } from '../../src/config/price-book.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from '../../src/config/pricing.ts';
-import { decimalNumber, rationalFromDecimal } from '../../src/config/rational.ts';
 import { costNanos } from '../../src/core/money.ts';
 import { NO_TOKENS, type TokenCounts } from '../../src/core/usage.ts';
+import { decimalNumber, rationalFromDecimal } from '../../src/lib/rational.ts';
 
 /** A decimal with its digits known apart from any double: units / 10^places. */
 const decimal = fc

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Bounded, Deadlines } from '../../src/core/deadlines.ts';
+import { type Bounded, Deadlines } from '../../src/lib/deadline-timer.ts';
 
 interface Watched extends Bounded {
   expired: number;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Place, Roster } from '../../src/core/roster.ts';
-import { TurnoverMap } from '../../src/core/turnover-map.ts';
+import { TurnoverMap } from '../../src/lib/compacting-map.ts';
+import { type Place, Roster } from '../../src/lib/linked-list.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;

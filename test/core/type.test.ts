@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Type as TypeBox } from 'typebox';
-import { Type } from '../../src/core/type.ts';
+import { Type } from '../../src/lib/schema-builder.ts';
 
 /** Each builder, with and without options, bare and inside of the others. */
 function schemas(type: typeof Type): unknown[] {

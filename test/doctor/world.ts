@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readSettings } from '../../src/config/settings.ts';
+import { examine } from '../../src/doctor/doctor.ts';
 import type { ProviderReport, Report } from '../../src/doctor/report.ts';
-import { examine } from '../../src/doctor.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../bin/gateway.mjs');
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Attempt, type AttemptOrder } from '../../src/exchange/attempt.ts';
-import type { Client } from '../../src/exchange/client.ts';
+import type { Client } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream } from '../../src/wire/lane.ts';
 

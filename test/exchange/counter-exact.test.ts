@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { PROSE } from '../../bench/counter-samples.ts';
-import { ExactCounter } from '../../src/exchange/count/exact.ts';
-import type { CountJob } from '../../src/exchange/count/thread.ts';
+import { ExactCounter } from '../../src/counting/exact-counter.ts';
+import type { CountJob } from '../../src/counting/worker.ts';
 
 const problems: unknown[] = [];
 const onProblem = (problem: unknown): void => {

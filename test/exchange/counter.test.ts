@@ -7,12 +7,12 @@ import { CJK, PROSE } from '../../bench/counter-samples.ts';
 import { sandboxModels } from '../../src/config/sandbox.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { Model } from '../../src/core/model.ts';
-import { likelyTokens } from '../../src/exchange/count/likely.ts';
-import { cutRuns, type Encoder, type TextCount, tallyTexts } from '../../src/exchange/count/tally.ts';
-import { InputCount } from '../../src/exchange/counter.ts';
+import { cutRuns, type Encoder, type TextCount, tallyTexts } from '../../src/counting/exact-count.ts';
+import { likelyTokens } from '../../src/counting/heuristic.ts';
+import { InputCount } from '../../src/counting/input-estimate.ts';
 import { countTokens as sandboxTokens } from '../../src/sandbox/tokens.ts';
 import { FORMATS } from '../../src/wire/formats.ts';
-import { parseBody } from '../../src/wire/parse.ts';
+import { parseBody } from '../../src/wire/json/parse-request.ts';
 
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 const ENCODERS: readonly Encoder[] = [(text) => o200k(text, AS_TEXT), (text) => cl100k(text, AS_TEXT)];

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
-import { type LiveExchange, LiveExchanges } from '../../src/exchange/live.ts';
+import { type LiveExchange, LiveExchanges } from '../../src/exchange/in-flight.ts';
 import { readBody } from '../../src/http/body.ts';
-import type { IncomingRequest } from '../../src/http1/server-request.ts';
+import type { IncomingRequest } from '../../src/transport/lean/server/request.ts';
 import { RawPeer, serverEnd } from '../http1/server-ends.ts';
 import { pending } from '../support/pending.ts';
 

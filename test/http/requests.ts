@@ -7,8 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Ajv } from 'ajv';
 import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
-import { ErrorA, ErrorB } from '../../src/wire/error-schema.ts';
-import type { UsageSummary } from '../../src/wire/usage-schema.ts';
+import type { UsageSummary } from '../../src/endpoints/usage-schema.ts';
+import { ErrorA, ErrorB } from '../../src/wire/schema/error-envelopes.ts';
 import { type Call, call, type StartedGateway } from '../support/started-gateway.ts';
 
 export type GenerationName = 'chat' | 'responses' | 'messages';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { BodyReader, type Framing } from '../../src/http1/body.ts';
+import { BodyReader, type Framing } from '../../src/transport/lean/body.ts';
 
 interface Reading {
   readonly content: string;

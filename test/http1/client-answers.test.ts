@@ -1,7 +1,7 @@
 /** Answers as servers give them: what is taken, what its content is, and what is refused as broken. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOf } from '../../src/http1/client-answer.ts';
+import { answerOf } from '../../src/transport/lean/client/response-head.ts';
 import { answer, BODY, Scene } from './client-ends.ts';
 
 describe('an answer', () => {

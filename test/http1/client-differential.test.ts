@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Client } from 'undici';
-import { Http1Client } from '../../src/http1/client.ts';
+import { Http1Client } from '../../src/transport/lean/client/client.ts';
 import { BODY, Heard, RawServer, TIMEOUTS } from './client-ends.ts';
 
 /** The same answers in each run: a few in a million are read otherwise by undici, such as a chunk extension of odd characters. */

@@ -3,9 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer, type TlsOptions } from 'node:tls';
-import { type AnswerListener, type CallHandle, type ClientRequest, Http1Client } from '../../src/http1/client.ts';
-import { field, type Head } from '../../src/http1/head.ts';
 import { reset } from '../../src/sandbox/reset.ts';
+import {
+  type AnswerListener,
+  type CallHandle,
+  type ClientRequest,
+  Http1Client,
+} from '../../src/transport/lean/client/client.ts';
+import { field, type Head } from '../../src/transport/lean/head.ts';
 
 /** One connection as the server sees it. */
 export class RawConnection {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { Http1Client } from '../../src/http1/client.ts';
+import { Http1Client } from '../../src/transport/lean/client/client.ts';
 import { answer, BODY, Heard, RawServer, Scene, TIMEOUTS } from './client-ends.ts';
 
 describe('a request', () => {
@@ -243,7 +243,7 @@ describe('a connection', () => {
   test('that is idle does not keep the process alive, and can still be used then', async () => {
     await using server = await RawServer.start();
     const script = `
-      import { Http1Client } from ${JSON.stringify(new URL('../../src/http1/client.ts', import.meta.url).href)};
+      import { Http1Client } from ${JSON.stringify(new URL('../../src/transport/lean/client/client.ts', import.meta.url).href)};
       const client = new Http1Client();
       const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000 };
       const ask = () => client.send(

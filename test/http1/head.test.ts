@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Http1Error } from '../../src/http1/errors.ts';
-import { field, type Head, HeadReader } from '../../src/http1/head.ts';
+import { Http1Error } from '../../src/transport/lean/errors.ts';
+import { field, type Head, HeadReader } from '../../src/transport/lean/head.ts';
 
 const SEED = 20_261_001;
 const BYTES_MAX = 1_024;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IncomingRequest } from '../../src/http1/server-request.ts';
+import type { IncomingRequest } from '../../src/transport/lean/server/request.ts';
 import { echo, RawPeer, serverEnd } from './server-ends.ts';
 
 test('a connection knows a head again that differs in the length of its content at most', async () => {

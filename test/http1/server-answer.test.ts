@@ -5,10 +5,10 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { fieldLine } from '../../src/http1/fields.ts';
-import { HeadReader } from '../../src/http1/head.ts';
-import { Answer, type AnswerSide } from '../../src/http1/server-answer.ts';
-import { IncomingRequest, RequestKind } from '../../src/http1/server-request.ts';
+import { HeadReader } from '../../src/transport/lean/head.ts';
+import { fieldLine } from '../../src/transport/lean/head-lines.ts';
+import { IncomingRequest, RequestKind } from '../../src/transport/lean/server/request.ts';
+import { Answer, type AnswerSide } from '../../src/transport/lean/server/response.ts';
 import { pending } from '../support/pending.ts';
 import { answerText, type Handler, RawPeer, serverEnd } from './server-ends.ts';
 

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Connection, type ConnectionOwner } from '../../src/http1/server-connection.ts';
+import { Connection, type ConnectionOwner } from '../../src/transport/lean/server/connection.ts';
 import { answerText, contentOf } from './server-ends.ts';
 
 /** The same inputs at every run; change it to look further. */

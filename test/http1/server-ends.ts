@@ -1,11 +1,11 @@
 /** A server of `src/http1` on a free port, and a client of bare bytes for it. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Http1Error } from '../../src/http1/errors.ts';
-import { fieldLine } from '../../src/http1/fields.ts';
-import { Http1Server, type ServerLimits } from '../../src/http1/server.ts';
-import type { Answer } from '../../src/http1/server-answer.ts';
-import type { BodySink, IncomingRequest } from '../../src/http1/server-request.ts';
+import type { Http1Error } from '../../src/transport/lean/errors.ts';
+import { fieldLine } from '../../src/transport/lean/head-lines.ts';
+import type { BodySink, IncomingRequest } from '../../src/transport/lean/server/request.ts';
+import type { Answer } from '../../src/transport/lean/server/response.ts';
+import { Http1Server, type ServerLimits } from '../../src/transport/lean/server/server.ts';
 
 export type Handler = (request: IncomingRequest, answer: Answer) => void;
 

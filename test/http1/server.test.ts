@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Answer } from '../../src/http1/server-answer.ts';
-import type { IncomingRequest } from '../../src/http1/server-request.ts';
+import type { IncomingRequest } from '../../src/transport/lean/server/request.ts';
+import type { Answer } from '../../src/transport/lean/server/response.ts';
 import { pending } from '../support/pending.ts';
 import { answerText, contentOf, echo, RawPeer, type ServerEnd, serverEnd } from './server-ends.ts';
 

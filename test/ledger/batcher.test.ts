@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Batcher } from '../../src/ledger/batcher.ts';
 import { StoreError } from '../../src/ledger/errors.ts';
+import { Batcher } from '../../src/ledger/group-commit/batcher.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import type { Mark } from '../../src/ledger/port.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { BufferedInsert } from '../../src/ledger/sqlite/buffered-insert.ts';
+import { BufferedInsert } from '../../src/ledger/sqlite/batch-insert.ts';
 
 for (const count of [0, 1, 7, 8, 9, 17]) {
   test(`${count} rows are written once, in their order, with the next write and not before`, () => {

@@ -1,8 +1,9 @@
 /** Works on the ledger without end, to be killed: prints the hold of each settlement that it saw committed. */
-import { startHousekeeping } from '../../src/ledger/housekeeping.ts';
+
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { openServingStore } from '../../src/ledger/sqlite/serving-store.ts';
-import { openSqliteStore } from '../../src/ledger/sqlite/store.ts';
+import { startHousekeeping } from '../../src/ledger/maintenance.ts';
+import { openServingStore } from '../../src/ledger/sqlite/in-process-store.ts';
+import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import { admitRequest, newKey, settleRequest, usageRecord } from './fixtures.ts';
 
 const [file = '', kind] = process.argv.slice(2);

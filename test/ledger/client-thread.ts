@@ -1,7 +1,7 @@
 /** A thread of its own on the one writer: admits, and tells how many were admitted. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { openPortStore } from '../../src/ledger/sqlite/port-store.ts';
+import { openPortStore } from '../../src/ledger/sqlite/message-port-store.ts';
 import { admitRequest } from './fixtures.ts';
 
 const { port, keyId, name, requests } = workerData as {

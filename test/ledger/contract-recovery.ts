@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { recoverAll } from '../../src/ledger/housekeeping.ts';
 import type { OwnedLedger } from '../../src/ledger/ledger.ts';
+import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { admitRequest, Bench, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const TOKENS = { input: 4, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 2, reasoning: 0 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Flushes } from '../../src/ledger/sqlite/log-file.ts';
+import { Flushes } from '../../src/ledger/sqlite/wal-file.ts';
 import { pending } from '../support/pending.ts';
 import { flushing, SlowDisk } from './slow-disk.ts';
 

@@ -1,8 +1,8 @@
 /** When the owners of holds are declared dead: not because the store itself was away. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startHousekeeping } from '../../src/ledger/housekeeping.ts';
 import type { OwnedLedger } from '../../src/ledger/ledger.ts';
+import { startHousekeeping } from '../../src/ledger/maintenance.ts';
 
 const LEASE_MS = 30;
 

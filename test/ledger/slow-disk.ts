@@ -1,4 +1,4 @@
-import type { LogFile } from '../../src/ledger/sqlite/log-file.ts';
+import type { LogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { pending } from '../support/pending.ts';
 
 /** A disk whose flushes end when the test says so. */

@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
-import { recoverAll, startHousekeeping } from '../../src/ledger/housekeeping.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
+import { recoverAll, startHousekeeping } from '../../src/ledger/maintenance.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
-import { openSqliteStore } from '../../src/ledger/sqlite/store.ts';
+import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
 

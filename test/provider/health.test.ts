@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Health } from '../../src/provider/health.ts';
+import { Health } from '../../src/routing/target-health.ts';
 import { target, testClock } from './fixtures.ts';
 
 const ALPHA = target('alpha');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { KeyPools } from '../../src/provider/key-pool.ts';
+import { KeyPools } from '../../src/routing/credential-pool.ts';
 import { provider, testClock } from './fixtures.ts';
 
 const NONE: ReadonlySet<string | null> = new Set();

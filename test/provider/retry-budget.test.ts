@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { RetryBudget } from '../../src/provider/retry-budget.ts';
+import { RetryBudget } from '../../src/routing/retry-budget.ts';
 import { testClock } from './fixtures.ts';
 
 test('in an outage the retries stay within a fifth of the exchanges, one a second and a small reserve', () => {

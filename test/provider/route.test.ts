@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import type { Target } from '../../src/core/model.ts';
 import type { Routing } from '../../src/core/policy.ts';
 import type { Provider } from '../../src/core/provider.ts';
-import { candidatesFor, type Leg, Route } from '../../src/exchange/route.ts';
 import type { ProviderFailure } from '../../src/provider/failure.ts';
-import { newStanding } from '../../src/provider/standing.ts';
+import { candidatesFor, type Leg, Route } from '../../src/routing/route.ts';
+import { newStanding } from '../../src/routing/state.ts';
 import { provider, type TestClock, target, testClock } from './fixtures.ts';
 
 const DOWN = { retry: 'anywhere', cools: null } as const;

@@ -20,7 +20,7 @@ let mutants = 0;
 
 async function mutant({ edits }: Pick<Mutation, 'edits'>): Promise<SqliteParts> {
   const root = join(folder, String(mutants++));
-  for (const part of ['core', 'ledger']) cpSync(join(SOURCE, part), join(root, part), { recursive: true });
+  for (const part of ['core', 'lib', 'ledger']) cpSync(join(SOURCE, part), join(root, part), { recursive: true });
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
   for (const [file, from, to] of edits) {
     const path = join(root, 'ledger', file);

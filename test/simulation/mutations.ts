@@ -71,15 +71,21 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets what only memory has',
-    edits: [['sqlite/books.ts', 'if (holds.length > 0 || account.window.unsaved() !== null)', 'if (holds.length < 0)']],
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'if (holds.length > 0 || account.window.unsaved() !== null)',
+        'if (holds.length < 0)',
+      ],
+    ],
   },
   {
     name: 'a rollback forgets a hold that it had ended',
-    edits: [['sqlite/books.ts', '      unfiled.add(hold);\n', '']],
+    edits: [['sqlite/account-cache.ts', '      unfiled.add(hold);\n', '']],
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
-    edits: [['sqlite/books.ts', 'window.giveBack();', 'window.unsaved();']],
+    edits: [['sqlite/account-cache.ts', 'window.giveBack();', 'window.unsaved();']],
   },
   {
     name: 'recovery does not see what only memory has',
@@ -87,10 +93,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the file counts holds that it does not have',
-    edits: [['sqlite/books.ts', 'account.filedReserved,\n', 'account.reserved,\n']],
+    edits: [['sqlite/account-cache.ts', 'account.filedReserved,\n', 'account.reserved,\n']],
   },
-  { name: 'a budget period is not rolled over', edits: [['account.ts', 'sums.periodUsed = 0n;', '']] },
-  { name: 'the spend of a day is not rolled over', edits: [['account.ts', 'sums.daySpend = 0n;', '']] },
+  { name: 'a budget period is not rolled over', edits: [['rules/account.ts', 'sums.periodUsed = 0n;', '']] },
+  { name: 'the spend of a day is not rolled over', edits: [['rules/account.ts', 'sums.daySpend = 0n;', '']] },
   {
     name: 'a void does not free its claim',
     edits: [
@@ -249,6 +255,6 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'charges of a batch that failed are written with the next one',
-    edits: [['sqlite/books.ts', 'this.sql.charges.drop();', '']],
+    edits: [['sqlite/account-cache.ts', 'this.sql.charges.drop();', '']],
   },
 ];

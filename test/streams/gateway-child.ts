@@ -1,7 +1,7 @@
 /** The gateway in a process that measures itself when its parent asks. */
 import { readSettings } from '../../src/config/settings.ts';
 import { NO_LOG } from '../../src/core/log.ts';
-import { startGateway } from '../../src/main.ts';
+import { startGateway } from '../../src/process/start.ts';
 import type { ChildReport, Measurement } from './measured-gateway.ts';
 
 function tell(report: ChildReport): void {

@@ -9,7 +9,7 @@ import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
-import { startGateway } from '../../src/main.ts';
+import { startGateway } from '../../src/process/start.ts';
 
 export interface StartedGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */

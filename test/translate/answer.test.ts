@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
-import { arrayAt, isObject, type JsonObject } from '../../src/wire/json.ts';
+import { arrayAt, isObject, type JsonObject } from '../../src/lib/json.ts';
 import { CROSSINGS, DIRECTIONS, lane, MINIMAL, runStream, runWhole, upstreamBody } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
 import { streamedAnswer, wholeAnswer } from './upstream.ts';

@@ -1,6 +1,6 @@
 /** What an answer says, whatever its format: for comparing answers across formats, and streams with whole bodies. */
 import type { Format } from '../../src/core/endpoints.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../src/wire/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../src/lib/json.ts';
 import type { AnswerSpec } from './upstream.ts';
 
 export interface Said {

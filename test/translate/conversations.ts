@@ -1,7 +1,7 @@
 /** The conversations of the golden matrix: what a client of each format sends, and what the provider answers. */
 import type { Format } from '../../src/core/endpoints.ts';
 import { NO_TOKENS } from '../../src/core/usage.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 import type { AnswerSpec } from './upstream.ts';
 
 export interface Conversation {

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
-import { isObject, type Json, type JsonObject } from '../../src/wire/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
 import { FIELDS, type FieldRow } from './fields.ts';
 import { FORMATS, lane, MINIMAL, upstreamBody } from './run-lane.ts';
 

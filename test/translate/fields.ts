@@ -3,7 +3,7 @@
  * sending that request through the lanes; only the reason of a silent loss is written down here.
  */
 import type { Format } from '../../src/core/endpoints.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 
 export interface FieldRow {
   readonly field: string;

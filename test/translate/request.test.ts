@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
-import { withoutForeignThoughts } from '../../src/wire/foreign-thoughts.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
-import { type ParsedBody, parseBody } from '../../src/wire/parse.ts';
-import { packThought } from '../../src/wire/thought.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { type ParsedBody, parseBody } from '../../src/wire/json/parse-request.ts';
+import { withoutForeignThoughts } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
+import { packThought } from '../../src/wire/translate/packed-reasoning.ts';
 import { lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
 const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
-import { arrayAt, isObject, type JsonObject, stringAt } from '../../src/wire/json.ts';
+import { arrayAt, isObject, type JsonObject, stringAt } from '../../src/lib/json.ts';
 import { FORMATS, lane, MINIMAL, runStream, runWhole } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
 import { type AnswerSpec, streamedAnswer, wholeAnswer } from './upstream.ts';

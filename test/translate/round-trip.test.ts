@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Format } from '../../src/core/endpoints.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 import { HUB_FORMATS } from '../../src/wire/hub.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
-import { toolNames } from '../../src/wire/tool-names.ts';
+import { toolNames } from '../../src/wire/translate/tool-names.ts';
 
 const TRAITS = { outputLimit: 4096, reasoning: true, thinking: 'budget' } as const;
 

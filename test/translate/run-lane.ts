@@ -1,10 +1,10 @@
 /** A lane driven as the exchange drives it. */
 
 import type { Format } from '../../src/core/endpoints.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 import type { Lane, LaneFailure, Meter } from '../../src/wire/lane.ts';
 import { wholeBytes } from '../../src/wire/lane.ts';
-import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate.ts';
+import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate-lane.ts';
 
 export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];
 

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { Format } from '../../src/core/endpoints.ts';
-import type { JsonObject } from '../../src/wire/json.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 
 function answering(body: string): typeof fetch {
   return async () => new Response(body, { status: 200, headers: { 'content-type': 'text/event-stream' } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { arrayAt, isObject, type JsonObject, objectAt } from '../../src/wire/json.ts';
+import { arrayAt, isObject, type JsonObject, objectAt } from '../../src/lib/json.ts';
 import { answerSpec } from './arbitrary.ts';
 import { expected, said } from './content.ts';
 import { DIRECTIONS, lane, MINIMAL, PUBLIC_MODEL, runStream, runWhole } from './run-lane.ts';

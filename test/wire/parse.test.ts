@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../src/core/conditions.ts';
-import { parseBody } from '../../src/wire/parse.ts';
+import { parseBody } from '../../src/wire/json/parse-request.ts';
 
 function refusal(bytes: Buffer | string): GatewayError {
   try {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import { FORMATS } from '../../src/wire/formats.ts';
+import { parseBody } from '../../src/wire/json/parse-request.ts';
 import { wholeBytes } from '../../src/wire/lane.ts';
-import { parseBody } from '../../src/wire/parse.ts';
 import { type FormatName, laneFor, PUBLIC_MODEL, UPSTREAM_MODEL } from './streams.ts';
 
 const ORDER = { upstreamModel: UPSTREAM_MODEL, outputLimit: 64 };

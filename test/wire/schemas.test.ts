@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
-import { CatalogModelList } from '../../src/wire/catalog-schema.ts';
+import { CatalogModelList } from '../../src/endpoints/models-schema.ts';
+import { UsageSummary } from '../../src/endpoints/usage-schema.ts';
 import { ChatChunk, ChatResponse } from '../../src/wire/chat/schema.ts';
-import { ErrorA, ErrorB } from '../../src/wire/error-schema.ts';
 import { CountResponse, MessageResponse } from '../../src/wire/messages/schema.ts';
 import { ResponsesResponse } from '../../src/wire/responses/schema.ts';
-import { UsageSummary } from '../../src/wire/usage-schema.ts';
-import { validator } from '../../src/wire/validate.ts';
+import { ErrorA, ErrorB } from '../../src/wire/schema/error-envelopes.ts';
+import { validator } from '../../src/wire/schema/validate.ts';
 
 function paramOf(check: (value: unknown) => unknown, value: unknown): string | undefined {
   try {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { objectLayout } from '../../src/wire/scan.ts';
-import { type Change, change, changeInPieces } from '../../src/wire/splice.ts';
+import { type Change, change, changeInPieces } from '../../src/wire/json/edit.ts';
+import { objectLayout } from '../../src/wire/json/scan.ts';
 
 const NAMES = ['model', 'max_tokens', 'stream_options', 'a"b', 'ü', 'x\\'];
 const CHILDREN = ['include_usage', 'model', 'ü'];

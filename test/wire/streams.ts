@@ -1,7 +1,8 @@
 /** Streams as providers send them, and the way a test drives a lane through them. */
+
+import { isObject, type JsonObject } from '../../src/lib/json.ts';
 import type { RequestFacts } from '../../src/wire/format.ts';
 import { FORMATS } from '../../src/wire/formats.ts';
-import { isObject, type JsonObject } from '../../src/wire/json.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter } from '../../src/wire/lane.ts';
 
 export type FormatName = keyof typeof FORMATS;

@@ -1,7 +1,8 @@
 /** Recomputes every sum from the entries and the live holds, and compares; all of it at one moment. */
-import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
+
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
+import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
 import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import type { Work } from './keys.ts';

@@ -3,8 +3,8 @@
  * number cannot hold all of them. A value of another type means a broken database, and is said aloud.
  */
 import type { KeyRecord } from '../../core/key.ts';
-import type { Sums } from '../account.ts';
-import { type ColumnReaders, keyFrom, sumsFrom } from '../rows.ts';
+import type { Sums } from '../rules/account.ts';
+import { type ColumnReaders, keyFrom, sumsFrom } from '../rules/row-mapping.ts';
 import type { Row } from './connection.ts';
 
 export function text(row: Row, column: string): string {

@@ -1,8 +1,8 @@
 /** Outcomes as the functions of the database give them: amounts as text, accounts as rows. */
 import { type Period, periodEndMs } from '../../core/period.ts';
-import { summaryOf } from '../account.ts';
 import { NO_PERIOD_RETRY_MS, type Outcome, type OwnerLost, type Result } from '../operations.ts';
 import type { AdmitOutcome, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
+import { summaryOf } from '../rules/account.ts';
 import { integer, readKey, readSums } from './columns.ts';
 import type { Row } from './connection.ts';
 import type { HotName } from './encode.ts';

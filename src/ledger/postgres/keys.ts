@@ -1,7 +1,8 @@
 /** The operator's side of a key: created, changed, given secrets and credit. Each is one transaction. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
-import type { Sums } from '../account.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import type { Sums } from '../rules/account.ts';
 import {
   decideChange,
   FIRST_PURCHASE,
@@ -10,8 +11,7 @@ import {
   wrongCredit,
   wrongLimits,
   wrongPurchase,
-} from '../key-rules.ts';
-import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+} from '../rules/key-rules.ts';
 import { amount, integer, readKey, readSums, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import { Refusal } from './failure.ts';

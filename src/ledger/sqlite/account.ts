@@ -1,7 +1,7 @@
 /** A key with its sums as the writer sees them: read from a row, moved by operations, written back before the commit. */
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { Sums } from '../account.ts';
-import { sumsFrom } from '../rows.ts';
+import type { Sums } from '../rules/account.ts';
+import { sumsFrom } from '../rules/row-mapping.ts';
 import { type Row, readersOf } from './columns.ts';
 
 export function readSums(row: Row): Sums {

@@ -1,11 +1,11 @@
 /** Admission: key state, key version, rate, claim and balance, decided together, first failure wins. */
 import { keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import { rollOver } from '../account.ts';
 import type { OwnerLost } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
+import { rollOver } from '../rules/account.ts';
+import type { Account, Books, Hold } from './account-cache.ts';
 import { decideHold } from './balance.ts';
-import type { Account, Books, Hold } from './books.ts';
 import { findObstacle } from './claim.ts';
 import { amount } from './columns.ts';
 

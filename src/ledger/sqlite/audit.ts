@@ -1,7 +1,8 @@
 /** Recomputes every sum from the entries and the live holds, and compares. */
-import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../audit-lines.ts';
+
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
+import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
 import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 

@@ -1,10 +1,10 @@
 /** Whether an account carries a hold. Pure: decides, moves nothing. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { periodEndMs } from '../../core/period.ts';
-import { accountTimeMs } from '../account.ts';
 import { BUDGET_REST_TOKENS, NO_PERIOD_RETRY_MS } from '../operations.ts';
 import type { ExtendOutcome } from '../port.ts';
-import type { Account } from './books.ts';
+import { accountTimeMs } from '../rules/account.ts';
+import type { Account } from './account-cache.ts';
 
 export type BalanceDecision =
   | { readonly kind: 'carries'; readonly amount: bigint }

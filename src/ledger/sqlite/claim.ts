@@ -1,7 +1,7 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { AdmitOutcome, ConflictReason, RateState, StoredReply } from '../port.ts';
-import type { Books } from './books.ts';
+import type { Books } from './account-cache.ts';
 import { bytes, integer, integerOrNull, text } from './columns.ts';
 
 /** What stands in the way of this claim; null when it is free. */

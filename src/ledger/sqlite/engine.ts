@@ -1,13 +1,13 @@
 /** The books in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import { summaryOf } from '../account.ts';
 import { asStoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
+import { summaryOf } from '../rules/account.ts';
 import type { Store } from '../store.ts';
+import { Books } from './account-cache.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
-import { Books } from './books.ts';
 import { isMachineFailure, openDatabase, rollBack } from './database.ts';
 import { extend, mark, recover, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';

@@ -1,6 +1,5 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
-import { accountTimeMs, rollOver } from '../account.ts';
 import type { Recovered } from '../operations.ts';
 import type {
   ExtendOutcome,
@@ -11,9 +10,10 @@ import type {
   UsageRecord,
   VoidOutcome,
 } from '../port.ts';
+import { accountTimeMs, rollOver } from '../rules/account.ts';
 import { bookCharge, saturate } from './account.ts';
+import type { Account, Books, Hold } from './account-cache.ts';
 import { decideExtension } from './balance.ts';
-import type { Account, Books, Hold } from './books.ts';
 import { endClaim } from './claim.ts';
 import { amount, text } from './columns.ts';
 

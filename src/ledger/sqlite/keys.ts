@@ -1,6 +1,7 @@
 /** The operator's side of a key: created, changed, given secrets and credit. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
 import {
   decideChange,
   FIRST_PURCHASE,
@@ -9,10 +10,9 @@ import {
   wrongCredit,
   wrongLimits,
   wrongPurchase,
-} from '../key-rules.ts';
-import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+} from '../rules/key-rules.ts';
 import { readSums } from './account.ts';
-import type { Account, Books } from './books.ts';
+import type { Account, Books } from './account-cache.ts';
 import { amount, text } from './columns.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 

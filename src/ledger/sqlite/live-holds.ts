@@ -3,7 +3,7 @@
  * enters such text in a table of the engine before it looks for it, which costs more than all other work on a hold in
  * memory. So they are found by a number that is made of the id; those that share one are told apart by the id itself.
  */
-import { TurnoverMap } from '../../core/turnover-map.ts';
+import { TurnoverMap } from '../../lib/compacting-map.ts';
 
 interface Identified {
   readonly id: string;

@@ -1,6 +1,6 @@
 /** Removes what nothing asks for any more, a bounded number of rows at a time. */
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, VOIDED_KEEP_MS } from '../operations.ts';
-import type { Books } from './books.ts';
+import type { Books } from './account-cache.ts';
 
 /** Rows are old in the order in which they were written, so only the first ones need a look. */
 const OLD_CLAIMS = `DELETE FROM claims WHERE rowid IN (

@@ -1,6 +1,6 @@
 /** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { BufferedInsert } from './buffered-insert.ts';
+import { BufferedInsert } from './batch-insert.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 export type ColdStatements = (sql: string) => StatementSync;

@@ -1,10 +1,10 @@
 /** The events of an answer as the bytes that a responses provider would send. One per call. */
 import { randomUUID } from 'node:crypto';
-import { eventFrame } from '../../wire/answer.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { stringAt } from '../../lib/json.ts';
 import { HUB_FORMATS } from '../../wire/hub.ts';
-import type { JsonObject } from '../../wire/json.ts';
-import { stringAt } from '../../wire/json.ts';
-import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/turn.ts';
+import { eventFrame } from '../../wire/translate/answer-writing.ts';
+import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/translate/turn.ts';
 
 export interface AnswerWriter {
   readonly contentType: string;

@@ -1,12 +1,12 @@
 /** An upstream request in the responses format → a call of the AI SDK. */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import type { JsonObject } from '../../wire/json.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { refuse } from '../../wire/errors.ts';
 import { compact, numberAt } from '../../wire/read.ts';
-import { refuse } from '../../wire/refuse.ts';
-import { effortOf } from '../../wire/settings.ts';
-import type { ToolNames } from '../../wire/tool-names.ts';
-import { functionDescription, functionSchema, usableTools } from '../../wire/tools.ts';
-import type { ClientTool, OutputShape, ToolRef, Turn } from '../../wire/turn.ts';
+import { effortOf } from '../../wire/translate/settings.ts';
+import type { ToolNames } from '../../wire/translate/tool-names.ts';
+import { functionDescription, functionSchema, usableTools } from '../../wire/translate/tools.ts';
+import type { ClientTool, OutputShape, ToolRef, Turn } from '../../wire/translate/turn.ts';
 import { type PromptRules, writePrompt } from './prompt.ts';
 
 type ToolChoice = NonNullable<LanguageModelV4CallOptions['toolChoice']>;

@@ -1,7 +1,7 @@
 /** Images and files as parts of the AI SDK. */
 import type { LanguageModelV4FilePart } from '@ai-sdk/provider';
-import { refuse } from '../../wire/refuse.ts';
-import type { BinarySource, FilePart, ImagePart } from '../../wire/turn.ts';
+import { refuse } from '../../wire/errors.ts';
+import type { BinarySource, FilePart, ImagePart } from '../../wire/translate/turn.ts';
 
 export interface MediaRules {
   /** The addresses that the provider itself can fetch from, by media type. */

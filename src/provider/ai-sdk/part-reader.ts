@@ -5,7 +5,7 @@ import type {
   LanguageModelV4Source,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import type { FinishReason, TurnEvent } from '../../wire/turn.ts';
+import type { FinishReason, TurnEvent } from '../../wire/translate/turn.ts';
 import { joinSignatures, type Signatures, seal, signaturesIn } from './signatures.ts';
 import { tokensOf } from './usage.ts';
 

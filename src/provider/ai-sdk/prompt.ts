@@ -8,10 +8,10 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider';
-import { refuse } from '../../wire/refuse.ts';
-import type { ToolNames } from '../../wire/tool-names.ts';
-import { argumentsValue, leaveOut, settleResults } from '../../wire/tools.ts';
-import type { Part, ReasoningPart, TextPart, ToolResultPart, Turn, TurnMessage } from '../../wire/turn.ts';
+import { refuse } from '../../wire/errors.ts';
+import type { ToolNames } from '../../wire/translate/tool-names.ts';
+import { argumentsValue, leaveOut, settleResults } from '../../wire/translate/tools.ts';
+import type { Part, ReasoningPart, TextPart, ToolResultPart, Turn, TurnMessage } from '../../wire/translate/turn.ts';
 import { type MediaRules, writeFile, writeImage } from './media.ts';
 import { type Signatures, unseal } from './signatures.ts';
 

@@ -4,12 +4,12 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../wire/json.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import { wholeBytes } from '../../wire/lane.ts';
 import { parseJson } from '../../wire/read.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
-import { toolNames } from '../../wire/tool-names.ts';
-import { Shaper } from '../../wire/translate-stream.ts';
+import { Shaper } from '../../wire/translate/stream.ts';
+import { toolNames } from '../../wire/translate/tool-names.ts';
 import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackageCall } from '../upstream.ts';
 import { answerWriter } from './answer-writer.ts';
 import { writeCallOptions } from './call-options.ts';

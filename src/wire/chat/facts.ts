@@ -1,10 +1,10 @@
 /** What the gateway must know of a valid chat request. */
 
+import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
+import { refuse } from '../errors.ts';
 import type { HostedTool, RequestFacts } from '../format.ts';
-import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../json.ts';
-import { refuse } from '../refuse.ts';
-import { validator } from '../validate.ts';
+import { validator } from '../schema/validate.ts';
 import { ChatRequest } from './schema.ts';
 
 const validate = validator(ChatRequest);

@@ -1,9 +1,10 @@
 /** Chat completions as a wire format. */
+
+import { objectAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
-import { objectAt } from '../json.ts';
+import type { Change } from '../json/edit.ts';
 import type { UpstreamOrder } from '../lane.ts';
-import { type PassthroughFormat, passthroughLane } from '../passthrough.ts';
-import type { Change } from '../splice.ts';
+import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { chatFacts } from './facts.ts';
 import { chatFailureFrames } from './failure.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';

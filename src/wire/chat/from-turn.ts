@@ -1,9 +1,10 @@
 /** The hub → a chat-completions request. */
-import { documentText, urlOfSource } from '../media.ts';
+
+import { refuse } from '../errors.ts';
 import { compact } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../settings.ts';
-import type { ToolNames } from '../tool-names.ts';
+import { documentText, urlOfSource } from '../translate/data-url.ts';
+import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import type { ToolNames } from '../translate/tool-names.ts';
 import {
   functionArguments,
   functionDescription,
@@ -12,7 +13,7 @@ import {
   markError,
   settleResults,
   usableTools,
-} from '../tools.ts';
+} from '../translate/tools.ts';
 import type {
   CacheMark,
   ClientTool,
@@ -29,7 +30,7 @@ import type {
   Turn,
   TurnMessage,
   WrittenTurn,
-} from '../turn.ts';
+} from '../translate/turn.ts';
 
 interface Writing {
   readonly turn: Turn;

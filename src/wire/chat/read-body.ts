@@ -1,8 +1,8 @@
 /** A whole chat completion → events of the hub. */
-import { isObject, type Json, objectAt, stringAt } from '../json.ts';
+import { isObject, type Json, objectAt, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
 import { numberAt, objectsAt } from '../read.ts';
-import { broken } from '../refuse.ts';
-import type { TurnEvent } from '../turn.ts';
+import type { TurnEvent } from '../translate/turn.ts';
 import { chatAnnotation, chatFailure, finishOf, readLogprobs } from './reader.ts';
 import { readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';

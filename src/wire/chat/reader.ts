@@ -1,8 +1,8 @@
 /** Chat-completion chunks → events of the hub. One per attempt. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
 import { numberAt, objectsAt, parseJson } from '../read.ts';
-import { broken } from '../refuse.ts';
-import type { EventReader, FinishReason, TurnEvent } from '../turn.ts';
+import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 

@@ -1,7 +1,7 @@
 /** Chat completions (Format A): the single source of the validator, the types and the OpenAPI document. */
 import type { Static } from 'typebox';
-import { Type } from '../../core/type.ts';
-import { AnyObject, ModelId, Stream, TokenCount } from '../schema-parts.ts';
+import { Type } from '../../lib/schema-builder.ts';
+import { AnyObject, ModelId, Stream, TokenCount } from '../schema/parts.ts';
 
 /** A function call, which one without a type is too, must be complete; calls of other types are passed on as they are. */
 const ToolCall = Type.Object(

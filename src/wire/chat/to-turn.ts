@@ -1,8 +1,8 @@
 /** A chat-completions request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
-import { sourceOfUrl } from '../media.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
+import { sourceOfUrl } from '../translate/data-url.ts';
 import type {
   CacheMark,
   OutputShape,
@@ -14,7 +14,7 @@ import type {
   TurnMessage,
   TurnSettings,
   TurnTool,
-} from '../turn.ts';
+} from '../translate/turn.ts';
 
 export function chatToTurn(body: JsonObject): Turn {
   refuseWhatNoOtherFormatKnows(body);

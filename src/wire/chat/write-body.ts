@@ -1,9 +1,10 @@
 /** Events of the hub → a whole chat completion. */
-import { answerId } from '../answer.ts';
-import { collect, type TextBlock } from '../collect.ts';
-import type { JsonObject } from '../json.ts';
+
+import type { JsonObject } from '../../lib/json.ts';
 import { compact } from '../read.ts';
-import type { AnswerContext, TurnEvent } from '../turn.ts';
+import { answerId } from '../translate/answer-writing.ts';
+import { collect, type TextBlock } from '../translate/collect-answer.ts';
+import type { AnswerContext, TurnEvent } from '../translate/turn.ts';
 import { writeChatTokens } from './tokens.ts';
 import { chatAnnotationOf, chatFinishReason } from './writer.ts';
 

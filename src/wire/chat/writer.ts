@@ -1,10 +1,10 @@
 /** Events of the hub → chat-completion chunks. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { responsesAnnotation } from '../annotations.ts';
-import { answerId, dataFrame, paragraphOf } from '../answer.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { compact } from '../read.ts';
-import type { Annotation, AnswerContext, EventWriter, ToolKind, TurnEvent } from '../turn.ts';
+import { responsesAnnotation } from '../translate/annotations.ts';
+import { answerId, dataFrame, paragraphOf } from '../translate/answer-writing.ts';
+import type { Annotation, AnswerContext, EventWriter, ToolKind, TurnEvent } from '../translate/turn.ts';
 import { writeChatTokens } from './tokens.ts';
 
 /** The reason in the terms of the format; a refusal told as such ends like any answer. */

@@ -1,9 +1,9 @@
 /** Content blocks of a messages request → parts of the hub. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { compact, objectsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import { unpackThought } from '../thought.ts';
-import type { BinarySource, CacheMark, Part, TextPart, Thought } from '../turn.ts';
+import { unpackThought } from '../translate/packed-reasoning.ts';
+import type { BinarySource, CacheMark, Part, TextPart, Thought } from '../translate/turn.ts';
 
 export function readMark(block: JsonObject): CacheMark | undefined {
   const raw = objectAt(block, 'cache_control');

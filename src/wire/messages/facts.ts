@@ -1,9 +1,9 @@
 /** What the gateway must know of a valid messages request, or of a token count request. */
 import { GatewayError } from '../../core/conditions.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import type { FormatContext, HostedTool, RequestFacts } from '../format.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
-import { validator } from '../validate.ts';
+import { validator } from '../schema/validate.ts';
 import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequest } from './schema.ts';
 
 const validateMessage = validator(MessageRequest);

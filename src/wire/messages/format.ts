@@ -1,6 +1,6 @@
 /** Messages as a wire format. */
 import type { WireFormat } from '../format.ts';
-import { type PassthroughFormat, passthroughLane } from '../passthrough.ts';
+import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { messagesFacts } from './facts.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';

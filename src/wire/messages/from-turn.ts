@@ -1,8 +1,9 @@
 /** The hub → a messages request. */
+
+import { refuse } from '../errors.ts';
 import { compact } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import type { ToolNames } from '../tool-names.ts';
-import { functionDescription, functionSchema, settleResults, usableTools } from '../tools.ts';
+import type { ToolNames } from '../translate/tool-names.ts';
+import { functionDescription, functionSchema, settleResults, usableTools } from '../translate/tools.ts';
 import type {
   ClientTool,
   ForeignTool,
@@ -14,7 +15,7 @@ import type {
   Turn,
   TurnMessage,
   WrittenTurn,
-} from '../turn.ts';
+} from '../translate/turn.ts';
 import { writeThinking } from './thinking.ts';
 import { type Writing, writeMark, writePart, writeText } from './write-blocks.ts';
 

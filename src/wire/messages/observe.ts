@@ -1,7 +1,9 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
+import { RepeatedFrame } from '../passthrough/frame-template.ts';
 import {
   dataIs,
   type EditList,
@@ -17,9 +19,7 @@ import {
   saneCounts,
   textBytes,
   type Verdict,
-} from '../observer.ts';
-import { RepeatedFrame } from '../repeated-frame.ts';
-import { MemberScanner, OPEN_BRACE } from '../scan.ts';
+} from '../passthrough/observer.ts';
 import type { FrameView } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 

@@ -1,8 +1,8 @@
 /** A whole message → events of the hub. */
-import { isObject, type Json, type JsonObject, stringAt } from '../json.ts';
+import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
 import { objectsAt } from '../read.ts';
-import { broken } from '../refuse.ts';
-import type { TurnEvent } from '../turn.ts';
+import type { TurnEvent } from '../translate/turn.ts';
 import { messagesTokens } from './observe.ts';
 import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 

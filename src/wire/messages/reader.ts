@@ -1,8 +1,8 @@
 /** Message stream events → events of the hub. One per attempt. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
 import { numberAt, parseJson } from '../read.ts';
-import { broken } from '../refuse.ts';
-import type { EventReader, FinishReason, TurnEvent } from '../turn.ts';
+import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { messagesTokens } from './observe.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {

@@ -1,7 +1,7 @@
 /** Messages and token counts (Format B): the single source of the validator, the types and the OpenAPI document. */
 import type { Static, TSchema } from 'typebox';
-import { Type } from '../../core/type.ts';
-import { AnyObject, ModelId, Stream, TokenCount } from '../schema-parts.ts';
+import { Type } from '../../lib/schema-builder.ts';
+import { AnyObject, ModelId, Stream, TokenCount } from '../schema/parts.ts';
 
 export const TypedObject = Type.Object({ type: Type.String() });
 

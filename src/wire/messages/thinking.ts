@@ -1,6 +1,6 @@
 /** How a messages target is asked to think. */
-import { BUDGET_MIN, budgetOf } from '../settings.ts';
-import type { TargetTraits, Turn } from '../turn.ts';
+import { BUDGET_MIN, budgetOf } from '../translate/settings.ts';
+import type { TargetTraits, Turn } from '../translate/turn.ts';
 
 export interface WrittenThinking {
   readonly thinking: object | undefined;

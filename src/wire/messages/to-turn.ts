@@ -1,8 +1,16 @@
 /** A messages request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { booleanAt, compact, numberAt, objectsAt, stringsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import type { ReasoningWish, TextPart, ToolChoice, Turn, TurnMessage, TurnSettings, TurnTool } from '../turn.ts';
+import type {
+  ReasoningWish,
+  TextPart,
+  ToolChoice,
+  Turn,
+  TurnMessage,
+  TurnSettings,
+  TurnTool,
+} from '../translate/turn.ts';
 import { readBlocks, readMark } from './blocks.ts';
 
 export function messagesToTurn(body: JsonObject): Turn {

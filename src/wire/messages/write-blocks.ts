@@ -1,9 +1,19 @@
 /** Parts of the hub → content blocks of a messages request. */
+
+import { refuse } from '../errors.ts';
 import { compact } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import type { ToolNames } from '../tool-names.ts';
-import { argumentsValue, leaveOut, messagesCallId } from '../tools.ts';
-import type { CacheMark, FilePart, ImagePart, Part, TextPart, Thought, ToolResultPart, Turn } from '../turn.ts';
+import type { ToolNames } from '../translate/tool-names.ts';
+import { argumentsValue, leaveOut, messagesCallId } from '../translate/tools.ts';
+import type {
+  CacheMark,
+  FilePart,
+  ImagePart,
+  Part,
+  TextPart,
+  Thought,
+  ToolResultPart,
+  Turn,
+} from '../translate/turn.ts';
 
 export interface Writing {
   readonly turn: Turn;

@@ -1,11 +1,11 @@
 /** Events of the hub → a whole message. */
 
-import { messagesCitation } from '../annotations.ts';
-import { answerId, likelyTokens } from '../answer.ts';
-import { type AnswerBlock, collect, signatureOf } from '../collect.ts';
-import { isObject } from '../json.ts';
+import { isObject } from '../../lib/json.ts';
 import { parseJson } from '../read.ts';
-import type { AnswerContext, Thought, TurnEvent } from '../turn.ts';
+import { messagesCitation } from '../translate/annotations.ts';
+import { answerId, likelyTokens } from '../translate/answer-writing.ts';
+import { type AnswerBlock, collect, signatureOf } from '../translate/collect-answer.ts';
+import type { AnswerContext, Thought, TurnEvent } from '../translate/turn.ts';
 import { writeMessagesTokens } from './tokens.ts';
 import { messagesEnding } from './writer.ts';
 

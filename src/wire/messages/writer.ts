@@ -1,9 +1,9 @@
 /** Events of the hub → message stream events. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { messagesCitation } from '../annotations.ts';
-import { answerId, eventFrame, likelyTokens, paragraphOf } from '../answer.ts';
-import { signatureOf, ThoughtDraft } from '../collect.ts';
-import type { AnswerContext, EventWriter, TurnEvent } from '../turn.ts';
+import { messagesCitation } from '../translate/annotations.ts';
+import { answerId, eventFrame, likelyTokens, paragraphOf } from '../translate/answer-writing.ts';
+import { signatureOf, ThoughtDraft } from '../translate/collect-answer.ts';
+import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
 import { writeMessagesTokens } from './tokens.ts';
 
 type Finish = Extract<TurnEvent, { type: 'finish' }>;

@@ -1,9 +1,10 @@
 /** What the gateway must know of a valid responses request. */
+
+import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
+import { refuse } from '../errors.ts';
 import type { HostedTool, RequestFacts } from '../format.ts';
-import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../json.ts';
-import { refuse } from '../refuse.ts';
-import { validator } from '../validate.ts';
+import { validator } from '../schema/validate.ts';
 import { ResponsesRequest } from './schema.ts';
 import { isHosted } from './tools.ts';
 

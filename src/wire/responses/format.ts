@@ -1,6 +1,6 @@
 /** Responses as a wire format. */
 import type { WireFormat } from '../format.ts';
-import { type PassthroughFormat, passthroughLane } from '../passthrough.ts';
+import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { responsesFacts } from './facts.ts';
 import { responsesFailureFrames } from './failure.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';

@@ -1,11 +1,11 @@
 /** The hub → a responses request. */
-import type { JsonObject } from '../json.ts';
-import { documentText, urlOfSource } from '../media.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { compact, parseJson } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../settings.ts';
-import type { ToolNames } from '../tool-names.ts';
-import { functionArguments, leaveOut, markError, usableTools } from '../tools.ts';
+import { documentText, urlOfSource } from '../translate/data-url.ts';
+import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import type { ToolNames } from '../translate/tool-names.ts';
+import { functionArguments, leaveOut, markError, usableTools } from '../translate/tools.ts';
 import type {
   FilePart,
   ImagePart,
@@ -20,7 +20,7 @@ import type {
   Turn,
   TurnMessage,
   WrittenTurn,
-} from '../turn.ts';
+} from '../translate/turn.ts';
 import { writeToolChoice, writeTools } from './tools.ts';
 
 interface Writing {

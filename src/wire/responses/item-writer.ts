@@ -1,9 +1,10 @@
 /** Output items of a response as they come into being, and the events that tell of it. */
-import { responsesAnnotation } from '../annotations.ts';
-import { encryptedOf, ThoughtDraft } from '../collect.ts';
-import type { Json, JsonObject } from '../json.ts';
+
+import type { Json, JsonObject } from '../../lib/json.ts';
 import { compact, parseJson } from '../read.ts';
-import type { Thought, ToolRef, TurnEvent } from '../turn.ts';
+import { responsesAnnotation } from '../translate/annotations.ts';
+import { encryptedOf, ThoughtDraft } from '../translate/collect-answer.ts';
+import type { Thought, ToolRef, TurnEvent } from '../translate/turn.ts';
 
 type Emit = (type: string, fields: object) => void;
 

@@ -1,10 +1,10 @@
 /** Input items of a responses request → parts of the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
-import { sourceOfUrl } from '../media.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { compact, objectsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import { unpackThought } from '../thought.ts';
-import type { BinarySource, CacheMark, Part, TextPart, ToolKind, TurnMessage, TurnTool } from '../turn.ts';
+import { sourceOfUrl } from '../translate/data-url.ts';
+import { unpackThought } from '../translate/packed-reasoning.ts';
+import type { BinarySource, CacheMark, Part, TextPart, ToolKind, TurnMessage, TurnTool } from '../translate/turn.ts';
 import { readTools, SEARCH_TOOL } from './tools.ts';
 
 export interface ReadItem {

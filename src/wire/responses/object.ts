@@ -1,7 +1,7 @@
 /** The response object with every field of the public schema, whatever the upstream says of itself. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { type Json, type JsonObject, objectAt } from '../json.ts';
-import type { AnswerContext, TurnEvent } from '../turn.ts';
+import { type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import type { AnswerContext, TurnEvent } from '../translate/turn.ts';
 import { writeResponsesTokens } from './tokens.ts';
 
 export interface ResponseState {

@@ -1,6 +1,7 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
 import {
   dataIs,
@@ -16,8 +17,7 @@ import {
   saneCounts,
   textBytes,
   type Verdict,
-} from '../observer.ts';
-import { MemberScanner, OPEN_BRACE } from '../scan.ts';
+} from '../passthrough/observer.ts';
 import type { FrameView } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readResponsesTokens } from './tokens.ts';

@@ -1,7 +1,7 @@
 /** A whole response → events of the hub. */
-import { isObject, type Json, objectAt, stringAt } from '../json.ts';
-import { broken } from '../refuse.ts';
-import type { TurnEvent } from '../turn.ts';
+import { isObject, type Json, objectAt, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
+import type { TurnEvent } from '../translate/turn.ts';
 import { ResponsesReader, responsesFailure } from './reader.ts';
 
 /** A whole response is what the last event of a stream holds, so the reader of streams takes it. */

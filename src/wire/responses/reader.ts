@@ -1,8 +1,8 @@
 /** Response stream events → events of the hub. One per attempt. Complete and incomplete servers are read alike. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { broken } from '../errors.ts';
 import { numberAt, objectsAt, parseJson } from '../read.ts';
-import { broken } from '../refuse.ts';
-import type { EventReader, TurnEvent } from '../turn.ts';
+import type { EventReader, TurnEvent } from '../translate/turn.ts';
 import { ItemReader } from './item-reader.ts';
 import { readResponsesTokens } from './tokens.ts';
 

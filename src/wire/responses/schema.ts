@@ -1,7 +1,7 @@
 /** Responses (Format A): the single source of the validator, the types and the OpenAPI document. */
 import type { Static } from 'typebox';
-import { Type } from '../../core/type.ts';
-import { AnyObject, ModelId, Stream } from '../schema-parts.ts';
+import { Type } from '../../lib/schema-builder.ts';
+import { AnyObject, ModelId, Stream } from '../schema/parts.ts';
 
 export const ResponsesRequest = Type.Object({
   model: ModelId,

@@ -1,8 +1,17 @@
 /** A responses request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import type { OutputShape, Part, ToolChoice, ToolRef, Turn, TurnMessage, TurnSettings, TurnTool } from '../turn.ts';
+import type {
+  OutputShape,
+  Part,
+  ToolChoice,
+  ToolRef,
+  Turn,
+  TurnMessage,
+  TurnSettings,
+  TurnTool,
+} from '../translate/turn.ts';
 import { readItem } from './items.ts';
 import { dedupeTools, readTools } from './tools.ts';
 

@@ -1,7 +1,7 @@
 /** Usage in the terms of the responses format. */
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
-import { openaiCounts } from '../counts.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
   input: 'input_tokens',

@@ -1,10 +1,10 @@
 /** Tools of the responses format, in both directions. Namespaces are flattened in the hub and grouped again here. */
-import { type JsonObject, objectAt, stringAt } from '../json.ts';
+import { type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
 import { booleanAt, compact, objectsAt } from '../read.ts';
-import { refuse } from '../refuse.ts';
-import type { ToolNames } from '../tool-names.ts';
-import { functionDescription, functionSchema } from '../tools.ts';
-import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../turn.ts';
+import type { ToolNames } from '../translate/tool-names.ts';
+import { functionDescription, functionSchema } from '../translate/tools.ts';
+import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../translate/turn.ts';
 
 /** Tool types that the client runs to a schema which only this format's models know. */
 const BUILT_IN = new Set(['computer', 'computer_use_preview', 'local_shell', 'shell', 'apply_patch']);

@@ -1,5 +1,5 @@
 /** Events of the hub → a whole response. */
-import type { AnswerContext, TurnEvent } from '../turn.ts';
+import type { AnswerContext, TurnEvent } from '../translate/turn.ts';
 import { ResponsesWriter } from './writer.ts';
 
 /** The last event of a stream holds the whole response, so the writer of streams makes it. */

@@ -1,8 +1,8 @@
 /** Events of the hub → response stream events, the full sequence of them. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { answerId, bareId, eventFrame, likelyTokens } from '../answer.ts';
 import type { StreamPlace } from '../lane.ts';
-import type { AnswerContext, EventWriter, TurnEvent } from '../turn.ts';
+import { answerId, bareId, eventFrame, likelyTokens } from '../translate/answer-writing.ts';
+import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
 import { MessageItem, OpaqueItem, type OutputItem, ReasoningItem, ToolItem } from './item-writer.ts';
 import { responseEnding, responseObject } from './object.ts';
 

@@ -1,0 +1,129 @@
+/**
+ * Counts prompts exactly, off the event loop. The thread starts with the first count, never keeps the process alive,
+ * and stops when nothing has been counted for a while. A count that cannot be had in time is null: nobody is refused
+ * because this is slow.
+ */
+import { Worker } from 'node:worker_threads';
+import { workerFile } from '../lib/worker-file.ts';
+import type { TextCount } from './exact-count.ts';
+import type { CountJob } from './worker.ts';
+
+export interface ExactCounterOptions {
+  readonly waitMs?: number;
+  readonly queueMax?: number;
+  /** Text of one prompt, in UTF-16 units; longer ones are not counted. */
+  readonly unitsMax?: number;
+  readonly idleMs?: number;
+  onProblem(problem: unknown): void;
+}
+
+interface Waiting {
+  readonly job: CountJob;
+  readonly timer: NodeJS.Timeout;
+  resolve(counted: TextCount | null): void;
+}
+
+const WAIT_MS = 5_000;
+const QUEUE_MAX = 32;
+const UNITS_MAX = 8 * 1_024 * 1_024;
+const IDLE_MS = 60_000;
+
+export class ExactCounter {
+  readonly #options: Required<ExactCounterOptions>;
+  readonly #queue: Waiting[] = [];
+  #running: Waiting | null = null;
+  #worker: Worker | null = null;
+  #idle: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: ExactCounterOptions) {
+    this.#options = { waitMs: WAIT_MS, queueMax: QUEUE_MAX, unitsMax: UNITS_MAX, idleMs: IDLE_MS, ...options };
+  }
+
+  /** Null when it cannot be had: too much waits already, the text is too long, or it takes too long. */
+  count(job: CountJob): Promise<TextCount | null> {
+    const { queueMax, unitsMax, waitMs } = this.#options;
+    if (this.#closed || this.#queue.length >= queueMax || unitsOf(job) > unitsMax) return Promise.resolve(null);
+    return new Promise((resolve) => {
+      const waiting: Waiting = { job, resolve, timer: setTimeout(() => this.#late(waiting), waitMs) };
+      this.#queue.push(waiting);
+      this.#next();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const waiting of this.#queue.splice(0)) end(waiting, null);
+    await this.#stop();
+  }
+
+  #next(): void {
+    if (this.#running !== null) return;
+    const waiting = this.#queue.shift();
+    if (waiting === undefined) return;
+    this.#running = waiting;
+    if (this.#idle) clearTimeout(this.#idle);
+    const worker = this.#worker ?? this.#start();
+    worker.ref();
+    worker.postMessage(waiting.job);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(workerFile('worker', import.meta.url));
+    worker.on('message', (counted: TextCount) => this.#ended(counted));
+    worker.on('error', (problem) => {
+      this.#options.onProblem(problem);
+      if (this.#worker !== worker) return;
+      this.#worker = null;
+      this.#ended(null);
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  #ended(counted: TextCount | null): void {
+    const waiting = this.#running;
+    this.#running = null;
+    if (waiting) end(waiting, counted);
+    this.#worker?.unref();
+    this.#next();
+    if (this.#running === null && this.#worker) {
+      this.#idle = setTimeout(() => void this.#stop(), this.#options.idleMs).unref();
+    }
+  }
+
+  /** A thread that counts does not listen: one that takes too long can only be ended. */
+  #late(waiting: Waiting): void {
+    const index = this.#queue.indexOf(waiting);
+    if (index >= 0) {
+      this.#queue.splice(index, 1);
+      end(waiting, null);
+      return;
+    }
+    this.#options.onProblem(new Error(`a prompt could not be counted within ${this.#options.waitMs} ms`));
+    void this.#stop();
+    this.#next();
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#idle) clearTimeout(this.#idle);
+    const worker = this.#worker;
+    const waiting = this.#running;
+    this.#worker = null;
+    this.#running = null;
+    if (waiting) end(waiting, null);
+    worker?.removeAllListeners('message');
+    await worker?.terminate();
+  }
+}
+
+function end(waiting: Waiting, counted: TextCount | null): void {
+  clearTimeout(waiting.timer);
+  waiting.resolve(counted);
+}
+
+function unitsOf({ texts }: CountJob): number {
+  let units = 0;
+  for (const group of [texts.certain, texts.definitions, texts.others]) for (const text of group) units += text.length;
+  return units;
+}

@@ -1,0 +1,163 @@
+/**
+ * The token counter: low, likely and high.
+ * - `high` is provable: a token covers at least one byte of text, so a body never has more tokens than bytes, plus
+ *   what providers add themselves and what images may count for. Holds use it. It takes no look at the text.
+ * - `likely` is a calibrated guess, made when it is first asked for; local charges and token counts use it.
+ * - The low one takes a real tokenizer, off the loop, and only when the context window may be exceeded: nothing is
+ *   refused on less. The same count lowers `high` before a request is refused for want of balance.
+ */
+import type { Model, Target } from '../core/model.ts';
+import { arrayAt, isObject, type JsonObject } from '../lib/json.ts';
+import type { RequestFacts } from '../wire/format.ts';
+import type { TextCount } from './exact-count.ts';
+import { likelyTokens } from './heuristic.ts';
+import { type Prompt, readPrompt } from './prompt-text.ts';
+import { tokenizerOf } from './tokenizer.ts';
+import type { CountJob } from './worker.ts';
+
+/** What providers put around a prompt; the marks of each message are covered by the bytes of its JSON. */
+const FRAME_TOKENS_MAX = 32;
+/** Providers put a prompt of their own in front of tools, and a longer one for each tool that they know by its type. */
+const TOOL_PROMPT_TOKENS_MAX = 1_024;
+const TYPED_TOOL_TOKENS_MAX = 1_024;
+/** Around a counted message, part or tool, where no JSON covers it. */
+const MARK_TOKENS_MAX = 8;
+const TOOL_MARK_TOKENS_MAX = 16;
+const MARK_TOKENS_LIKELY = 3;
+
+/** The most that one image counts for at the providers known here. */
+const IMAGE_TOKENS_MAX = 20_000;
+/** Models that bill an image as far more tokens than it takes of their window. */
+const IMAGE_BILLED_BEYOND_WINDOW = /gpt-4o-mini/;
+const IMAGE_BILLED_TOKENS_MAX = 50_000;
+const IMAGE_TOKENS_LIKELY = 1_200;
+/** A file has no bound but the context window; this is for models whose window is not known. */
+const FILE_TOKENS_MAX = 2_000_000;
+const FILE_TOKENS_LIKELY = 3_000;
+
+const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
+/** With fewer bytes per token of the window than this, no refusal could rest on a count: the provider decides. */
+const BYTES_PER_TOKEN_DENSE = 2;
+/** What is shorter is held by its bytes: no balance hangs on the difference. */
+const RECOUNT_BYTES_MIN = 512;
+
+export interface CountedRequest {
+  readonly bytes: Uint8Array;
+  readonly body: JsonObject;
+  readonly facts: RequestFacts;
+}
+
+/** The input of one request to one model. `counted`: its text as a real tokenizer counted it, if it has been. */
+export class InputCount {
+  readonly high: number;
+  readonly #request: CountedRequest;
+  readonly #window: number | null;
+  readonly #targets: readonly Target[];
+  readonly #counted: TextCount | null;
+  #prompt: Prompt | null = null;
+  #guessed: number | null = null;
+
+  constructor(request: CountedRequest, model: Model, targets: readonly Target[], counted: TextCount | null) {
+    this.#request = request;
+    this.#window = model.contextWindow;
+    this.#targets = targets;
+    this.#counted = counted;
+    const high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
+    this.high = this.#window === null ? high : Math.min(high, this.#window + this.#billedBeyondWindow());
+  }
+
+  /** Of the whole input, also where that is more than the window takes. */
+  get likely(): number {
+    return Math.min(this.#likely(), this.#highOfBytes());
+  }
+
+  /** Whether the window may be exceeded, so that a count has to tell. */
+  get doubtful(): boolean {
+    const window = this.#window;
+    if (window === null || this.#counted !== null || this.#textBytes() <= window * BYTES_PER_TOKEN_DENSE) return false;
+    return !this.#read().shortened && this.#likely() > window;
+  }
+
+  /** How many tokens are too many for the window; null when they are not, or when nothing is sure. */
+  get excess(): number | null {
+    const sure = this.#counted !== null && this.#window !== null && this.#counted.low > this.#window;
+    return sure && !this.#read().shortened ? this.#likely() : null;
+  }
+
+  /** Whether a count could make `high` notably smaller. */
+  get recountable(): boolean {
+    return this.#counted === null && this.#textBytes() >= RECOUNT_BYTES_MIN;
+  }
+
+  job(): CountJob {
+    const { certain, definitions, others } = this.#read();
+    return { texts: { certain, definitions, others }, tokenizer: tokenizerOf(this.#targets) };
+  }
+
+  #textBytes(): number {
+    return this.#request.bytes.length - this.#request.facts.attachments.inlineBytes;
+  }
+
+  #highOfBytes(): number {
+    const { attachments, needs } = this.#request.facts;
+    const text = this.#textBytes() + this.#added();
+    if (needs.files !== undefined) return this.#window ?? text + attachments.count * FILE_TOKENS_MAX;
+    return attachments.count === 0 ? text : text + attachments.count * this.#imageTokensMax();
+  }
+
+  #highOfCount(counted: TextCount): number {
+    const { attachments } = this.#request.facts;
+    const { marks, tools, images, files, fileTokensMax } = this.#read();
+    // What was not recognised as an attachment by both readings is held by its bytes.
+    if (fileTokensMax === null || images + files !== attachments.count) return Number.POSITIVE_INFINITY;
+    const around = marks * MARK_TOKENS_MAX + tools * TOOL_MARK_TOKENS_MAX + this.#added();
+    return counted.high + around + fileTokensMax + images * this.#imageTokensMax();
+  }
+
+  /** What the provider adds to the client's own text. */
+  #added(): number {
+    if (this.#request.facts.needs.tools === undefined) return FRAME_TOKENS_MAX;
+    let typed = 0;
+    for (const tool of arrayAt(this.#request.body, 'tools') ?? []) {
+      const type = isObject(tool) ? tool.type : undefined;
+      if (type !== undefined && type !== 'function' && type !== 'custom') typed++;
+    }
+    return FRAME_TOKENS_MAX + TOOL_PROMPT_TOKENS_MAX + typed * TYPED_TOOL_TOKENS_MAX;
+  }
+
+  #imageTokensMax(): number {
+    return this.#billsImagesBeyondWindow() ? IMAGE_BILLED_TOKENS_MAX : IMAGE_TOKENS_MAX;
+  }
+
+  #billedBeyondWindow(): number {
+    const { count } = this.#request.facts.attachments;
+    return count > 0 && this.#billsImagesBeyondWindow() ? count * IMAGE_BILLED_TOKENS_MAX : 0;
+  }
+
+  #billsImagesBeyondWindow(): boolean {
+    return this.#targets.some(({ upstreamModel }) => IMAGE_BILLED_BEYOND_WINDOW.test(upstreamModel));
+  }
+
+  #likely(): number {
+    this.#guessed ??= this.#guess();
+    return this.#guessed;
+  }
+
+  #guess(): number {
+    const { certain, definitions, marks, images, files, fileTokensMax } = this.#read();
+    const text = this.#counted?.likely ?? likelyTokens([...certain, ...definitions]);
+    const inFiles =
+      fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
+    return text + marks * MARK_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+  }
+
+  #read(): Prompt {
+    this.#prompt ??= readPrompt(this.#request.body);
+    return this.#prompt;
+  }
+}
+
+/** How many tokens this much generated text likely was. */
+export function countOutput(outputBytes: number): number {
+  return Math.ceil(outputBytes / BYTES_PER_OUTPUT_TOKEN_LIKELY);
+}

@@ -1,0 +1,107 @@
+/**
+ * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. Once a
+ * second the progress of the exchanges is marked; and none of them waits beyond its deadline.
+ */
+
+import type { Ledger, Mark } from '../ledger/port.ts';
+import { type Bounded, Deadlines } from '../lib/deadline-timer.ts';
+import type { Place } from '../lib/linked-list.ts';
+
+const MARK_INTERVAL_MS = 1_000;
+
+export interface LiveExchange extends Bounded {
+  /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
+  progress(): Mark | null;
+  /** Ends the exchange as if its client had gone, but tells the client. */
+  stop(): void;
+}
+
+export class LiveExchanges {
+  readonly #ledger: Pick<Ledger, 'mark'>;
+  readonly #live = new Deadlines<LiveExchange>();
+  #requests = 0;
+  #stopping = false;
+  #timer: NodeJS.Timeout | null = null;
+  #whenEmpty: (() => void) | null = null;
+
+  constructor(ledger: Pick<Ledger, 'mark'>) {
+    this.#ledger = ledger;
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  /** A request is served from here on, whether it will hold anything or not; `leave` must follow. */
+  enter(): void {
+    this.#requests += 1;
+  }
+
+  leave(): void {
+    this.#requests -= 1;
+    this.#lookAround();
+  }
+
+  /** It has `ms` from now. Its place goes back to `remove`. */
+  add(exchange: LiveExchange, ms: number): Place<LiveExchange> {
+    const place = this.#live.enter(exchange);
+    this.#live.set(exchange, ms);
+    if (this.#stopping) exchange.stop();
+    this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
+    return place;
+  }
+
+  /** Moves its deadline to `ms` from now. */
+  bound(exchange: LiveExchange, ms: number): void {
+    this.#live.set(exchange, ms);
+  }
+
+  remove(place: Place<LiveExchange>): void {
+    this.#live.leave(place);
+    this.#lookAround();
+  }
+
+  /**
+   * Waits until nothing is served or unsettled. At the deadline, stops the exchanges and waits for their settlements only,
+   * `settleWaitMs` at most: what the store has not taken by then is recovered.
+   */
+  async drain(deadlineMs: number, settleWaitMs: number): Promise<void> {
+    const timers: NodeJS.Timeout[] = [];
+    await new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve;
+      timers.push(
+        setTimeout(() => this.#stop(), deadlineMs),
+        setTimeout(resolve, deadlineMs + settleWaitMs),
+      );
+      this.#lookAround();
+    });
+    for (const timer of timers) clearTimeout(timer);
+    // The last replies are written before their connections are closed.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #stop(): void {
+    this.#stopping = true;
+    for (const exchange of this.#live.members()) exchange.stop();
+    this.#lookAround();
+  }
+
+  #lookAround(): void {
+    if (this.#live.size === 0 && (this.#stopping || this.#requests === 0)) this.#whenEmpty?.();
+  }
+
+  #mark(): void {
+    // An idle gateway uses no CPU: the interval ends with the last exchange and begins again with the next.
+    if (this.#live.size === 0 && this.#timer) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+      return;
+    }
+    for (const exchange of this.#live.members()) {
+      const mark = exchange.progress();
+      if (mark) this.#ledger.mark(mark);
+    }
+  }
+}

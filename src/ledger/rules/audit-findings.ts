@@ -1,0 +1,68 @@
+/** What the audit says about sums and rows that do not fit; the same words in every backend. */
+import type { ColumnReaders } from './row-mapping.ts';
+
+/** Sums that the account keeps, or the same sums from the rows that they stand for. */
+export interface SumsOfKey {
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly reserved: bigint;
+  readonly liveHolds: bigint;
+  readonly inPeriod: bigint;
+  readonly inDay: bigint;
+}
+
+export interface AuditedSums {
+  readonly keyId: string;
+  readonly credit: boolean;
+  readonly kept: SumsOfKey;
+  /** `used`, `inPeriod` and `inDay` are of all charges, whatever the mode. */
+  readonly counted: SumsOfKey;
+}
+
+/** From a row of the query that puts what is kept beside what the entries and holds make; read by column. */
+export function auditedSums({ text, amount }: ColumnReaders): AuditedSums {
+  return {
+    keyId: text('key_id'),
+    credit: text('mode') === 'credit',
+    kept: {
+      purchased: amount('purchased'),
+      used: amount('used'),
+      reserved: amount('reserved'),
+      liveHolds: amount('live_holds'),
+      inPeriod: amount('period_used'),
+      inDay: amount('day_spend'),
+    },
+    counted: {
+      purchased: amount('entries_purchased'),
+      used: amount('entries_charged'),
+      reserved: amount('holds_reserved'),
+      liveHolds: amount('holds_live'),
+      inPeriod: amount('entries_in_period'),
+      inDay: amount('entries_in_day'),
+    },
+  };
+}
+
+/** At most this many lines per kind of fault. */
+export const FINDINGS_MAX = 20;
+
+export function compareSums({ keyId, credit, kept, counted }: AuditedSums): readonly string[] {
+  const pairs: readonly (readonly [string, bigint, bigint])[] = [
+    ['purchased', kept.purchased, counted.purchased],
+    ['used', kept.used, credit ? counted.used : 0n],
+    ['spend of the day', kept.inDay, credit ? counted.inDay : 0n],
+    ['used in the period', kept.inPeriod, credit ? 0n : counted.inPeriod],
+    ['reserved', kept.reserved, counted.reserved],
+    ['live holds', kept.liveHolds, counted.liveHolds],
+  ];
+  const findings = pairs
+    .filter(([, asKept, asCounted]) => asKept !== asCounted)
+    .map(([what, asKept, asCounted]) => `key ${keyId}: ${what} is kept as ${asKept}, its rows make ${asCounted}`);
+  const available = kept.purchased - kept.used - kept.reserved;
+  if (credit && available < 0n) findings.push(`key ${keyId}: ${-available} more is used and held than purchased`);
+  return findings;
+}
+
+export function faultLine(keyId: string, what: string, id: string): string {
+  return `key ${keyId}: ${what}: ${id}`;
+}

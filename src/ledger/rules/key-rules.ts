@@ -1,0 +1,62 @@
+/** What an operator may do to a key; the same in every backend. Pure. */
+import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
+import { AMOUNT_MAX } from '../../core/money.ts';
+import type { KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import { type Sums, summaryOf } from './account.ts';
+
+export const FIRST_PURCHASE = 'first';
+export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
+
+export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
+
+/** The key as it is to be stored, or the outcome where there is nothing to store. */
+export function decideChange(key: KeyRecord, change: KeyChange): ChangeDecision {
+  const next = { ...key, ...change };
+  if (sameKey(key, next)) return { kind: 'changed', key };
+  if (key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
+  if (!mayMoveStatus(key.status, next.status)) {
+    return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
+  }
+  const wrong = wrongLimits(key.mode, next);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  return { kind: 'change', key: { ...next, version: key.version + 1 } };
+}
+
+/** Why this purchase cannot be booked on this account; null when it can. */
+export function wrongPurchase({ key, purchased }: Pick<Sums, 'key' | 'purchased'>, amountNanos: bigint): string | null {
+  if (key.status === 'revoked') return REVOKED_IS_FINAL;
+  if (amountNanos <= 0n) return 'the amount must be more than 0';
+  return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+}
+
+export function wrongCredit({ mode, credit }: Pick<NewKey, 'mode' | 'credit'>): string | null {
+  if (mode !== 'credit') return null;
+  return credit < 0n || credit > AMOUNT_MAX ? `a purchase of ${credit} is out of range` : null;
+}
+
+export function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rpmLimit' | 'budget'>): string | null {
+  const { rpmLimit, budget } = limits;
+  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
+    return 'the requests per minute must be a whole number from 1';
+  }
+  if (budget === null) return null;
+  if (mode === 'credit') return 'a credit key has no budget';
+  return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
+}
+
+export function keySummary(sums: Sums, nowMs: number, prefixes: readonly string[]): KeySummary {
+  return { ...summaryOf(sums, nowMs), status: keyStatus(sums.key, nowMs), secretPrefixes: prefixes };
+}
+
+function sameKey(key: KeyRecord, next: KeyRecord): boolean {
+  return (
+    key.status === next.status &&
+    key.label === next.label &&
+    key.providerScope === next.providerScope &&
+    JSON.stringify(key.models) === JSON.stringify(next.models) &&
+    key.rpmLimit === next.rpmLimit &&
+    key.expiresAtMs === next.expiresAtMs &&
+    key.budget === next.budget &&
+    key.period === next.period
+  );
+}

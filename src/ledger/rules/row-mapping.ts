@@ -1,0 +1,52 @@
+/** A key with its sums from a row, whatever the backend stores a value as. */
+import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
+import type { Period } from '../../core/period.ts';
+import type { Sums } from './account.ts';
+
+export interface ColumnReaders {
+  text(column: string): string;
+  amount(column: string): bigint;
+  isNull(column: string): boolean;
+}
+
+export function sumsFrom(row: ColumnReaders): Sums {
+  const integer = (column: string): number => Number(row.amount(column));
+  return {
+    key: keyFrom(row),
+    purchased: row.amount('purchased'),
+    used: row.amount('used'),
+    reserved: row.amount('reserved'),
+    liveHolds: integer('live_holds'),
+    periodStartMs: integer('period_start_ms'),
+    periodUsed: row.amount('period_used'),
+    dayStartMs: integer('day_start_ms'),
+    daySpend: row.amount('day_spend'),
+    lastCost: row.amount('last_cost'),
+    inputTokens: row.amount('input_tokens'),
+    outputTokens: row.amount('output_tokens'),
+    requests: integer('requests'),
+    holdMs: integer('hold_ms'),
+  };
+}
+
+// The schema's CHECK constraints hold the values of mode, status and period to these types.
+export function keyFrom(row: ColumnReaders): KeyRecord {
+  const textOrNull = (column: string): string | null => (row.isNull(column) ? null : row.text(column));
+  const integerOrNull = (column: string): number | null => (row.isNull(column) ? null : Number(row.amount(column)));
+  const models = textOrNull('models');
+  return {
+    id: row.text('key_id'),
+    version: Number(row.amount('version')),
+    mode: row.text('mode') as Mode,
+    label: textOrNull('label'),
+    status: row.text('status') as StoredStatus,
+    expiresAtMs: integerOrNull('expires_at_ms'),
+    providerScope: row.text('provider_scope'),
+    models: models === null ? null : (JSON.parse(models) as string[]),
+    rpmLimit: integerOrNull('rpm_limit'),
+    budget: row.isNull('budget') ? null : row.amount('budget'),
+    period: row.text('period') as Period,
+    createdAtMs: Number(row.amount('created_at_ms')),
+    prefix: row.text('prefix'),
+  };
+}

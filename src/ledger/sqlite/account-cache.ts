@@ -1,0 +1,297 @@
+/**
+ * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
+ * Claims are written at once; charges, usage and an account's sums once per batch, before its commit; rates now and then.
+ * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
+ *
+ * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
+ * which is what recovery would make of it anyway. It is filed with its first mark, and before anybody looks into the file.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { RATE_WINDOW_MS } from '../operations.ts';
+import type { Sums } from '../rules/account.ts';
+import { readSums } from './account.ts';
+import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
+import { LiveHolds } from './live-holds.ts';
+import { type RateRun, RateWindow } from './rate-window.ts';
+import { prepareStatements, type Statements } from './statements.ts';
+
+export interface Hold {
+  readonly keyId: string;
+  readonly id: string;
+  readonly owner: string;
+  amount: bigint;
+  readonly heldAtMs: number;
+  readonly expiresAtMs: number;
+  readonly claimName: string | null;
+  markCharge: bigint | null;
+  markDetail: string | null;
+  /** Whether the file has it. */
+  filed: boolean;
+}
+
+/** The sums count every hold; the file's sums only those that it has. */
+export interface Account extends Sums {
+  readonly holds: LiveHolds<Hold>;
+  filedReserved: bigint;
+  filedHolds: number;
+  readonly window: RateWindow;
+  /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
+  newestEnded: string;
+  changed: boolean;
+}
+
+/** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
+const ACCOUNTS_MAX = 50_000;
+const RATES_DELETE_MIN = 1_024;
+/** A batch leaves rates to a later one that soon after the last time. */
+const RATES_SAVE_MS = 250;
+
+/** An unfiled hold as it was before the transaction that changes it. */
+type Before = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+
+export class Books {
+  readonly sql: Statements;
+  readonly #accounts = new Map<string, Account>();
+  readonly #changed: Account[] = [];
+  /** Of accounts that were dropped: what only memory has, by key. */
+  #homeless = new Map<string, { readonly holds: readonly Hold[]; readonly window: RateWindow | undefined }>();
+  #owners: Set<string> | null = null;
+  /** The time of the batch that is being applied. */
+  nowMs = 0;
+  // What a rollback must restore; recorded from `begun` on.
+  #inTransaction = false;
+  #before: Before[] = [];
+  #places: RateWindow[] = [];
+  #saved: { readonly account: Account; readonly run: RateRun }[] = [];
+  /** With places that the file does not have. */
+  readonly #withPlaces = new Set<Account>();
+  #placesSavedAtMs = 0;
+
+  constructor(database: DatabaseSync) {
+    this.sql = prepareStatements(database);
+  }
+
+  account(keyId: string): Account | undefined {
+    const known = this.#accounts.get(keyId);
+    if (known !== undefined) return known;
+    const row = this.sql.account.get(keyId);
+    if (row === undefined) return undefined;
+    const homeless = this.#homeless.get(keyId);
+    this.#homeless.delete(keyId);
+    const account = this.#accountFrom(row, keyId, homeless?.holds ?? [], homeless?.window);
+    if (account.window.unsaved() !== null) this.#withPlaces.add(account);
+    this.#accounts.set(keyId, account);
+    return account;
+  }
+
+  #accountFrom(row: Row, keyId: string, unfiled: readonly Hold[], window?: RateWindow): Account {
+    const sums = readSums(row);
+    const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unfiled];
+    if (unfiled.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
+    return {
+      ...sums,
+      reserved: unfiled.reduce((sum, hold) => sum + hold.amount, sums.reserved),
+      liveHolds: holds.length,
+      filedReserved: sums.reserved,
+      filedHolds: sums.liveHolds,
+      holds: new LiveHolds(holds),
+      window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
+      newestEnded: newestId(this.sql.newestEnded.get(keyId)),
+      changed: false,
+    };
+  }
+
+  /** The account's sums are about to change. */
+  touch(account: Account): void {
+    if (account.changed) return;
+    account.changed = true;
+    this.#changed.push(account);
+  }
+
+  /** Takes a place in the rate limit. */
+  takePlace(account: Account): void {
+    this.#withPlaces.add(account);
+    account.window.take(this.nowMs);
+    if (this.#inTransaction) this.#places.push(account.window);
+  }
+
+  /** A hold that only memory has is about to change. */
+  remember(hold: Hold): void {
+    if (hold.filed) return;
+    this.#before.push({ hold, amount: hold.amount, markCharge: hold.markCharge, markDetail: hold.markDetail });
+  }
+
+  file(account: Account, hold: Hold): void {
+    this.touch(account);
+    // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
+    hold.filed = true;
+    this.sql.addHold.run(
+      hold.keyId,
+      hold.id,
+      hold.owner,
+      hold.amount,
+      hold.heldAtMs,
+      hold.expiresAtMs,
+      hold.claimName,
+      hold.markCharge,
+      hold.markDetail,
+    );
+    account.filedReserved += hold.amount;
+    account.filedHolds++;
+  }
+
+  /** So that the file alone says how the books stand. */
+  fileAll(): void {
+    for (const keyId of [...this.#homeless.keys()]) this.account(keyId);
+    for (const account of this.#accounts.values()) {
+      for (const hold of account.holds.values()) {
+        if (hold.filed) continue;
+        this.remember(hold);
+        this.file(account, hold);
+      }
+    }
+    this.flush(true);
+  }
+
+  /** Only living owners may hold balance. */
+  get owners(): Set<string> {
+    this.#owners ??= new Set(
+      this.sql
+        .cold('SELECT id FROM owners')
+        .all()
+        .map((row) => text(row, 'id')),
+    );
+    return this.#owners;
+  }
+
+  /** Whether memory has sums or rates that the file does not. */
+  get unwritten(): boolean {
+    return this.#changed.length > 0 || this.#withPlaces.size > 0;
+  }
+
+  /** Writes charges, usage and the sums that changed, and the rates where it is time, or all of them. */
+  flush(allRates = false): void {
+    this.sql.charges.write();
+    this.sql.usage.write();
+    for (const account of this.#changed) {
+      this.sql.saveAccount.run(
+        account.purchased,
+        account.used,
+        account.filedReserved,
+        account.filedHolds,
+        account.periodStartMs,
+        account.periodUsed,
+        account.dayStartMs,
+        account.daySpend,
+        account.lastCost,
+        account.inputTokens,
+        account.outputTokens,
+        account.requests,
+        account.holdMs,
+        account.key.id,
+      );
+      account.changed = false;
+    }
+    this.#changed.length = 0;
+    if (!allRates && this.nowMs < this.#placesSavedAtMs + RATES_SAVE_MS) return;
+    for (const account of this.#withPlaces) this.#saveRates(account);
+    this.#placesSavedAtMs = this.nowMs;
+  }
+
+  #saveRates(account: Account): void {
+    const { key, window } = account;
+    const run = window.unsaved();
+    if (run === null) this.#withPlaces.delete(account);
+    else {
+      this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
+      this.#saved.push({ account, run });
+    }
+    if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
+  }
+
+  begun(): void {
+    this.#inTransaction = true;
+  }
+
+  committed(): void {
+    for (const { account, run } of this.#saved) {
+      account.window.saved(run);
+      if (account.window.unsaved() === null) this.#withPlaces.delete(account);
+    }
+    this.#over();
+  }
+
+  #over(): void {
+    this.#inTransaction = false;
+    if (this.#before.length > 0) this.#before = [];
+    if (this.#places.length > 0) this.#places = [];
+    if (this.#saved.length > 0) this.#saved = [];
+  }
+
+  /** The file is as it was before the transaction, and memory becomes so. */
+  rolledBack(): void {
+    for (const window of this.#places) window.giveBack();
+    const unfiled = new Set<Hold>();
+    for (const { hold, ...before } of this.#before.reverse()) {
+      Object.assign(hold, before, { filed: false });
+      unfiled.add(hold);
+    }
+    this.#over();
+    this.#drop(unfiled);
+  }
+
+  /** What memory and file both have is read anew. */
+  drop(): void {
+    this.#drop(new Set());
+  }
+
+  #drop(unfiled: Set<Hold>): void {
+    this.sql.charges.drop();
+    this.sql.usage.drop();
+    const homeless = new Map(this.#homeless);
+    for (const account of this.#accounts.values()) {
+      const holds = [...account.holds.values()].filter((hold) => !hold.filed);
+      for (const hold of holds) unfiled.delete(hold);
+      if (holds.length > 0 || account.window.unsaved() !== null)
+        homeless.set(account.key.id, { holds, window: account.window });
+    }
+    for (const hold of unfiled) {
+      const there = homeless.get(hold.keyId);
+      homeless.set(hold.keyId, { holds: [...(there?.holds ?? []), hold], window: there?.window });
+    }
+    this.#homeless = homeless;
+    this.#accounts.clear();
+    this.#withPlaces.clear();
+    this.#changed.length = 0;
+    this.#owners = null;
+  }
+
+  /** Keeps memory bounded; called between batches. */
+  trim(): void {
+    if (this.#accounts.size > ACCOUNTS_MAX) this.drop();
+  }
+}
+
+function newestId(row: Row | undefined): string {
+  return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
+}
+
+function readRun(row: Row): RateRun {
+  // Written by `flush`.
+  return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
+}
+
+function readHold(row: Row): Hold {
+  return {
+    keyId: text(row, 'key_id'),
+    id: text(row, 'id'),
+    owner: text(row, 'owner'),
+    amount: amount(row, 'amount'),
+    heldAtMs: integer(row, 'held_at_ms'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    claimName: textOrNull(row, 'claim_name'),
+    markCharge: amountOrNull(row, 'mark_charge'),
+    markDetail: textOrNull(row, 'mark_detail'),
+    filed: true,
+  };
+}

@@ -1,0 +1,69 @@
+/** The serving thread's side of the thread beside it, which is started when it is first needed. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { workerFile } from '../../lib/worker-file.ts';
+import { StoreError } from '../errors.ts';
+import type { Outcome } from '../operations.ts';
+import type { AsideAnswer, AsideTask } from './background-thread.ts';
+
+/** The disk did not take, or give, what it was asked to. */
+export class DiskError extends StoreError {}
+
+export class Aside {
+  readonly #file: string;
+  #worker: Worker | null = null;
+  /** In the order in which they were asked, which is the one in which they are answered. */
+  #waiting: PromiseWithResolvers<Outcome>[] = [];
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Whether it has nothing to do. */
+  get idle(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  async do(task: AsideTask): Promise<Outcome> {
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    // The process goes on for as long as something is asked of this thread, and not because of it.
+    worker.ref();
+    const asked = Promise.withResolvers<Outcome>();
+    this.#waiting.push(asked);
+    worker.postMessage(task);
+    return asked.promise;
+  }
+
+  /** After what was asked of it. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === null) return;
+    const exited = once(worker, 'exit').catch(() => {});
+    worker.ref();
+    worker.postMessage(null);
+    await exited;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(workerFile('background-thread', import.meta.url), { workerData: { file: this.#file } });
+    worker.on('message', (answer: AsideAnswer) => {
+      const asked = this.#waiting.shift();
+      if (this.idle) worker.unref();
+      if ('failed' in answer) asked?.reject(answer.disk ? new DiskError(answer.failed) : new StoreError(answer.failed));
+      else asked?.resolve(answer.outcome);
+    });
+    let reason = '';
+    worker.on('error', (error: Error) => {
+      reason = `: ${error.message}`;
+    });
+    worker.on('exit', () => {
+      // The next task starts another one.
+      if (this.#worker === worker) this.#worker = null;
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const asked of waiting) asked.reject(new StoreError(`the thread beside the store has stopped${reason}`));
+    });
+    return worker;
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * The embedded store in the thread that serves, where one thread serves alone. Its transactions are written to the file at
+ * once, which takes microseconds; whatever waits for the disk happens on other threads.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { asStoreError, StoreError } from '../errors.ts';
+import type { Operation, Result } from '../operations.ts';
+import type { Store } from '../store.ts';
+import { Aside, DiskError } from './background-client.ts';
+import { openDatabase } from './database.ts';
+import { createEngine, type SqliteEngine } from './engine.ts';
+import { type LogFile, openLogFile } from './wal-file.ts';
+
+export interface ServingStoreOptions {
+  readonly file: string;
+  /** The disk has failed to take what was committed: from now on every batch fails. */
+  readonly onBroken?: (why: Error) => void;
+  readonly clock?: Clock;
+  /** How the log reaches the disk. */
+  readonly log?: (databaseFile: string) => LogFile;
+  /** The log goes back into the database after about so many of its pages. */
+  readonly checkpointPages?: number;
+}
+
+/** The longest that something in memory, or committed, waits for a flush that nobody asked for. */
+const FLUSH_WITHIN_MS = 1_000;
+const CHECKPOINT_PAGES = 4_000;
+const PAGES_OF_OPERATION = 3;
+const PAGE_BYTES = 4_096;
+
+export function openServingStore(options: ServingStoreOptions): Store {
+  const database = openDatabase(options.file);
+  try {
+    const clock = options.clock ?? systemClock();
+    const engine = createEngine(database, clock);
+    // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it. Only when
+    // the log begins anew does SQLite itself wait for the disk (with OFF it would not): a beginning that was not there yet
+    // when later parts were would bring old commits back after a loss of power.
+    database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
+    const log = (options.log ?? openLogFile)(options.file);
+    return new ServingStore(database, engine, clock, log, options);
+  } catch (error) {
+    database.close();
+    throw asStoreError(error);
+  }
+}
+
+class ServingStore implements Store {
+  readonly aside: Store = {
+    apply: (batch) => this.#applyAside(batch),
+    flushed: () => this.flushed(),
+    close: async () => {},
+  };
+  readonly #database: DatabaseSync;
+  readonly #engine: SqliteEngine;
+  readonly #clock: Clock;
+  readonly #log: LogFile;
+  readonly #aside: Aside;
+  readonly #onBroken: (why: Error) => void;
+  readonly #checkpointPages: number;
+  #broken: StoreError | null = null;
+  #unflushed = false;
+  #flushTimer: NodeJS.Timeout | null = null;
+  #pages = 0;
+  #checkpoint: Promise<void> | null = null;
+  /** While it is there, nothing may be committed. */
+  #pause: Promise<unknown> | null = null;
+
+  constructor(
+    database: DatabaseSync,
+    engine: SqliteEngine,
+    clock: Clock,
+    log: LogFile,
+    { file, onBroken, checkpointPages }: ServingStoreOptions,
+  ) {
+    this.#database = database;
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#log = log;
+    this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
+    this.#aside = new Aside(file);
+    this.#onBroken = onBroken ?? (() => {});
+  }
+
+  async apply(batch: readonly Operation[]): Promise<readonly Result[]> {
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    const results = this.#engine.apply(batch);
+    let pages = 0;
+    for (const operation of batch) pages += pagesOf(operation);
+    this.#committed(pages);
+    return results;
+  }
+
+  now(operation: Operation): Result {
+    if (this.#broken !== null) return null;
+    const outcome = this.#engine.now(operation);
+    if (outcome !== null) this.#flushSoon();
+    return outcome;
+  }
+
+  #committed(pages: number): void {
+    this.#unflushed = true;
+    this.#flushSoon();
+    this.#pages += pages;
+    if (this.#pages > this.#checkpointPages) this.#checkpoint ??= this.#writeBack();
+  }
+
+  #flushSoon(): void {
+    this.#flushTimer ??= setTimeout(() => this.#flushLate(), FLUSH_WITHIN_MS).unref();
+  }
+
+  async #write(everything: boolean): Promise<void> {
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    if (this.#engine.write(everything)) this.#committed(PAGES_OF_OPERATION);
+  }
+
+  async flushed(): Promise<void> {
+    this.#unflushed = false;
+    try {
+      await this.#log.flushed();
+    } catch (error) {
+      throw this.#break(error);
+    }
+    // The system tells of a failed write once: a flush after that one proves nothing.
+    if (this.#broken !== null) throw this.#broken;
+  }
+
+  async close(): Promise<void> {
+    if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
+    await this.#checkpoint;
+    await this.#aside.close();
+    // Closing writes the whole log back and removes it. What the disk may not have must stay in the log as it is: the
+    // files are left to the end of the process.
+    if (this.#broken !== null) return;
+    await this.flushed();
+    this.#log.close();
+    this.#database.exec('PRAGMA synchronous = FULL');
+    this.#engine.close();
+  }
+
+  async #applyAside(batch: readonly Operation[]): Promise<readonly Result[]> {
+    const results: Result[] = [];
+    for (const operation of batch) {
+      const { op } = operation;
+      if (op === 'audit' || op === 'listKeys') {
+        await this.#write(true);
+        results.push(await this.#aside.do({ op, nowMs: this.#clock.nowMs() }));
+      } else results.push(...(await this.apply([operation])));
+    }
+    return results;
+  }
+
+  #flushLate(): void {
+    this.#flushTimer = null;
+    this.#write(false)
+      .then(() => (this.#unflushed ? this.flushed() : undefined))
+      // A failure of the disk is told through `onBroken`; what could not be written goes with the next batch.
+      .catch(() => {});
+  }
+
+  /**
+   * Most of the log while commits go on; then, while they wait, the little that they added, so that the log begins anew.
+   * Where the disk fails the store ends, as after a failed flush; where it is only full, or the thread has died, the log
+   * stays, and the next checkpoint goes on from there.
+   */
+  async #writeBack(): Promise<void> {
+    this.#pages = 0;
+    try {
+      await this.#aside.do({ op: 'checkpoint' });
+      // Behind a report the pause would be a long one.
+      if (!this.#aside.idle) return;
+      const rest = this.#aside.do({ op: 'checkpoint' });
+      this.#pause = rest.catch(() => {});
+      await rest;
+    } catch (error) {
+      if (error instanceof DiskError) this.#break(error);
+    } finally {
+      this.#pause = null;
+      this.#checkpoint = null;
+    }
+  }
+
+  /** What the system failed to write it may forget: only a new process finds out what the disk has. */
+  #break(error: unknown): StoreError {
+    if (this.#broken === null) {
+      this.#broken = new StoreError('the disk did not take what was committed', { cause: error });
+      this.#onBroken(this.#broken);
+    }
+    return this.#broken;
+  }
+}
+
+/** How much an operation adds to the log, about. */
+function pagesOf(operation: Operation): number {
+  const reply = operation.op === 'settle' ? operation.request.reply : null;
+  return PAGES_OF_OPERATION + (reply === null ? 0 : Math.ceil(reply.body.byteLength / PAGE_BYTES));
+}

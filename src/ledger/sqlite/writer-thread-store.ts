@@ -1,0 +1,62 @@
+/** The embedded store for several serving threads: one writer thread, any number of client threads. */
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { workerFile } from '../../lib/worker-file.ts';
+import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
+import type { Store } from '../store.ts';
+import { openPortStore } from './message-port-store.ts';
+import type { WriterCommand, WriterReport } from './writer-thread.ts';
+
+export interface SqliteStore extends Store {
+  /** A port to the writer for another thread, which opens it with `openPortStore`. */
+  connect(): MessagePort;
+}
+
+export interface SqliteStoreOptions {
+  readonly file: string;
+  /** The writer has ended by itself: from now on every batch fails. */
+  readonly onBroken?: (why: Error) => void;
+}
+
+export async function openSqliteStore({ file, onBroken }: SqliteStoreOptions): Promise<SqliteStore> {
+  const worker = new Worker(workerFile('writer-thread', import.meta.url), { workerData: { file } });
+  const exited = once(worker, 'exit').catch(() => undefined);
+  let failure: Error | undefined;
+  worker.on('error', (error: Error) => {
+    failure = error;
+  });
+  await started(worker);
+  let closing = false;
+  worker.on('exit', () => {
+    if (!closing) onBroken?.(new Error('the writer of the store ended by itself', { cause: failure }));
+  });
+
+  function connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    worker.postMessage({ kind: 'connect', port: port2 } satisfies WriterCommand, [port2]);
+    return port1;
+  }
+
+  const client = openPortStore(connect());
+  return {
+    connect,
+    apply: client.apply,
+    close: async () => {
+      closing = true;
+      worker.postMessage({ kind: 'close' } satisfies WriterCommand);
+      await exited;
+    },
+  };
+}
+
+async function started(worker: Worker): Promise<void> {
+  const report = await new Promise<WriterReport>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', (error) => reject(asStoreError(error)));
+    worker.once('exit', () => reject(new StoreError('the writer of the store stopped while it started')));
+  });
+  if (report.kind === 'failed') {
+    await worker.terminate();
+    throw storeError(report.name as StoreErrorName, report.message);
+  }
+}

@@ -1,0 +1,138 @@
+/** The serving part of a process or thread: configuration, exchanges and the public listener on a given ledger. */
+import type { Config, Settings } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Environment } from '../config/settings.ts';
+import { watchConfig } from '../config/watch.ts';
+import { systemClock } from '../core/clock.ts';
+import type { Mode } from '../core/key.ts';
+import type { Log } from '../core/log.ts';
+import { ExactCounter } from '../counting/exact-counter.ts';
+import type { Gateway } from '../exchange/gateway.ts';
+import { LiveExchanges } from '../exchange/in-flight.ts';
+import { KeyCache } from '../exchange/key-cache.ts';
+import { ReplyBudget } from '../exchange/reply-recorder.ts';
+import { buildServer } from '../http/app.ts';
+import type { OwnedLedger } from '../ledger/ledger.ts';
+import { startHousekeeping } from '../ledger/maintenance.ts';
+import { Transports } from '../provider/transports.ts';
+import { newStanding } from '../routing/state.ts';
+
+/** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
+const CONNECTIONS_WAITING_MAX = 4_096;
+
+export interface ServeOptions {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: Log;
+  readonly ledger: OwnedLedger;
+  readonly installationSecret: string;
+  readonly sandboxUrl: string;
+  /** Several threads share the port; 0 is then not possible. */
+  readonly reusePort: boolean;
+  /** Told at the start and after each reload. */
+  onCatalog?(names: CatalogNames): void;
+  /** The base URL for messages to people. */
+  originOf(mode: Mode): string;
+}
+
+/** What the operator's side must know of the catalog in use. */
+export interface CatalogNames {
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+  readonly sandbox: boolean;
+}
+
+export interface Serving {
+  readonly port: number;
+  catalog(): CatalogNames;
+  /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
+  drain(): Promise<void>;
+  /** After `drain`. The ledger stays open. */
+  close(): Promise<void>;
+}
+
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { settings, env, log, ledger } = options;
+  // Whatever was opened is closed again, last first, when a later part cannot start.
+  await using parts = new AsyncDisposableStack();
+  const load = (): Promise<Config> => loadConfig({ settings, env, sandboxUrl: options.sandboxUrl });
+  let config = await load();
+  const watch = watchConfig(
+    settings.configFile,
+    load,
+    (fresh) => {
+      config = fresh;
+      options.onCatalog?.(namesOf(fresh));
+      log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+    },
+    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+  );
+  parts.defer(() => watch.close());
+  options.onCatalog?.(namesOf(config));
+  const housekeeping = await startHousekeeping(ledger, {
+    onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
+  });
+  parts.defer(() => housekeeping.stop());
+  const upstream = new Transports();
+  parts.defer(() => upstream.close());
+
+  const clock = systemClock();
+  const counter = new ExactCounter({
+    onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
+  });
+  parts.defer(() => counter.close());
+
+  const gateway: Gateway = {
+    ledger,
+    clock,
+    upstream,
+    standing: newStanding(clock),
+    keys: new KeyCache(ledger, options.installationSecret),
+    live: new LiveExchanges(ledger),
+    counter,
+    replyBudget: new ReplyBudget(),
+    log,
+    catalog: () => config.catalog,
+    policy: () => config,
+    originOf: options.originOf,
+  };
+  let draining = false;
+  const server = buildServer({
+    gateway,
+    timeouts: config.limits,
+    ready: () => !draining && housekeeping.healthy,
+    accepting: () => !draining,
+  });
+  const { host } = settings;
+  const port = await server.listen({
+    host,
+    port: settings.port,
+    reusePort: options.reusePort,
+    backlog: CONNECTIONS_WAITING_MAX,
+  });
+  parts.defer(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+
+  const opened = parts.move();
+  return {
+    port,
+    catalog: () => namesOf(config),
+    drain: async () => {
+      draining = true;
+      server.close();
+      await gateway.live.drain(config.limits.drainMs, config.limits.settleWaitMs);
+    },
+    close: () => opened.disposeAsync(),
+  };
+}
+
+/** The base URL that a key of this mode must use. */
+export function originOf(origin: string, mode: Mode): string {
+  return mode === 'credit' ? origin : `${origin}/token`;
+}
+
+function namesOf({ catalog, sandbox }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
+}

@@ -1,0 +1,117 @@
+/** Compose, listen, drain: the one place that knows all parts by name. */
+import { ensureDataDir } from '../admin/data-folder.ts';
+import { adminServer, listenOnPort } from '../admin/http.ts';
+import { adminSecret } from '../admin/secrets.ts';
+import { AdminService } from '../admin/service.ts';
+import { listenOnSocket } from '../admin/socket.ts';
+import { publicOrigin } from '../admin/view.ts';
+import type { Settings } from '../config/config.ts';
+import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
+import type { Environment } from '../config/settings.ts';
+import { systemClock } from '../core/clock.ts';
+import type { Log } from '../core/log.ts';
+import { createLedger } from '../ledger/ledger.ts';
+import { openLog } from '../observe/log.ts';
+import { startSandbox } from '../sandbox/server.ts';
+import { firstKeys, welcome } from './banner.ts';
+import { openBooks } from './open-store.ts';
+import { originOf, serve } from './serve.ts';
+import { serveInThreads } from './worker-pool.ts';
+
+export interface RunningGateway {
+  readonly origin: string;
+  readonly adminPort: number;
+  /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
+  readonly broken: Promise<Error>;
+  /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
+  close(): Promise<void>;
+}
+
+/** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
+export async function start(settings: Settings, env: Environment): Promise<void> {
+  const log = openLog(settings.logLevel);
+  const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
+  let ending = false;
+  const end = (exitCode: number): void => {
+    ending = true;
+    running.close().then(
+      () => process.exit(exitCode),
+      (err: unknown) => {
+        log.error({ err }, 'the gateway did not close cleanly');
+        process.exit(1);
+      },
+    );
+  };
+  // A second signal means: now.
+  process.on('SIGINT', () => (ending ? process.exit(130) : end(0)));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(0)));
+  void running.broken.then((err) => {
+    log.error({ err }, `the gateway drains and ends: ${err.message}`);
+    if (!ending) end(1);
+  });
+}
+
+export async function startGateway(
+  settings: Settings,
+  env: Environment,
+  log: Log,
+  print: (line: string) => void,
+): Promise<RunningGateway> {
+  // Whatever was opened is closed again, last first, when a later part cannot start.
+  await using parts = new AsyncDisposableStack();
+  await ensureDataDir(settings.dataDir);
+  const broken = Promise.withResolvers<Error>();
+  const books = await openBooks(settings, broken.resolve);
+  const secret = books.installationSecret;
+  const ledger = createLedger(books.store, { leaseMs: settings.leaseMs });
+  parts.defer(() => ledger.close());
+  const sandbox = await startSandbox();
+  parts.defer(() => sandbox.close());
+
+  let origin = publicOrigin(settings.host, settings.port);
+  const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  const serving =
+    settings.workers === 1
+      ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
+      : await serveInThreads(shared, { connect: books.connect, onBroken: broken.resolve });
+  parts.defer(() => serving.close());
+  origin = publicOrigin(settings.host, serving.port);
+
+  const admin = new AdminService({
+    ledger,
+    installationSecret: secret,
+    clock: systemClock(),
+    gatewayOrigin: origin,
+    known: () => serving.catalog(),
+  });
+  const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);
+  parts.defer(() => socket.close());
+  const adminPort = await listenOnPort(admin, {
+    secret: await adminSecret(settings.dataDir),
+    host: '127.0.0.1',
+    port: settings.adminPort,
+    log,
+  });
+  parts.defer(() => adminPort.close());
+
+  const fewFiles = fileLimitWarning(readFileLimit());
+  if (fewFiles !== null) log.warn({}, fewFiles);
+  const keys = (await books.claimFirstStart()) ? await firstKeys(admin) : null;
+  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
+    print(line);
+  }
+  log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
+
+  const opened = parts.move();
+  return {
+    origin,
+    adminPort: adminPort.port,
+    broken: broken.promise,
+    close: async () => {
+      log.info({}, 'draining');
+      await serving.drain();
+      await opened.disposeAsync();
+      log.info({}, 'closed');
+    },
+  };
+}

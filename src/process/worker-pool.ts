@@ -1,0 +1,145 @@
+/** Several HTTP threads on one port: all write through the one writer of the embedded store, or each to PostgreSQL itself. */
+import { createServer } from 'node:net';
+import { type MessagePort, Worker } from 'node:worker_threads';
+import type { Settings } from '../config/config.ts';
+import { ConfigError } from '../config/problem.ts';
+import type { Environment } from '../config/settings.ts';
+import { workerFile } from '../lib/worker-file.ts';
+import type { CatalogNames, Serving } from './serve.ts';
+
+export interface SharedOptions {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly installationSecret: string;
+  readonly sandboxUrl: string;
+}
+
+export interface ThreadsOptions {
+  /** A port to the writer of the embedded store, for one more thread; null with PostgreSQL. */
+  connect(): MessagePort | null;
+  /** A thread that served has ended by itself. What is left can still be drained; it should not go on serving. */
+  onBroken(why: Error): void;
+}
+
+/** What a thread is started with. */
+export interface ThreadData extends SharedOptions {
+  readonly store: MessagePort | null;
+}
+
+/** What a thread tells its parent. */
+export type ThreadReport =
+  | { readonly kind: 'catalog'; readonly names: CatalogNames }
+  | { readonly kind: 'listening' }
+  | {
+      readonly kind: 'failed';
+      readonly message: string;
+      /** Of the configuration, where that is what failed. */
+      readonly problems: readonly string[] | null;
+    }
+  | { readonly kind: 'drained' };
+
+export type ThreadCommand = 'drain' | 'close';
+
+export async function serveInThreads(shared: SharedOptions, options: ThreadsOptions): Promise<Serving> {
+  const port = await freePort(shared.settings);
+  const settings = { ...shared.settings, port };
+  let names: CatalogNames = { providers: [], models: [], sandbox: false };
+  const threads: Thread[] = [];
+  let state: 'starting' | 'serving' | 'ending' = 'starting';
+  try {
+    for (let number = 1; number <= settings.workers; number++) {
+      const thread = new Thread({ ...shared, settings, store: options.connect() });
+      threads.push(thread);
+      thread.onCatalog = (fresh) => {
+        names = fresh;
+      };
+      void thread.ended.then((error) => {
+        if (state === 'serving') options.onBroken(new Error(`HTTP thread ${number} ended by itself`, { cause: error }));
+      });
+    }
+    await Promise.all(threads.map((thread) => thread.told('listening')));
+    state = 'serving';
+  } catch (error) {
+    await Promise.all(threads.map((thread) => thread.terminate()));
+    throw error;
+  }
+  return {
+    port,
+    catalog: () => names,
+    drain: async () => {
+      state = 'ending';
+      // One that has ended has nothing left to drain.
+      const drained = threads.map((thread) => Promise.race([thread.ended, thread.told('drained')]));
+      for (const thread of threads) thread.tell('drain');
+      await Promise.all(drained);
+    },
+    close: async () => {
+      state = 'ending';
+      for (const thread of threads) thread.tell('close');
+      await Promise.all(threads.map((thread) => thread.ended));
+    },
+  };
+}
+
+class Thread {
+  /** Resolves when the thread is gone, with what ended it: null where nothing went wrong. */
+  readonly ended: Promise<Error | null>;
+  onCatalog: (names: CatalogNames) => void = () => {};
+  readonly #worker: Worker;
+
+  constructor(data: ThreadData) {
+    this.#worker = new Worker(workerFile('worker', import.meta.url), {
+      workerData: data,
+      transferList: data.store === null ? [] : [data.store],
+    });
+    this.#worker.on('message', (report: ThreadReport) => {
+      if (report.kind === 'catalog') this.onCatalog(report.names);
+    });
+    this.ended = new Promise((resolve) => {
+      let failure: Error | null = null;
+      this.#worker.on('error', (error: Error) => {
+        failure = error;
+      });
+      this.#worker.on('exit', (code) => resolve(failure ?? (code === 0 ? null : new Error(`exit code ${code}`))));
+    });
+  }
+
+  tell(command: ThreadCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  /** Rejects where the thread fails, or ends without a word. */
+  told(kind: ThreadReport['kind']): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const hear = (report: ThreadReport): void => {
+        if (report.kind === kind) resolve();
+        else if (report.kind === 'failed') {
+          reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
+        } else return;
+        this.#worker.off('message', hear);
+      };
+      this.#worker.on('message', hear);
+      void this.ended.then((error) => reject(error ?? new Error('an HTTP thread ended by itself')));
+    });
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/**
+ * The port, after an exclusive bind: with a shared port a second gateway would otherwise not be noticed, and both would
+ * answer in turns.
+ */
+async function freePort({ host, port }: Settings): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject);
+    probe.listen({ host, port }, resolve);
+  });
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
+  return address.port;
+}

@@ -1,0 +1,71 @@
+/** The credentials of each provider, used in turn; one that was refused or is used up rests for a while. */
+import type { Clock } from '../core/clock.ts';
+import type { Provider } from '../core/provider.ts';
+import { COOL_DOWN_MAX_MS } from './target-health.ts';
+
+export type KeyOwner = Pick<Provider, 'name' | 'apiKeys'>;
+
+/** What stands for the credential of a provider that needs none, so that it can rest too. */
+const NO_KEY = '';
+
+interface Pool {
+  turn: number;
+  readonly coolUntilMs: Map<string, number>;
+}
+
+export class KeyPools {
+  readonly #clock: Clock;
+  readonly #pools = new Map<string, Pool>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The next key whose turn it is and that is not resting; where all are, the one that rests the shortest. `refused`
+   * are those that this exchange has tried in vain: undefined when no other is left. Null: none is needed.
+   */
+  take(provider: KeyOwner, refused: ReadonlySet<string | null>): string | null | undefined {
+    const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;
+    const pool = this.#pool(provider.name);
+    let best: string | undefined;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[(pool.turn + i) % keys.length] ?? NO_KEY;
+      if (refused.has(key === NO_KEY ? null : key)) continue;
+      if (best === undefined || this.#restMs(pool, key) < this.#restMs(pool, best)) best = key;
+    }
+    if (best === undefined) return undefined;
+    pool.turn = (keys.indexOf(best) + 1) % keys.length;
+    return best === NO_KEY ? null : best;
+  }
+
+  coolDown(provider: KeyOwner, apiKey: string | null, ms: number): void {
+    const pool = this.#pool(provider.name);
+    // Keys that a reload has taken away are forgotten here.
+    for (const key of pool.coolUntilMs.keys()) {
+      if (key !== NO_KEY && !provider.apiKeys.includes(key)) pool.coolUntilMs.delete(key);
+    }
+    pool.coolUntilMs.set(apiKey ?? NO_KEY, this.#clock.nowMs() + Math.min(ms, COOL_DOWN_MAX_MS));
+  }
+
+  /** 0 while at least one key of the provider is not resting, otherwise the shortest rest. */
+  coolingMs(provider: KeyOwner): number {
+    const pool = this.#pools.get(provider.name);
+    if (!pool || pool.coolUntilMs.size === 0) return 0;
+    const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;
+    return Math.min(...keys.map((key) => this.#restMs(pool, key)));
+  }
+
+  #restMs(pool: Pool, key: string): number {
+    return Math.max(0, (pool.coolUntilMs.get(key) ?? 0) - this.#clock.nowMs());
+  }
+
+  #pool(name: string): Pool {
+    let pool = this.#pools.get(name);
+    if (!pool) {
+      pool = { turn: 0, coolUntilMs: new Map() };
+      this.#pools.set(name, pool);
+    }
+    return pool;
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * A connection to a server: one call at a time, its answer read strictly, and kept for the next call where the server
+ * allows it. Whatever comes that was not asked for ends it.
+ */
+import type { Socket } from 'node:net';
+import type { Bounded, Deadlines } from '../../../lib/deadline-timer.ts';
+import type { Place } from '../../../lib/linked-list.ts';
+import { BodyReader } from '../body.ts';
+import { Http1Error } from '../errors.ts';
+import { HeadReader } from '../head.ts';
+import type { CallConnection, ClientCall, FailureKind } from './call.ts';
+import type { Origin } from './origin.ts';
+import { answerOf } from './response-head.ts';
+
+const HEAD_BYTES_MAX = 64 * 1_024;
+/** Up to here a body is copied behind its head, and both go out in one write. */
+const COPIED_BODY_BYTES_MAX = 16 * 1_024;
+const CLOSED_EARLY = 'closed early';
+const UNASKED = 'bytes before a request';
+export const CLOSED_HERE = 'closed here';
+/** All connections read into it, one after the other; what was read is copied out before anyone sees it. */
+const RECEIVED = Buffer.allocUnsafeSlow(64 * 1_024);
+
+/** Told of each change at once; `onIdle` and `onClosed` come at most once per call and per connection. */
+export interface ConnectionOwner {
+  onIdle(connection: ClientConnection): void;
+  onClosed(connection: ClientConnection): void;
+}
+
+export class ClientConnection implements CallConnection, Bounded {
+  deadlineMs = Number.POSITIVE_INFINITY;
+  readonly #owner: ConnectionOwner;
+  readonly #deadlines: Deadlines<ClientConnection>;
+  readonly #place: Place<ClientConnection>;
+  readonly #socket: Socket;
+  readonly #head = new HeadReader(HEAD_BYTES_MAX);
+  readonly #onPiece = (piece: Buffer): boolean => this.#deliver(piece);
+  #state: 'connecting' | 'idle' | 'asking' | 'answering' | 'closed' = 'connecting';
+  #call: ClientCall | null;
+  #body: BodyReader | null = null;
+  #keepMs = 0;
+  #paused = false;
+  #reading = false;
+  /** What arrived while the answer was held up. */
+  #held: Buffer[] = [];
+  /** Why nothing more will arrive behind what is held; an empty name where the server has ended its side properly. */
+  #ended: string | null = null;
+
+  /** Opened for a call, which it begins as soon as it is there. */
+  constructor(
+    origin: Origin,
+    connectMs: number,
+    deadlines: Deadlines<ClientConnection>,
+    owner: ConnectionOwner,
+    call: ClientCall,
+  ) {
+    this.#owner = owner;
+    this.#deadlines = deadlines;
+    this.#call = call;
+    call.isOn(this);
+    this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
+    this.#place = deadlines.enter(this);
+    deadlines.set(this, connectMs);
+    this.#socket.on(origin.secure ? 'secureConnect' : 'connect', () => this.#connected());
+    this.#socket.on('end', () => this.#end(''));
+    this.#socket.on('error', (error) => this.#end(codeOf(error), isTimeout(error)));
+    this.#socket.on('close', () => this.#end(CLOSED_EARLY));
+  }
+
+  get idle(): boolean {
+    return this.#state === 'idle';
+  }
+
+  /** Resolves when nothing is left of it. */
+  get closed(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#socket.closed) resolve();
+      else this.#socket.once('close', () => resolve());
+    });
+  }
+
+  /** Only on an idle connection. */
+  begin(call: ClientCall): void {
+    this.#call = call;
+    call.isOn(this);
+    this.#socket.ref();
+    this.#ask(call);
+  }
+
+  pause(): void {
+    if (this.#paused || this.#state !== 'answering') return;
+    this.#paused = true;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    // The answer goes on where it was; a reading that is under way sees it by itself.
+    if (!this.#reading) this.#readHeld();
+    if (this.#paused || this.#state === 'closed') return;
+    if (this.#call) this.#deadlines.set(this, this.#call.timeouts.idleMs);
+    // Also where what was held was all of it: an idle connection has to see what comes.
+    this.#socket.resume();
+  }
+
+  expire(): void {
+    if (this.#state === 'connecting') this.#fail('connect_timeout', 'ETIMEDOUT');
+    else if (this.#state === 'asking') this.#fail('first_byte_timeout', 'ETIMEDOUT');
+    else this.#fail('idle_timeout', 'ETIMEDOUT');
+  }
+
+  /** The call that is on it, if any, is told. */
+  close(): void {
+    this.#fail(this.#state === 'connecting' ? 'unreachable' : 'broken', CLOSED_HERE);
+  }
+
+  /** Nobody is told. */
+  destroy(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#call = null;
+    this.#held = [];
+    this.#deadlines.leave(this.#place);
+    this.#socket.destroy();
+    this.#owner.onClosed(this);
+  }
+
+  #fail(kind: FailureKind, code: string): void {
+    const call = this.#call;
+    this.destroy();
+    call?.fail(kind, code);
+  }
+
+  #connected(): void {
+    if (this.#state === 'connecting' && this.#call) this.#ask(this.#call);
+  }
+
+  #ask({ head, body, bodyBytes, timeouts }: ClientCall): void {
+    this.#state = 'asking';
+    this.#deadlines.set(this, timeouts.firstByteMs);
+    if (bodyBytes <= COPIED_BODY_BYTES_MAX) {
+      const bytes = Buffer.allocUnsafe(head.length + bodyBytes);
+      let at = bytes.write(head, 0, 'latin1');
+      for (const piece of body) at += piece.copy(bytes, at);
+      this.#socket.write(bytes);
+    } else {
+      this.#socket.cork();
+      this.#socket.write(head, 'latin1');
+      for (const piece of body) this.#socket.write(piece);
+      this.#socket.uncork();
+    }
+  }
+
+  /** False would stop the socket; that is done by `pause` alone. */
+  #receive(bytes: number): boolean {
+    if (this.#state === 'asking' || this.#state === 'answering') {
+      const chunk = Buffer.allocUnsafe(bytes);
+      RECEIVED.copy(chunk, 0, 0, bytes);
+      if (this.#paused) this.#held.push(chunk);
+      else this.#read(chunk);
+    } else {
+      this.#fail('broken', UNASKED);
+    }
+    return true;
+  }
+
+  #read(chunk: Buffer): void {
+    const call = this.#call;
+    if (!call) return;
+    this.#reading = true;
+    try {
+      let at = 0;
+      while (this.#state === 'asking' && at < chunk.length) at = this.#readHead(call, chunk, at);
+      if (this.#state === 'answering') this.#readBody(chunk, at);
+      // Unless that was the end of the answer, or it is held up.
+      if (this.#state === 'answering' && !this.#paused) this.#deadlines.set(this, call.timeouts.idleMs);
+    } catch (error) {
+      this.#fault(error);
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #readHead(call: ClientCall, chunk: Buffer, at: number): number {
+    const head = this.#head.push(chunk, at);
+    if (head === null) return chunk.length;
+    const { status, framing, keepMs } = answerOf(head);
+    if (status === 101) throw new Http1Error('malformed', 'the server switches to a protocol that nobody asked for');
+    if (status < 200) {
+      this.#deadlines.set(this, call.timeouts.firstByteMs);
+    } else {
+      this.#state = 'answering';
+      this.#body = new BodyReader(framing);
+      this.#keepMs = keepMs;
+      call.answer(status, head);
+    }
+    return this.#head.rest;
+  }
+
+  #readBody(chunk: Buffer, from: number): void {
+    const at = this.#body && !this.#paused ? this.#body.push(chunk, from, this.#onPiece) : from;
+    if (this.#state !== 'answering') return;
+    if (!this.#paused) {
+      if (this.#body?.done) this.#complete(at === chunk.length);
+    } else if (at < chunk.length) {
+      // Before what has arrived behind it.
+      this.#held.unshift(chunk.subarray(at));
+    }
+  }
+
+  /** False: no further piece now. */
+  #deliver(piece: Buffer): boolean {
+    this.#call?.data(piece);
+    return !this.#paused && this.#state === 'answering';
+  }
+
+  #readHeld(): void {
+    while (!this.#paused && this.#state === 'answering') {
+      const chunk = this.#held.shift();
+      if (chunk) this.#read(chunk);
+      else break;
+    }
+    if (this.#paused || this.#state !== 'answering') return;
+    if (this.#body?.done) this.#complete(true);
+    else if (this.#ended !== null) this.#over(this.#ended);
+  }
+
+  #complete(nothingBehind: boolean): void {
+    const call = this.#call;
+    this.#call = null;
+    this.#body = null;
+    const clean = nothingBehind && this.#held.length === 0 && this.#ended === null && this.#socket.writableLength === 0;
+    if (clean && this.#keepMs > 0) {
+      this.#state = 'idle';
+      this.#socket.unref();
+      this.#deadlines.set(this, this.#keepMs);
+      this.#owner.onIdle(this);
+    } else {
+      this.destroy();
+    }
+    call?.end();
+  }
+
+  #end(code: string, timedOut = false): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'connecting') {
+      this.#fail(timedOut ? 'connect_timeout' : 'unreachable', code === '' ? CLOSED_EARLY : code);
+    } else if (this.#paused) {
+      this.#ended ??= code;
+    } else {
+      this.#over(code);
+    }
+  }
+
+  #over(code: string): void {
+    if (code === '' && this.#body?.end()) this.#complete(true);
+    else this.#fail('broken', code === '' ? CLOSED_EARLY : code);
+  }
+
+  /** Bytes that are no answer, or a listener that threw. */
+  #fault(error: unknown): void {
+    if (this.#call === null) throw error;
+    this.#fail('broken', codeOf(error));
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}
+
+/** Each of several addresses was tried, and at least one gave no sign. */
+function isTimeout(error: Error): boolean {
+  if (!(error instanceof AggregateError)) return false;
+  return codeOf(error) === 'ETIMEDOUT' || error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');
+}

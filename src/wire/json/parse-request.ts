@@ -1,0 +1,110 @@
+/**
+ * The client's bytes become an object here, once. What is refused: text that is not UTF-8 JSON with an object at the
+ * top, nesting that no real request has, members named `__proto__`, lone surrogates, and a top-level member given
+ * twice, which the gateway and the provider could read differently.
+ */
+import { isAscii, isUtf8 } from 'node:buffer';
+import { GatewayError } from '../../core/conditions.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import { type Layout, objectLayout } from './scan.ts';
+
+const DEPTH_MAX = 256;
+const MEMBERS_MAX = 1024;
+const LONE_SURROGATE = 'has a lone surrogate, which is not text';
+const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
+
+export interface ParsedBody {
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  /** Where the body's own members lie, so that nobody has to look again. */
+  readonly layout: Layout;
+}
+
+/** Throws `GatewayError('invalid_request')`. */
+export function parseBody(bytes: Buffer): ParsedBody {
+  const ascii = isAscii(bytes);
+  if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
+  const view = bytes.toString('latin1');
+  const layout = objectLayout(view, 0, LIMITS);
+  if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
+  if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
+  if (layout === null) throw notAnObject(view);
+  const body = parse(ascii ? view : bytes.toString());
+  if (!isObject(body)) throw refusal('The request body must be a JSON object.');
+  if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
+  // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
+  const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
+  if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
+  return { bytes, body, layout };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refusal('The request body is not valid JSON.');
+  }
+}
+
+/** The scan tells no object from a broken one; the first character does. */
+function notAnObject(view: string): GatewayError {
+  const first = view.trimStart().charAt(0);
+  if (first !== '' && first !== '{' && '["-0123456789tfn'.includes(first)) {
+    return refusal('The request body must be a JSON object.');
+  }
+  return refusal('The request body is not valid JSON.');
+}
+
+function duplicate(layout: Layout): GatewayError {
+  const names = new Set<string>();
+  for (const { name } of layout.members) {
+    if (names.has(name)) return refusal(`${name} is given more than once.`, name);
+    names.add(name);
+  }
+  return refusal('A field of the request body is given more than once.');
+}
+
+interface Fault {
+  readonly reason: string;
+  path: string;
+}
+
+/** The depth is bounded by now, so recursion is safe. The path is only written when something is found. */
+function faultIn(value: object): Fault | null {
+  return Array.isArray(value) ? faultInArray(value) : faultInObject(value as JsonObject);
+}
+
+function faultInObject(value: JsonObject): Fault | null {
+  for (const name in value) {
+    if (name === '__proto__') return { reason: 'is not allowed as a field', path: name };
+    if (!name.isWellFormed()) return { reason: LONE_SURROGATE, path: name.toWellFormed() };
+    const member = value[name];
+    const fault = typeof member === 'object' && member !== null ? faultIn(member) : faultInScalar(member);
+    if (fault !== null) {
+      fault.path = fault.path === '' || fault.path.startsWith('[') ? name + fault.path : `${name}.${fault.path}`;
+      return fault;
+    }
+  }
+  return null;
+}
+
+function faultInArray(value: readonly unknown[]): Fault | null {
+  for (let index = 0; index < value.length; index++) {
+    const item = value[index];
+    const fault = typeof item === 'object' && item !== null ? faultIn(item) : faultInScalar(item);
+    if (fault !== null) {
+      const dot = fault.path === '' || fault.path.startsWith('[') ? '' : '.';
+      fault.path = `[${index}]${dot}${fault.path}`;
+      return fault;
+    }
+  }
+  return null;
+}
+
+function faultInScalar(value: unknown): Fault | null {
+  return typeof value === 'string' && !value.isWellFormed() ? { reason: LONE_SURROGATE, path: '' } : null;
+}
+
+function refusal(message: string, param?: string): GatewayError {
+  return new GatewayError('invalid_request', { message, param });
+}

@@ -1,0 +1,202 @@
+/** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
+import type { TokenCounts } from '../../core/usage.ts';
+import type { Json } from '../../lib/json.ts';
+import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
+import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
+import type { FrameView } from '../sse.ts';
+
+/**
+ * `event`: a valid event, to forward. `neutral`: to forward, but no proof of life (a comment, a ping). `drop`: not for
+ * the client. `hold`: a part of the terminal part, to keep back. `terminal`: the frame that completes the answer.
+ * `failed`: `failure` says why.
+ */
+export type Verdict = 'event' | 'neutral' | 'drop' | 'hold' | 'terminal' | 'failed';
+
+/** One per attempt. Looks at frames, asks for edits, and meters; forwards nothing itself. */
+export interface StreamObserver {
+  /** `first`: nothing valid has come before this frame. */
+  frame(frame: FrameView, first: boolean, edits: EditList): Verdict;
+  /** Whether this oversized frame, of which only the beginning is here, may reach the client in pieces. */
+  mayFlow(beginning: FrameView): boolean;
+  /** Looks at the beginning of a frame that flows in pieces. */
+  flow(beginning: FrameView, edits: EditList): void;
+  /** A further piece of that frame. */
+  flowed(bytes: number): void;
+  /** The reason of the last `failed`. */
+  readonly failure: LaneFailure | null;
+  /** The answer has its finish reason: if the terminal frame never comes, `closing` is sent in its place. */
+  readonly finished: boolean;
+  readonly closing: Buffer | null;
+  meter(): Meter;
+  place?(): StreamPlace;
+}
+
+/** Replaces the bytes from `start` to `end`; null takes them out. */
+export interface PlacedEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: Buffer | null;
+}
+
+/** Edits of one window of bytes, in ascending order. One instance is used again and again, and never shrinks. */
+export class EditList {
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+  readonly #texts: (Buffer | null)[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  replace(start: number, end: number, text: Buffer | null): void {
+    const at = this.#length++;
+    this.#starts[at] = start;
+    this.#ends[at] = end;
+    this.#texts[at] = text;
+  }
+
+  at(index: number): PlacedEdit {
+    return { start: this.#starts[index] ?? 0, end: this.#ends[index] ?? 0, text: this.#texts[index] ?? null };
+  }
+
+  /** Forgets the edits from this index on. */
+  cut(length: number): void {
+    this.#length = length;
+  }
+
+  /** The bytes from `start` to `end` with the edits from index `first` on made; the same memory where there are none. */
+  apply(bytes: Buffer, start: number, end: number, first = 0): Buffer {
+    if (first === this.#length) return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
+    let length = end - start;
+    for (let i = first; i < this.#length; i++) {
+      length += (this.#texts[i]?.length ?? 0) - ((this.#ends[i] ?? 0) - (this.#starts[i] ?? 0));
+    }
+    const out = Buffer.allocUnsafe(length);
+    let from = start;
+    let to = 0;
+    for (let i = first; i < this.#length; i++) {
+      to += bytes.copy(out, to, from, this.#starts[i]);
+      to += this.#texts[i]?.copy(out, to) ?? 0;
+      from = this.#ends[i] ?? from;
+    }
+    bytes.copy(out, to, from, end);
+    return out;
+  }
+}
+
+/** Counts generated text by the raw bytes of the strings that carry it. */
+export class OutputCounter {
+  bytes = 0;
+  /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
+  #cutOff = false;
+
+  count(scanner: MemberScanner): void {
+    this.#cutOff = scanner.stringEnd === -1;
+    const end = this.#cutOff ? scanner.end : scanner.stringEnd - 1;
+    this.bytes += unescapedBytes(scanner.text, scanner.valueStart + 1, end);
+  }
+
+  startFrame(): void {
+    this.#cutOff = false;
+  }
+
+  /** A frame whose text has been counted already. */
+  whole(bytes: number): void {
+    this.#cutOff = false;
+    this.bytes += bytes;
+  }
+
+  piece(bytes: number): void {
+    if (this.#cutOff) this.bytes += bytes;
+  }
+}
+
+/** The public model id as it must stand in every answer. */
+export class PublicModel {
+  readonly #bytes: Buffer;
+  readonly #text: string;
+
+  constructor(id: string) {
+    this.#bytes = Buffer.from(JSON.stringify(id));
+    this.#text = this.#bytes.toString('latin1');
+  }
+
+  /** Asks for the edit where the visited member says something else. */
+  put(scanner: MemberScanner, edits: EditList): void {
+    const { text, valueStart } = scanner;
+    const end = scanner.isString ? scanner.stringEnd : valueEnd(text, valueStart, scanner.end);
+    if (end === -1) return;
+    if (end - valueStart === this.#text.length && text.startsWith(this.#text, valueStart)) return;
+    edits.replace(valueStart, end, this.#bytes);
+  }
+}
+
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const SPACE = 0x20;
+
+/** Whether the frame's data can be a JSON object: cheap, and enough to notice one that was cut off. */
+export function looksLikeObject(frame: FrameView): boolean {
+  const { text } = frame;
+  let start = frame.dataStart;
+  let end = frame.dataEnd - 1;
+  while (start < end && text.charCodeAt(start) === SPACE) start++;
+  while (end > start && text.charCodeAt(end) === SPACE) end--;
+  return end > start && text.charCodeAt(start) === OPEN_BRACE && text.charCodeAt(end) === CLOSE_BRACE;
+}
+
+export function dataIs(frame: FrameView, value: string): boolean {
+  return (
+    frame.text.startsWith(value, frame.dataStart) && frame.text.slice(frame.dataStart, frame.dataEnd).trim() === value
+  );
+}
+
+export function eventName(frame: FrameView): string {
+  return frame.text.slice(frame.eventStart, frame.eventEnd);
+}
+
+/** The frame's data, parsed; undefined where it is no JSON. */
+export function parsedData(frame: FrameView): unknown {
+  try {
+    return JSON.parse(frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A JSON value cut out of a text, parsed; undefined where it is no JSON. */
+export function parsedText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The UTF-8 length of a member that is text; what is none counts nothing. */
+export function textBytes(value: Json | undefined): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : 0;
+}
+
+/**
+ * One figure of a usage report: a sane count, `absent`, or `insane` (negative, fractional, past what a number holds
+ * exactly, or no number at all), which discredits the whole report.
+ */
+export type Figure = number | 'absent' | 'insane';
+
+export function figure(value: unknown): Figure {
+  if (value === undefined || value === null) return 'absent';
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 'insane';
+}
+
+export function orZero(value: Figure): number | 'insane' {
+  return value === 'absent' ? 0 : value;
+}
+
+/** Null where the sum of the classes is no longer a safe integer. */
+export function saneCounts(tokens: TokenCounts | null): TokenCounts | null {
+  if (tokens === null) return null;
+  const sum = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h + tokens.output;
+  return Number.isSafeInteger(sum) ? tokens : null;
+}

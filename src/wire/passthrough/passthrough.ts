@@ -1,0 +1,270 @@
+/**
+ * The lane to a target of the client's own format: the provider's bytes, untouched except for the edits that billing
+ * and the contract need. What is special about a format comes from its observer.
+ */
+import { isUtf8 } from 'node:buffer';
+import { GatewayError } from '../../core/conditions.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import type { PassthroughRequest } from '../format.ts';
+import { type Change, change, changeInPieces } from '../json/edit.ts';
+import type {
+  Lane,
+  LaneFailure,
+  LaneStep,
+  LaneStream,
+  Meter,
+  StreamPlace,
+  UpstreamOrder,
+  WholeAnswer,
+} from '../lane.ts';
+import { FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
+import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { EditList, eventName, parsedText, type StreamObserver, type Verdict } from './observer.ts';
+
+/** What one format adds to the lane. */
+export interface PassthroughFormat {
+  /** The changes that the request body needs besides `model`. */
+  changes(request: PassthroughRequest, order: UpstreamOrder): Change[];
+  /** Whether this is an answer of the format, and not some other JSON. */
+  isAnswer(answer: JsonObject): boolean;
+  wholeMeter(answer: JsonObject): Meter;
+  observer(request: PassthroughRequest): StreamObserver;
+}
+
+/** A frame that must be complete before the client gets any of it may grow to this. */
+const KEPT_MAX = 16 * 1024 * 1024;
+/** A smaller body costs less to copy than to send in pieces. */
+const COPIED_BYTES_MAX = 16 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+export function passthroughLane(request: PassthroughRequest, format: PassthroughFormat): Lane {
+  return {
+    kind: 'passthrough',
+    requestBody(order) {
+      const changes = format.changes(request, order);
+      if (request.body.model !== order.upstreamModel) {
+        changes.push({ path: ['model'], json: JSON.stringify(order.upstreamModel) });
+      }
+      const inPieces = request.bytes.length > COPIED_BYTES_MAX;
+      return (inPieces ? changeInPieces : change)(request.bytes, changes, request.layout);
+    },
+    whole: (answer) => wholeAnswer(answer, request.publicModel, format),
+    stream: () => new PassthroughStream(format.observer(request)),
+  };
+}
+
+function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughFormat): WholeAnswer {
+  const answer = isUtf8(bytes) ? parsedText(bytes.toString()) : undefined;
+  if (!isObject(answer)) {
+    throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
+  }
+  if (!format.isAnswer(answer)) {
+    const told = answer.error !== undefined && answer.error !== null;
+    const message = told
+      ? readFailure(answer, true).message
+      : 'The provider answered with something else than an answer.';
+    throw new GatewayError('upstream_error', { message });
+  }
+  const named = answer.model === publicModel;
+  const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
+  return { body, meter: format.wholeMeter(answer) };
+}
+
+type State = LaneStep['state'];
+
+export class PassthroughStream implements LaneStream {
+  readonly #observer: StreamObserver;
+  readonly #splitter = new FrameSplitter();
+  readonly #edits = new EditList();
+  #state: State = 'waiting';
+  #opened = false;
+  /** The partial frame was found to be one that must not flow in pieces. */
+  #keeping = false;
+  #failure: LaneFailure | null = null;
+  /** Comments and pings before the first event: sent with it, or never. */
+  #prelude: Buffer | null = null;
+  #held: Buffer | null = null;
+  #terminal: Buffer | null = null;
+
+  constructor(observer: StreamObserver) {
+    this.#observer = observer;
+  }
+
+  push(chunk: Buffer): LaneStep {
+    if (this.#over) return this.#step(null);
+    this.#splitter.feed(chunk);
+    const forward = this.#drain();
+    if (!this.#over && this.#splitter.partialLength > PARTIAL_MAX) return this.#step(this.#oversized(forward));
+    return this.#step(forward);
+  }
+
+  end(): LaneStep {
+    if (this.#over) return this.#step(null);
+    this.#splitter.close();
+    const forward = this.#drain();
+    if (!this.#over) {
+      if (this.#observer.finished && this.#observer.closing !== null) {
+        this.#terminal = this.#observer.closing;
+        this.#state = 'complete';
+      } else {
+        this.#fail(brokenStream('The provider ended the stream before the answer was complete.'));
+      }
+    }
+    return this.#step(forward);
+  }
+
+  terminal(): Buffer {
+    if (this.#terminal === null) throw new Error('The stream has no terminal part to take.');
+    const bytes = this.#held === null ? this.#terminal : Buffer.concat([this.#held, this.#terminal]);
+    this.#held = null;
+    this.#terminal = null;
+    return bytes;
+  }
+
+  meter(): Meter {
+    return this.#observer.meter();
+  }
+
+  betweenFrames(): boolean {
+    return !this.#splitter.flowing;
+  }
+
+  place(): StreamPlace {
+    return this.#observer.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  }
+
+  get #over(): boolean {
+    return this.#state === 'complete' || this.#state === 'failed';
+  }
+
+  #open(): void {
+    this.#state = 'open';
+    this.#opened = true;
+  }
+
+  #fail(failure: LaneFailure): void {
+    this.#state = 'failed';
+    this.#failure = failure;
+  }
+
+  /** Looks at every frame that is complete and returns what of them the client gets now. */
+  #drain(): Buffer | null {
+    const splitter = this.#splitter;
+    const edits = this.#edits;
+    edits.cut(0);
+    let end = 0;
+    while (splitter.next()) {
+      if (splitter.raw) this.#observer.flowed(splitter.end - splitter.start);
+      else if (this.#take(splitter)) break;
+      end = splitter.end;
+    }
+    const bytes = end === 0 ? NOTHING : edits.apply(splitter.bytes, 0, end);
+    splitter.release();
+    if (end > 0) this.#keeping = false;
+    return bytes.length === 0 ? null : bytes;
+  }
+
+  /** True when the stream is over with this frame, which then is not forwarded. */
+  #take(frame: FrameView): boolean {
+    const edits = this.#edits;
+    const before = edits.length;
+    const verdict = frame.dataLines > 1 ? this.#judgeJoined(frame) : this.#judge(frame, edits);
+    switch (verdict) {
+      case 'neutral':
+        return false;
+      case 'event':
+        this.#open();
+        return false;
+      case 'drop':
+        this.#open();
+        edits.cut(before);
+        edits.replace(frame.start, frame.end, null);
+        return false;
+      case 'hold':
+        this.#open();
+        this.#held = edits.apply(frame.bytes, frame.start, frame.end, before);
+        edits.cut(before);
+        edits.replace(frame.start, frame.end, null);
+        return false;
+      case 'terminal':
+        this.#terminal = edits.apply(frame.bytes, frame.start, frame.end, before);
+        edits.cut(before);
+        this.#state = 'complete';
+        return true;
+      case 'failed':
+        edits.cut(before);
+        if (!this.#over) this.#fail(this.#observer.failure ?? brokenStream('The provider broke the stream.'));
+        return true;
+    }
+  }
+
+  #judge(frame: FrameView, edits: EditList): Verdict {
+    const first = this.#state === 'waiting';
+    if (frame.dataLines > 0) return this.#observer.frame(frame, first, edits);
+    if (!first || frame.knownLines > 0) return 'neutral';
+    return this.#judgeForeign(frame);
+  }
+
+  /** Something before the first event that is not SSE: a page, or a JSON error. */
+  #judgeForeign(frame: FrameView): Verdict {
+    const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
+    if (text === '') return 'neutral';
+    const value = parsedText(text);
+    if (isObject(value) && isObject(value.error)) this.#fail(readFailure(value as Json, true));
+    else this.#fail(brokenStream('The provider answered with something that is not an event stream.'));
+    return 'failed';
+  }
+
+  /** Data over several lines is looked at as one line; the frame is only written anew when it must be edited. */
+  #judgeJoined(frame: FrameView): Verdict {
+    const name = eventName(frame);
+    const data = joinedData(frame).replaceAll('\n', ' ');
+    const splitter = new FrameSplitter();
+    splitter.feed(Buffer.from(`${name === '' ? '' : `event: ${name}\n`}data: ${data}\n\n`));
+    splitter.next();
+    const edits = new EditList();
+    const verdict = this.#judge(splitter, edits);
+    if (edits.length > 0) this.#edits.replace(frame.start, frame.end, edits.apply(splitter.bytes, 0, splitter.end));
+    return verdict;
+  }
+
+  /** A partial frame that has outgrown its place: flows on in pieces where the format allows it. */
+  #oversized(forward: Buffer | null): Buffer | null {
+    if (this.#splitter.partialLength > KEPT_MAX) {
+      this.#fail(brokenStream('The provider sent an event that is too large.'));
+      return forward;
+    }
+    if (this.#keeping) return forward;
+    const beginning = this.#splitter.partial();
+    if (!this.#opened || beginning.dataLines !== 1 || !this.#observer.mayFlow(beginning)) {
+      this.#keeping = true;
+      return forward;
+    }
+    this.#edits.cut(0);
+    this.#observer.flow(beginning, this.#edits);
+    const flowing = this.#splitter.letFlow();
+    const edited = this.#edits.apply(flowing, 0, flowing.length);
+    return forward === null ? edited : Buffer.concat([forward, edited]);
+  }
+
+  #step(forward: Buffer | null): LaneStep {
+    const state = this.#state;
+    if (state === 'waiting') {
+      if (forward !== null) this.#keepPrelude(forward);
+      return { forward: null, state, failure: null };
+    }
+    if (!this.#opened) return { forward: null, state, failure: this.#failure };
+    let bytes = forward;
+    if (this.#prelude !== null) {
+      bytes = bytes === null ? this.#prelude : Buffer.concat([this.#prelude, bytes]);
+      this.#prelude = null;
+    }
+    return { forward: bytes, state, failure: this.#failure };
+  }
+
+  #keepPrelude(bytes: Buffer): void {
+    const length = (this.#prelude?.length ?? 0) + bytes.length;
+    if (length > PARTIAL_MAX) return;
+    this.#prelude = this.#prelude === null ? bytes : Buffer.concat([this.#prelude, bytes]);
+  }
+}

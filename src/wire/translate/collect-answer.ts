@@ -1,0 +1,153 @@
+/** An answer's events put together: what a whole body holds. */
+import type { TokenCounts } from '../../core/usage.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
+import { packThought } from './packed-reasoning.ts';
+import type { Annotation, Thought, ToolRef, TurnEvent } from './turn.ts';
+
+export interface TextBlock {
+  readonly type: 'text';
+  readonly kind: 'text' | 'refusal';
+  readonly itemId: string | undefined;
+  text: string;
+  readonly annotations: { readonly annotation: Annotation; readonly end: number }[];
+  logprobs: Json[];
+}
+
+export interface ToolBlock {
+  readonly type: 'tool';
+  readonly callId: string;
+  readonly tool: ToolRef;
+  input: string;
+}
+
+export type AnswerBlock =
+  | TextBlock
+  | ToolBlock
+  | { readonly type: 'reasoning'; thought: Thought }
+  | { readonly type: 'opaque'; readonly format: string; readonly raw: JsonObject };
+
+export interface Answer {
+  readonly start: Extract<TurnEvent, { type: 'start' }>;
+  readonly blocks: readonly AnswerBlock[];
+  readonly tokens: TokenCounts | null;
+  readonly finish: Extract<TurnEvent, { type: 'finish' }> | null;
+}
+
+/** A thought as its events come in. */
+export class ThoughtDraft {
+  readonly #origin: Thought['origin'];
+  readonly #id: string | undefined;
+  readonly #texts: string[] = [];
+  readonly #full: string[] = [];
+
+  constructor(event: Extract<TurnEvent, { type: 'reasoning-start' }>) {
+    this.#origin = event.origin;
+    this.#id = event.id;
+  }
+
+  add(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): void {
+    const list = event.full === true ? this.#full : this.#texts;
+    list[event.paragraph] = (list[event.paragraph] ?? '') + event.text;
+  }
+
+  end(event?: Extract<TurnEvent, { type: 'reasoning-end' }>): Thought {
+    return {
+      origin: this.#origin,
+      id: this.#id,
+      texts: this.#texts.map((text) => text ?? ''),
+      full: this.#full.length > 0 ? this.#full.map((text) => text ?? '') : undefined,
+      signature: event?.signature,
+      redacted: event?.redacted,
+      encrypted: event?.encrypted,
+    };
+  }
+}
+
+/** What stands as the signature of a thinking block: its own, or the thought of another format packed into one. */
+export function signatureOf(thought: Thought): string {
+  if (thought.origin === 'messages') return thought.signature ?? '';
+  return packThought(thought.origin === 'chat' ? { origin: 'chat', texts: [] } : thought);
+}
+
+/** What stands as the encrypted content of a reasoning item; null where the thought cannot be sent back anyway. */
+export function encryptedOf(thought: Thought): string | null {
+  if (thought.origin === 'responses') return thought.encrypted ?? null;
+  return thought.origin === 'messages' ? packThought(thought) : null;
+}
+
+export function collect(events: Iterable<TurnEvent>): Answer {
+  const collector = new Collector();
+  for (const event of events) collector.take(event);
+  return collector;
+}
+
+class Collector implements Answer {
+  start: Answer['start'] = { type: 'start', id: null, createdS: null };
+  tokens: TokenCounts | null = null;
+  finish: Answer['finish'] = null;
+  readonly blocks: AnswerBlock[] = [];
+  readonly #texts = new Map<number, TextBlock>();
+  readonly #tools = new Map<number, ToolBlock>();
+  readonly #thoughts = new Map<number, { draft: ThoughtDraft; block: { type: 'reasoning'; thought: Thought } }>();
+
+  take(event: TurnEvent): void {
+    switch (event.type) {
+      case 'start':
+        this.start = event;
+        return;
+      case 'usage':
+        this.tokens = event.tokens;
+        return;
+      case 'finish':
+        this.finish = event;
+        return;
+      case 'opaque':
+        this.blocks.push({ type: 'opaque', format: event.format, raw: event.raw });
+        return;
+      case 'tool-start': {
+        const block: ToolBlock = { type: 'tool', callId: event.callId, tool: event.tool, input: '' };
+        this.#tools.set(event.key, block);
+        this.blocks.push(block);
+        return;
+      }
+      case 'tool-delta': {
+        const block = this.#tools.get(event.key);
+        if (block) block.input += event.text;
+        return;
+      }
+    }
+    this.#takeText(event);
+    this.#takeThought(event);
+  }
+
+  #takeText(event: TurnEvent): void {
+    if (event.type === 'text-start') {
+      const { kind, itemId } = event;
+      const block: TextBlock = { type: 'text', kind, itemId, text: '', annotations: [], logprobs: [] };
+      this.#texts.set(event.key, block);
+      this.blocks.push(block);
+    } else if (event.type === 'text-delta') {
+      const block = this.#texts.get(event.key);
+      if (!block) return;
+      block.text += event.text;
+      block.logprobs.push(...(event.logprobs ?? []));
+    } else if (event.type === 'annotation') {
+      const block = this.#texts.get(event.key);
+      block?.annotations.push({ annotation: event.annotation, end: block.text.length });
+    }
+  }
+
+  #takeThought(event: TurnEvent): void {
+    if (event.type === 'reasoning-start') {
+      const draft = new ThoughtDraft(event);
+      const block = { type: 'reasoning' as const, thought: draft.end() };
+      this.#thoughts.set(event.key, { draft, block });
+      this.blocks.push(block);
+    } else if (event.type === 'reasoning-delta') {
+      this.#thoughts.get(event.key)?.draft.add(event);
+    } else if (event.type === 'reasoning-end') {
+      const open = this.#thoughts.get(event.key);
+      if (open) open.block.thought = open.draft.end(event);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * How a signed thought travels through a client of another format. The client keeps an opaque string and sends it back
+ * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
+ */
+import { isObject, stringAt } from '../../lib/json.ts';
+import { parseJson, stringsAt } from '../read.ts';
+import type { Thought } from './turn.ts';
+
+/** How a packed thought begins; no provider's own signature does. */
+export const PACKED_MARK = 'mgt1.';
+
+export function isPacked(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith(PACKED_MARK);
+}
+
+export function packThought(thought: Thought): string {
+  return PACKED_MARK + Buffer.from(JSON.stringify(thought)).toString('base64url');
+}
+
+/** The thought inside a string that this gateway packed; undefined for a provider's own. */
+export function unpackThought(packed: string): Thought | undefined {
+  if (!isPacked(packed)) return undefined;
+  const value = parseJson(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString());
+  if (!isObject(value)) return undefined;
+  const origin = value.origin;
+  if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;
+  return {
+    origin,
+    texts: stringsAt(value, 'texts') ?? [],
+    signature: stringAt(value, 'signature'),
+    redacted: stringAt(value, 'redacted'),
+    id: stringAt(value, 'id'),
+    encrypted: stringAt(value, 'encrypted'),
+    full: stringsAt(value, 'full'),
+  };
+}

@@ -1,0 +1,112 @@
+/** Between reader and writer: the target's tools become the client's own again. */
+import type { Format } from '../../core/endpoints.ts';
+import { isObject, stringAt } from '../../lib/json.ts';
+import { parseJson } from '../read.ts';
+import type { ToolNames } from './tool-names.ts';
+import type { TurnEvent } from './turn.ts';
+
+/** One per attempt. */
+export class Restorer {
+  readonly #names: ToolNames;
+  readonly #client: Format;
+  /** Calls of custom tools that the target knows as functions. */
+  readonly #unwrapping = new Map<number, InputUnwrapper>();
+  #refused = false;
+  #lastKey = -1;
+
+  constructor(names: ToolNames, client: Format) {
+    this.#names = names;
+    this.#client = client;
+  }
+
+  restore(event: TurnEvent): readonly TurnEvent[] {
+    if ('key' in event) this.#lastKey = Math.max(this.#lastKey, event.key);
+    switch (event.type) {
+      case 'text-start':
+        this.#refused ||= event.kind === 'refusal';
+        return [event];
+      case 'tool-start': {
+        if (event.tool.kind !== 'function' || event.tool.namespace !== undefined) return [event];
+        const tool = this.#names.back(event.tool.name);
+        if (tool.kind === 'custom') this.#unwrapping.set(event.key, new InputUnwrapper());
+        return [{ ...event, tool }];
+      }
+      case 'tool-delta': {
+        const text = this.#unwrapping.get(event.key)?.feed(event.text);
+        if (text === undefined) return [event];
+        return text === '' ? [] : [{ ...event, text }];
+      }
+      case 'tool-end': {
+        const rest = this.#unwrapping.get(event.key)?.finish() ?? '';
+        return rest === '' ? [event] : [{ type: 'tool-delta', key: event.key, text: rest }, event];
+      }
+      case 'finish':
+        return [...this.#explained(event), event];
+    }
+    return [event];
+  }
+
+  /** Why an answer was refused is told as a refusal to clients whose format has no field beside the reason. */
+  #explained(event: Extract<TurnEvent, { type: 'finish' }>): readonly TurnEvent[] {
+    const { explanation } = event;
+    if (this.#client === 'messages' || explanation === undefined || this.#refused) return [];
+    const key = this.#lastKey + 1;
+    return [
+      { type: 'text-start', key, kind: 'refusal' },
+      { type: 'text-delta', key, text: explanation },
+      { type: 'text-end', key },
+    ];
+  }
+}
+
+const OPENING = /^\s*\{\s*"input"\s*:\s*"/;
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
+const UNICODE_ESCAPE_LENGTH = 6;
+
+/** Takes the text out of `{"input":"…"}` as it comes in pieces. */
+export class InputUnwrapper {
+  #raw = '';
+  #at = 0;
+  #state: 'before' | 'inside' | 'behind' = 'before';
+
+  feed(piece: string): string {
+    this.#raw += piece;
+    if (this.#state === 'before') {
+      const opening = OPENING.exec(this.#raw);
+      if (!opening) return '';
+      this.#at = opening[0].length;
+      this.#state = 'inside';
+    }
+    return this.#state === 'inside' ? this.#inside() : '';
+  }
+
+  /** Arguments of another shape than asked for are told as they are. */
+  finish(): string {
+    if (this.#state !== 'before') return '';
+    const value = parseJson(this.#raw);
+    return (isObject(value) ? stringAt(value, 'input') : undefined) ?? this.#raw;
+  }
+
+  #inside(): string {
+    let out = '';
+    while (this.#at < this.#raw.length) {
+      const character = this.#raw.charAt(this.#at);
+      if (character === '"') {
+        this.#state = 'behind';
+        return out;
+      }
+      if (character !== '\\') {
+        out += character;
+        this.#at++;
+        continue;
+      }
+      const kind = this.#raw.charAt(this.#at + 1);
+      const length = kind === 'u' ? UNICODE_ESCAPE_LENGTH : 2;
+      if (kind === '' || this.#at + length > this.#raw.length) return out;
+      const code = this.#raw.slice(this.#at + 2, this.#at + length);
+      out += kind === 'u' ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[kind] ?? kind);
+      this.#at += length;
+    }
+    return out;
+  }
+}

@@ -1,0 +1,89 @@
+/** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
+import { hash } from 'node:crypto';
+import { isObject, type Json, objectAt } from '../../lib/json.ts';
+import { objectsAt, stringsAt } from '../read.ts';
+import type { OutputShape, Turn } from './turn.ts';
+
+/** The settings that chat and responses write under the same names. */
+export function plainSettings(turn: Turn): object {
+  const { settings } = turn;
+  return {
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    metadata: settings.metadata,
+    service_tier: settings.serviceTier,
+    safety_identifier: settings.safetyIdentifier,
+    prompt_cache_key: settings.promptCacheKey,
+    prompt_cache_retention: settings.promptCacheRetention,
+  };
+}
+
+const USER_LENGTH_MAX = 64;
+
+/** Chat and responses providers take at most 64 characters as `user`; a longer id is told by its digest. */
+export function writeUser(turn: Turn): string | undefined {
+  const { user } = turn.settings;
+  if (user === undefined || turn.origin !== 'messages' || user.length <= USER_LENGTH_MAX) return user;
+  return hash('sha256', user, 'hex');
+}
+
+/** What a budget of thinking tokens means as an effort; the bounds lie between the budgets below. */
+const EFFORT_BELOW: readonly (readonly [budget: number, effort: string])[] = [
+  [4_096, 'low'],
+  [16_384, 'medium'],
+];
+const BUDGET_OF_EFFORT: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 49_152,
+};
+/** The least that the messages format takes. */
+export const BUDGET_MIN = 1_024;
+
+/** The effort that the client wishes, said or meant by its budget; undefined where it leaves it to the model. */
+export function effortOf(turn: Turn): string | undefined {
+  const wish = turn.settings.reasoning;
+  if (!wish || wish.thinking === 'disabled') return undefined;
+  if (wish.effort !== undefined || wish.budgetTokens === undefined) return wish.effort;
+  const budget = wish.budgetTokens;
+  return EFFORT_BELOW.find(([bound]) => budget < bound)?.[1] ?? 'high';
+}
+
+/** Thinking counts against the output limit: a quarter of it is left for the answer. */
+const BUDGET_SHARE_MAX = 0.75;
+
+/** The thinking budget for an effort within the output limit; undefined where there is no room for it. */
+export function budgetOf(effort: string, outputLimit: number): number | undefined {
+  const wished = BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN;
+  const budget = Math.min(wished, Math.floor(outputLimit * BUDGET_SHARE_MAX));
+  return budget >= BUDGET_MIN ? budget : undefined;
+}
+
+/**
+ * Whether the far side is asked to hold the schema strictly. The messages format always does and says nothing of it;
+ * the others take `strict` only with a schema that names every property as required.
+ */
+export function strictOf(turn: Turn, output: Extract<OutputShape, { kind: 'schema' }>): boolean | undefined {
+  if (output.strict !== undefined || turn.origin !== 'messages') return output.strict;
+  return isStrictSchema(output.schema) ? true : undefined;
+}
+
+function isStrictSchema(schema: Json | undefined): boolean {
+  if (!isObject(schema)) return true;
+  const properties = objectAt(schema, 'properties');
+  if (schema.type === 'object' || properties) {
+    const required = new Set(stringsAt(schema, 'required'));
+    const names = Object.keys(properties ?? {});
+    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
+  }
+  const inner = [
+    ...Object.values(properties ?? {}),
+    ...Object.values(objectAt(schema, '$defs') ?? {}),
+    schema.items,
+    ...objectsAt(schema, 'anyOf'),
+  ];
+  return inner.every(isStrictSchema);
+}

@@ -1,0 +1,99 @@
+/** What the formats share in writing tools, calls and results. */
+
+import { isObject, type Json } from '../../lib/json.ts';
+import { refuse } from '../errors.ts';
+import { parseJson } from '../read.ts';
+import type { ClientTool, ForeignTool, OpaquePart, ToolCallPart, ToolResultPart, Turn, TurnMessage } from './turn.ts';
+
+/** A custom tool as a function: its free text is the one argument. */
+export const CUSTOM_SCHEMA = {
+  type: 'object',
+  properties: { input: { type: 'string', description: 'The input of the tool, as free text.' } },
+  required: ['input'],
+  additionalProperties: false,
+} as const;
+
+const NO_ARGUMENTS: Json = { type: 'object', properties: {} };
+
+export function functionSchema(tool: ClientTool): Json {
+  if (tool.kind === 'custom') return CUSTOM_SCHEMA as unknown as Json;
+  return isObject(tool.schema) ? tool.schema : NO_ARGUMENTS;
+}
+
+export function functionDescription(tool: ClientTool): string | undefined {
+  if (tool.kind !== 'custom' || tool.grammar?.type !== 'grammar') return tool.description;
+  const syntax = String(tool.grammar.syntax ?? 'given');
+  const rule = `The input must match this ${syntax} grammar:\n${String(tool.grammar.definition ?? '')}`;
+  return tool.description === undefined ? rule : `${tool.description}\n\n${rule}`;
+}
+
+/** The arguments of a call as JSON text, for a far side that knows only functions. */
+export function functionArguments(call: ToolCallPart): string {
+  if (call.tool.kind === 'custom') return JSON.stringify({ input: call.input });
+  return call.input === '' ? '{}' : call.input;
+}
+
+/** The arguments of a call as an object, for the format that holds them so; a model's broken JSON is kept as text. */
+export function argumentsValue(call: ToolCallPart): Json {
+  const text = functionArguments(call);
+  const value = parseJson(text);
+  return isObject(value) ? value : { arguments: value ?? text };
+}
+
+/** The tools that the target can be given. Hosted tools may be left out while others remain, with a warning. */
+export function usableTools(turn: Turn, warnings: string[]): readonly (ClientTool | ForeignTool)[] {
+  return turn.tools.filter((tool, _index, all) => {
+    if (tool.kind !== 'foreign') return true;
+    const name = String(tool.raw.type ?? tool.raw.name ?? 'unknown');
+    if (!tool.hosted) refuse(tool.at, `The tool type "${name}" is not available for this model.`);
+    if (!all.some((other) => other.kind !== 'foreign')) {
+      refuse(tool.at, `The hosted tool "${name}" is not available for this model.`);
+    }
+    warnings.push(`${tool.at}: the hosted tool "${name}" is left out`);
+    return false;
+  });
+}
+
+/** A part that the target's format does not know: left out where the provider had done it, refused otherwise. */
+export function leaveOut(part: OpaquePart, warnings: string[]): void {
+  const name = String(part.raw.type ?? 'unknown');
+  if (!part.hosted) refuse(part.at, `"${name}" cannot be carried to this model.`);
+  warnings.push(`${part.at}: "${name}" is left out`);
+}
+
+/** The text of a failed result says so, for formats without a mark for it. */
+export function markError(result: ToolResultPart, text: string): string {
+  return result.isError && !/^\s*error/i.test(text) ? `Error: ${text}` : text;
+}
+
+/**
+ * Results directly behind the message that made the calls, as the chat and messages formats require; what stood
+ * between them follows. Nothing is lost and nothing else moves.
+ */
+export function settleResults(messages: readonly TurnMessage[]): readonly TurnMessage[] {
+  const out: TurnMessage[] = [];
+  let held: TurnMessage[] = [];
+  let open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      out.push(...held, message);
+      held = [];
+      open = new Set(message.parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : [])));
+    } else if (open.size === 0) {
+      out.push(...held, message);
+      held = [];
+    } else {
+      const results = message.parts.filter((part) => part.type === 'tool-result');
+      const rest = message.parts.filter((part) => part.type !== 'tool-result');
+      if (results.length > 0) out.push({ ...message, parts: results });
+      if (rest.length > 0 || results.length === 0) held.push({ ...message, parts: rest });
+      for (const result of results) if (result.type === 'tool-result') open.delete(result.callId);
+    }
+  }
+  return [...out, ...held];
+}
+
+/** Ids of providers' own making pass unchanged; the messages format takes only these characters. */
+export function messagesCallId(callId: string): string {
+  return callId.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
+}

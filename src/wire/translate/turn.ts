@@ -1,0 +1,354 @@
+/**
+ * The hub of translation: a request as a `Turn` and an answer as a list of `TurnEvent`s, in no format's own terms.
+ * Each format knows how to read and write the hub and knows nothing of the other formats.
+ */
+import type { Format } from '../../core/endpoints.ts';
+import type { TokenCounts } from '../../core/usage.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
+
+/** A prompt-cache mark, kept as the client wrote it; only formats of the same family can carry it. */
+export interface CacheMark {
+  readonly family: 'messages' | 'openai';
+  readonly raw: JsonObject;
+}
+
+interface Marked {
+  readonly cache?: CacheMark | undefined;
+}
+
+export interface TextPart extends Marked {
+  readonly type: 'text';
+  readonly text: string;
+  /** Citations or annotations of an assistant's text, in the terms of `annotationFormat`. */
+  readonly annotations?: readonly Annotation[] | undefined;
+  /** Parts of one responses item share its id. */
+  readonly itemId?: string | undefined;
+}
+
+export interface RefusalPart {
+  readonly type: 'refusal';
+  readonly text: string;
+  readonly itemId?: string | undefined;
+}
+
+export type BinarySource =
+  | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string }
+  /** A file stored at the provider: it means something only to the provider that stored it. */
+  | { readonly kind: 'stored'; readonly id: string };
+
+export interface ImagePart extends Marked {
+  readonly type: 'image';
+  readonly source: BinarySource;
+  readonly detail?: string | undefined;
+  readonly at: string;
+}
+
+export interface FilePart extends Marked {
+  readonly type: 'file';
+  readonly source: BinarySource | { readonly kind: 'text'; readonly text: string };
+  readonly name?: string | undefined;
+  /** What the messages format says beside the document: `context` and `citations`. */
+  readonly extra?: JsonObject | undefined;
+  readonly at: string;
+}
+
+/** A thought of the model. Only the format that made it can take its signature back. */
+export interface ReasoningPart {
+  readonly type: 'reasoning';
+  readonly thought: Thought;
+}
+
+export interface Thought {
+  readonly origin: Format;
+  /** Readable paragraphs: a thinking text, or the parts of a summary. */
+  readonly texts: readonly string[];
+  /** messages: the signature of a thinking block. */
+  readonly signature?: string | undefined;
+  /** messages: the data of a redacted thinking block. */
+  readonly redacted?: string | undefined;
+  /** responses: the item's id and encrypted content, and its full text where the provider shows it. */
+  readonly id?: string | undefined;
+  readonly encrypted?: string | undefined;
+  readonly full?: readonly string[] | undefined;
+}
+
+export interface ToolCallPart extends Marked {
+  readonly type: 'tool-call';
+  readonly callId: string;
+  readonly tool: ToolRef;
+  /** JSON text of the arguments; for a custom tool the free text of its input. */
+  readonly input: string;
+  readonly itemId?: string | undefined;
+}
+
+export interface ToolResultPart extends Marked {
+  readonly type: 'tool-result';
+  readonly callId: string;
+  readonly kind: ToolKind;
+  readonly content: readonly (TextPart | ImagePart | FilePart)[];
+  readonly isError: boolean;
+  readonly at: string;
+}
+
+/** What only its own format knows. Hosted: done by the provider, so the conversation stands without it. */
+export interface OpaquePart {
+  readonly type: 'opaque';
+  readonly format: Format;
+  readonly hosted: boolean;
+  readonly raw: JsonObject;
+  readonly at: string;
+}
+
+export type Part =
+  | TextPart
+  | RefusalPart
+  | ImagePart
+  | FilePart
+  | ReasoningPart
+  | ToolCallPart
+  | ToolResultPart
+  | OpaquePart;
+
+export interface TurnMessage {
+  readonly role: 'system' | 'developer' | 'user' | 'assistant';
+  readonly parts: readonly Part[];
+  /** The participant's name of the chat format. */
+  readonly name?: string | undefined;
+  readonly at: string;
+}
+
+/** `search` is the client-side tool search of the responses format: a function to every other format. */
+export type ToolKind = 'function' | 'custom' | 'search';
+
+export interface ToolRef {
+  readonly kind: ToolKind;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+export interface ClientTool extends ToolRef, Marked {
+  readonly description?: string | undefined;
+  /** JSON Schema of the arguments; absent for custom tools. */
+  readonly schema?: Json | undefined;
+  readonly strict?: boolean | undefined;
+  /** The input format of a custom tool (`text` or a grammar), in the terms of the responses format. */
+  readonly grammar?: JsonObject | undefined;
+  /** What a namespace says of itself, repeated on each of its tools. */
+  readonly namespaceDescription?: string | undefined;
+  readonly at: string;
+}
+
+/** A tool that only its own format knows: run by the provider (`hosted`), or by the client to a built-in schema. */
+export interface ForeignTool {
+  readonly kind: 'foreign';
+  readonly format: Format;
+  readonly hosted: boolean;
+  readonly raw: JsonObject;
+  readonly at: string;
+}
+
+export type TurnTool = ClientTool | ForeignTool;
+
+export type ToolChoice =
+  | { readonly kind: 'auto' | 'none' | 'required' }
+  | { readonly kind: 'tool'; readonly tool: ToolRef }
+  | { readonly kind: 'allowed'; readonly mode: 'auto' | 'required'; readonly tools: readonly ToolRef[] }
+  | { readonly kind: 'foreign'; readonly format: Format; readonly raw: Json };
+
+export type OutputShape =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'json' }
+  | {
+      readonly kind: 'schema';
+      readonly schema: Json;
+      readonly name?: string | undefined;
+      readonly description?: string | undefined;
+      readonly strict?: boolean | undefined;
+    };
+
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+export interface ReasoningWish {
+  readonly effort?: string | undefined;
+  /** messages: `enabled`, `adaptive`, `disabled`, `between_tools`. */
+  readonly thinking?: string | undefined;
+  readonly budgetTokens?: number | undefined;
+  /** responses: `auto`, `concise`, `detailed`. */
+  readonly summary?: string | undefined;
+  /** messages: `summarized` or `omitted`. */
+  readonly display?: string | undefined;
+}
+
+/** Everything about the request that is one value. Absent means that the client said nothing. */
+export interface TurnSettings {
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly topK?: number | undefined;
+  readonly stop?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  readonly frequencyPenalty?: number | undefined;
+  readonly presencePenalty?: number | undefined;
+  readonly logitBias?: JsonObject | undefined;
+  readonly logprobs?: boolean | undefined;
+  readonly topLogprobs?: number | undefined;
+  readonly output?: OutputShape | undefined;
+  readonly verbosity?: string | undefined;
+  readonly reasoning?: ReasoningWish | undefined;
+  readonly parallelToolCalls?: boolean | undefined;
+  readonly user?: string | undefined;
+  readonly safetyIdentifier?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+  /** In the terms of the chat and responses formats. */
+  readonly serviceTier?: string | undefined;
+  readonly promptCacheKey?: string | undefined;
+  readonly promptCacheRetention?: string | undefined;
+  /** messages: the top-level `cache_control`. */
+  readonly cache?: CacheMark | undefined;
+  readonly store?: boolean | undefined;
+}
+
+export interface Turn {
+  readonly origin: Format;
+  /** `instructions` or the top-level `system`: said before every message. */
+  readonly instructions: readonly TextPart[];
+  readonly messages: readonly TurnMessage[];
+  readonly tools: readonly TurnTool[];
+  readonly toolChoice: ToolChoice | null;
+  readonly settings: TurnSettings;
+  readonly stream: boolean;
+  /** A chat client that asked for the usage chunk. */
+  readonly includeUsage: boolean;
+  /** What was left out on the way in, for the operator's log. */
+  readonly warnings: readonly string[];
+}
+
+/** An annotation of generated text, in the terms of the format it came from. */
+export type Annotation = { readonly format: 'messages' | 'responses'; readonly raw: JsonObject };
+
+export type FinishReason =
+  | 'stop'
+  | 'stop-sequence'
+  | 'length'
+  | 'context'
+  | 'tool'
+  | 'refusal'
+  | 'content-filter'
+  | 'pause'
+  | 'other';
+
+/** `key` names a block of the answer: unique within it, and shared by the events of one block. */
+export type TurnEvent =
+  | {
+      readonly type: 'start';
+      readonly id: string | null;
+      readonly createdS: number | null;
+      readonly serviceTier?: string | undefined;
+    }
+  | {
+      readonly type: 'text-start';
+      readonly key: number;
+      readonly kind: 'text' | 'refusal';
+      /** Text blocks that the responses format holds in one message item share it. */
+      readonly itemId?: string | undefined;
+    }
+  | {
+      readonly type: 'text-delta';
+      readonly key: number;
+      readonly text: string;
+      readonly logprobs?: readonly Json[] | undefined;
+    }
+  | { readonly type: 'annotation'; readonly key: number; readonly annotation: Annotation }
+  | { readonly type: 'text-end'; readonly key: number }
+  | {
+      readonly type: 'reasoning-start';
+      readonly key: number;
+      readonly origin: Format;
+      readonly id?: string | undefined;
+    }
+  | {
+      readonly type: 'reasoning-delta';
+      readonly key: number;
+      readonly text: string;
+      /** Which paragraph the text belongs to, ascending from 0. */
+      readonly paragraph: number;
+      /** `full` is the thought itself where the responses format shows it beside its summary. */
+      readonly full?: boolean | undefined;
+    }
+  | {
+      readonly type: 'reasoning-end';
+      readonly key: number;
+      readonly signature?: string | undefined;
+      readonly redacted?: string | undefined;
+      readonly encrypted?: string | undefined;
+    }
+  | {
+      readonly type: 'tool-start';
+      readonly key: number;
+      readonly callId: string;
+      readonly tool: ToolRef;
+      readonly itemId?: string | undefined;
+    }
+  | { readonly type: 'tool-delta'; readonly key: number; readonly text: string }
+  | { readonly type: 'tool-end'; readonly key: number }
+  /** A block that only its own format knows, complete. */
+  | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
+  /** The best figures so far; a later one replaces an earlier one. */
+  | { readonly type: 'usage'; readonly tokens: TokenCounts }
+  | {
+      readonly type: 'finish';
+      readonly reason: FinishReason;
+      readonly raw: { readonly format: Format; readonly value: string };
+      readonly stopSequence?: string | undefined;
+      readonly explanation?: string | undefined;
+    }
+  /** The frame that says that nothing follows. */
+  | { readonly type: 'end' }
+  /** The provider's own report of an error, as it came. */
+  | { readonly type: 'failure'; readonly error: Json };
+
+/** What a format's `fromTurn` gives: the body to send, without model and output limit. */
+export interface WrittenTurn {
+  readonly body: Record<string, unknown>;
+  readonly warnings: readonly string[];
+}
+
+/** What the target can and wants, beyond its format. */
+export interface TargetTraits {
+  readonly outputLimit: number;
+  /** Whether the model reasons; false leaves every reasoning setting out. */
+  readonly reasoning: boolean;
+  /** How a messages target is asked to think. */
+  readonly thinking: 'budget' | 'adaptive';
+  /** Whether a responses target takes settings and cache marks that its format has no field for. */
+  readonly extended?: boolean | undefined;
+}
+
+export type EventReader = {
+  /** One SSE event's data in, what it means out. Throws `GatewayError('upstream_error')` on what is no event. */
+  read(event: string | null, data: string): readonly TurnEvent[];
+  /** The upstream closed cleanly: whatever is still open is ended; `end` only where the answer is complete. */
+  finish(): readonly TurnEvent[];
+};
+
+export interface EventWriter {
+  /** The bytes that the client gets at once for this event; empty where none. */
+  write(event: TurnEvent): string;
+  /** The terminal part; called once, after `end`. */
+  terminal(): string;
+}
+
+/** What a writer needs to know beside the events. */
+export interface AnswerContext {
+  readonly publicModel: string;
+  readonly request: JsonObject;
+  readonly nowS: () => number;
+  /** The id for answers whose provider gave none, without a prefix. */
+  readonly answerId: string;
+  readonly includeUsage: boolean;
+  /** What `message_start` says of the input where the provider has not told yet. */
+  readonly likelyInputTokens: number;
+  readonly outputLimit: number | null;
+  /** Usage that the provider has not reported is left out instead of guessed: what reads the answer charges by it. */
+  readonly reportedUsageOnly?: boolean | undefined;
+}
