@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { inputTokens, totalTokens } from '../../src/core/usage.ts';
-import { auditClean } from '../http/requests.ts';
+import { auditClean } from '../support/requests.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 import { AGENT_NAMES, type Ended, installAgents, runAgent } from './agents.ts';
 import type { Conversation } from './conversation.ts';

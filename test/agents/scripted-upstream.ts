@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { TokenCounts } from '../../src/core/usage.ts';
-import { type AnswerSpec, type Block, streamedAnswer, wholeAnswer } from '../translate/upstream.ts';
+import { type AnswerSpec, type Block, streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
 import { type Conversation, conversationOf, type OfferedTool } from './conversation.ts';
 
 /** A text is the free text of a custom tool, an object the arguments of a function. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import { arrayAt, isObject, type JsonObject } from '../../src/lib/json.ts';
+import { streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
 import { CROSSINGS, DIRECTIONS, lane, MINIMAL, runStream, runWhole, upstreamBody } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
-import { streamedAnswer, wholeAnswer } from './upstream.ts';
 
 const TOKENS = { input: 5, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 6, reasoning: 0 };
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;

@@ -1,7 +1,7 @@
 /** Arbitrary answers. */
 import fc from 'fast-check';
 import type { Format } from '../../src/core/endpoints.ts';
-import type { AnswerSpec, Block } from './upstream.ts';
+import type { AnswerSpec, Block } from '../support/upstreams/answers.ts';
 
 const piece = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
 const pieces = fc.array(piece, { minLength: 1, maxLength: 4 });

@@ -1,7 +1,7 @@
 /** What an answer says, whatever its format: for comparing answers across formats, and streams with whole bodies. */
 import type { Format } from '../../src/core/endpoints.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../src/lib/json.ts';
-import type { AnswerSpec } from './upstream.ts';
+import type { AnswerSpec } from '../support/upstreams/answers.ts';
 
 export interface Said {
   readonly text: string;

@@ -2,7 +2,7 @@
 import type { Format } from '../../src/core/endpoints.ts';
 import { NO_TOKENS } from '../../src/core/usage.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import type { AnswerSpec } from './upstream.ts';
+import type { AnswerSpec } from '../support/upstreams/answers.ts';
 
 export interface Conversation {
   readonly name: string;

@@ -8,11 +8,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Format } from '../../src/core/endpoints.ts';
 import { wholeBytes } from '../../src/wire/lane.ts';
+import { streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
 import { CONVERSATIONS, type Conversation } from './conversations.ts';
 import { CROSSINGS, lane, OUTPUT_LIMIT, runStream, runWhole } from './run-lane.ts';
-import { streamedAnswer, wholeAnswer } from './upstream.ts';
 
-const FOLDER = new URL('../golden/', import.meta.url);
+const FOLDER = new URL('golden/', import.meta.url);
 const updating = process.env.UPDATE_GOLDEN === '1';
 
 for (const conversation of CONVERSATIONS) {

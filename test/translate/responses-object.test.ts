@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { arrayAt, isObject, type JsonObject, stringAt } from '../../src/lib/json.ts';
+import { type AnswerSpec, streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
 import { FORMATS, lane, MINIMAL, runStream, runWhole } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
-import { type AnswerSpec, streamedAnswer, wholeAnswer } from './upstream.ts';
 
 const SPEC: AnswerSpec = {
   blocks: [

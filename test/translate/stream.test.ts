@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { arrayAt, isObject, type JsonObject, objectAt } from '../../src/lib/json.ts';
+import { type AnswerSpec, streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
 import { answerSpec } from './arbitrary.ts';
 import { expected, said } from './content.ts';
 import { DIRECTIONS, lane, MINIMAL, PUBLIC_MODEL, runStream, runWhole } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
-import { type AnswerSpec, streamedAnswer, wholeAnswer } from './upstream.ts';
 
 const RUNS = { numRuns: 25 };
 const USAGE_ASKED: JsonObject = { stream: true, stream_options: { include_usage: true } };

@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../src/core/clock.ts';
+import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import { recoverAll, startHousekeeping } from '../../src/ledger/maintenance.ts';
+import type { Operation, Result } from '../../src/ledger/operations.ts';
+import { openDatabase } from '../../src/ledger/sqlite/database.ts';
+import { createEngine, openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import { ledgerContract } from './contract.ts';
+import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
+let files = 0;
+const newFile = () => join(folder, `ledger-${files++}.db`);
+after(() => rmSync(folder, { recursive: true }));
+
+async function openBooks(clock: Clock): Promise<OpenedBooks> {
+  const store = openSqliteEngine({ file: newFile(), clock });
+  return { connect: async () => ({ apply: store.apply, close: async () => undefined }), close: store.close };
+}
+
+function kinds(results: readonly Result[]): readonly unknown[] {
+  return results.map((result) => (result !== null && 'kind' in result ? result.kind : result));
+}
+
+ledgerContract('SQLite', openBooks);
+
+describe('SQLite file', () => {
+  test('a second opener is refused with one clear line, from this process and from the writer thread', async (t) => {
+    const file = newFile();
+    const store = await openSqliteStore({ file });
+    t.after(() => store.close());
+    const refused = (error: unknown) =>
+      error instanceof StoreLockedError && /^Another gateway uses this data folder/.test(error.message);
+    await assert.rejects(openSqliteStore({ file }), refused);
+    assert.throws(() => openSqliteEngine({ file }), refused);
+    await store.close();
+    await openSqliteEngine({ file }).close();
+  });
+
+  test('opening again applies no migration twice; a newer database is refused', async () => {
+    const file = newFile();
+    await openSqliteEngine({ file }).close();
+    await openSqliteEngine({ file }).close();
+    const database = new DatabaseSync(file);
+    const { n } = database.prepare('SELECT count(*) AS n FROM migrations').get() ?? {};
+    const migrations = readdirSync(new URL('../../src/ledger/migrations/sqlite/', import.meta.url));
+    assert.equal(n, migrations.length);
+    database.exec(`INSERT INTO migrations VALUES (9999, 'from-the-future', '')`);
+    database.close();
+    assert.throws(
+      () => openSqliteEngine({ file }),
+      (error) => error instanceof StoreVersionError && /version 9999/.test(error.message) && !/\n/.test(error.message),
+    );
+  });
+
+  test('a file that is no database, or cannot be opened, is one clear error', async () => {
+    const file = newFile();
+    writeFileSync(file, 'this is no database, however long this text may be '.repeat(50));
+    assert.throws(() => openSqliteEngine({ file }), StoreError);
+    await assert.rejects(openSqliteStore({ file }), StoreError);
+    await assert.rejects(openSqliteStore({ file: join(folder, 'missing', 'ledger.db') }), /Cannot open the database/);
+  });
+
+  test('entries never change and never leave', async () => {
+    const file = newFile();
+    const ledger = createLedger(openSqliteEngine({ file }));
+    await ledger.createKey(newKey({ credit: 5n }));
+    await ledger.close();
+    const database = new DatabaseSync(file);
+    assert.throws(() => database.exec('UPDATE entries SET amount = 6'), /never changes/);
+    assert.throws(() => database.exec('DELETE FROM entries'), /never removed/);
+    assert.throws(() => database.exec('UPDATE accounts SET reserved = 6'), /CHECK/);
+    assert.throws(() => database.exec('UPDATE accounts SET used = -1'), /CHECK/);
+    database.close();
+  });
+
+  test('the audit names what does not add up', async () => {
+    const file = newFile();
+    const first = createLedger(openSqliteEngine({ file }));
+    const key = await first.createKey(newKey({ credit: 50n }));
+    await first.admit(admitRequest(key.id, 'h1', 5n, { claim: { name: 'c', fingerprint: 'f' } }));
+    assert.equal((await first.audit()).ok, true);
+    await first.close();
+    const database = new DatabaseSync(file);
+    database.exec(`UPDATE accounts SET used = 1, reserved = 7; DELETE FROM claims;
+      INSERT INTO entries (key_id, kind, id, amount, held, at_ms) VALUES ('${key.id}', 'charge', 'h1', 2, 5, 0)`);
+    database.close();
+    const second = createLedger(openSqliteEngine({ file }));
+    const report = await second.audit();
+    assert.equal(report.ok, false);
+    assert.deepEqual(report.findings, [
+      `key ${key.id}: used is kept as 1, its rows make 2`,
+      `key ${key.id}: reserved is kept as 7, its rows make 5`,
+      `key ${key.id}: hold is live and settled: h1`,
+      `key ${key.id}: hold without its claim: h1`,
+    ]);
+    await second.close();
+  });
+
+  test('[F2] a recovered charge leaves a usage record that says what is known of the call', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSqliteEngine({ file, clock }));
+    const key = await first.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
+    const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
+    await first.admit(admitRequest(key.id, 'h1', 50n));
+    first.mark({ holdId: 'h1', keyId: key.id, charge: 36n, tokens, call });
+    await first.close();
+    clock.advance(5_000);
+    const second = createLedger(openSqliteEngine({ file, clock }));
+    await recoverAll(second);
+    assert.equal((await second.summary(key.id))?.periodUsed, 36n);
+    await second.close();
+    const database = new DatabaseSync(file, { readBigInts: true });
+    const row = database.prepare('SELECT * FROM usage').get();
+    assert.deepEqual(
+      [row?.request_id, row?.model, row?.outcome, row?.source, row?.cost_nanos, row?.cache_write_1h, row?.duration_ms],
+      [call.requestId, call.model, 'broken', 'counted', call.costNanos, 1n, 5_000n],
+    );
+    assert.equal(database.prepare('SELECT flag FROM entries').get()?.flag, 'recovered');
+    database.close();
+  });
+
+  test('[F11] across a restart with the clock set back, a limit neither opens nor stays closed past one window', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSqliteEngine({ file, clock }));
+    const key = await first.createKey(newKey({ credit: 5n, rpmLimit: 1 }));
+    await first.admit(admitRequest(key.id, 'h1', 1n));
+    await first.close();
+    clock.advance(-5 * 3_600_000);
+    const second = createLedger(openSqliteEngine({ file, clock }));
+    const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
+    clock.advance(60_000);
+    assert.equal((await second.admit(admitRequest(key.id, 'h2', 1n))).kind, 'admitted');
+    assert.equal((await second.admit(admitRequest(key.id, 'h3', 1n))).kind, 'rate_limited');
+    await second.close();
+  });
+
+  test('[R11] a restart forgets no place in the rate limit', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSqliteEngine({ file, clock }));
+    const key = await first.createKey(newKey({ credit: 500n, rpmLimit: 20 }));
+    for (let i = 0; i < 120; i++) {
+      clock.advance(3_000);
+      assert.equal((await first.admit(admitRequest(key.id, `h${i}`, 1n))).kind, 'admitted');
+    }
+    await first.close();
+    const second = createLedger(openSqliteEngine({ file, clock }));
+    const refused = await second.admit(admitRequest(key.id, 'one more', 1n));
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 3_000);
+    clock.advance(3_000);
+    assert.equal((await second.admit(admitRequest(key.id, 'one more', 1n))).kind, 'admitted');
+    await second.close();
+  });
+
+  test('[R17] a clock set back across a restart does not reopen a budget period that is over', async () => {
+    const file = newFile();
+    const clock = new ManualClock('2026-04-01T00:10:00Z');
+    const first = createLedger(openSqliteEngine({ file, clock }));
+    const key = await first.createKey(newKey({ mode: 'token_budget', budget: 300n }));
+    await first.admit(admitRequest(key.id, 'h1', 300n));
+    await first.settle(settleRequest(key.id, 'h1', 300n));
+    await first.close();
+    clock.set('2026-03-31T23:50:00Z');
+    const second = createLedger(openSqliteEngine({ file, clock }));
+    assert.equal((await second.admit(admitRequest(key.id, 'h2', 1n))).kind, 'limit_reached');
+    await second.changeKey(key.id, { budget: 400n });
+    await second.admit(admitRequest(key.id, 'h3', 100n, { keyVersion: 2 }));
+    await second.settle(settleRequest(key.id, 'h3', 100n));
+    assert.deepEqual((await second.audit()).findings, []);
+    await second.close();
+  });
+});
+
+describe('SQLite transactions', () => {
+  function openEngine(): {
+    apply(batch: readonly Operation[]): readonly Result[];
+    close(): void;
+    database: DatabaseSync;
+  } {
+    const database = openDatabase(newFile());
+    return { ...createEngine(database, new ManualClock()), database };
+  }
+  const admit = (keyId: string, holdId: string, amount: bigint): Operation => ({
+    op: 'admit',
+    owner: 'o',
+    request: admitRequest(keyId, holdId, amount),
+  });
+  const settle = (keyId: string, holdId: string, charge: bigint): Operation => ({
+    op: 'settle',
+    request: settleRequest(keyId, holdId, charge),
+  });
+
+  test('one bad operation fails alone; the others of its batch are applied, once', () => {
+    const engine = openEngine();
+    const key = newKey({ credit: 10n });
+    const { tokens } = usageRecord();
+    const brokenUsage = usageRecord({ tokens: { ...tokens, output: 0.5 } });
+    const results = engine.apply([
+      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
+      { op: 'createKey', request: key },
+      admit(key.id, 'h1', 4n),
+      admit(key.id, 'h2', -1n),
+      settle(key.id, 'h1', -1n),
+      // Fails late, when the hold is released and the charge is booked already.
+      { op: 'settle', request: settleRequest(key.id, 'h1', 3n, { usage: brokenUsage }) },
+      settle(key.id, 'h1', 3n),
+      admit(key.id, 'h3', 8n),
+      admit(key.id, 'h3', 7n),
+    ]);
+    assert.deepEqual(kinds(results).slice(2), [
+      'admitted',
+      'operation_failed',
+      'operation_failed',
+      'operation_failed',
+      'settled',
+      'insufficient',
+      'admitted',
+    ]);
+    const [report] = engine.apply([{ op: 'audit' }]);
+    assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
+    engine.close();
+  });
+
+  test('[F8] a full disk fails the whole batch, changes nothing, and the store recovers by itself', () => {
+    const engine = openEngine();
+    const key = newKey({ credit: 1_000_000n });
+    engine.apply([
+      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
+      { op: 'createKey', request: key },
+      admit(key.id, 'before', 1n),
+    ]);
+    engine.database.exec('VACUUM');
+    const pages = engine.database.prepare('PRAGMA page_count').get()?.page_count;
+    engine.database.exec(`PRAGMA max_page_count = ${pages}`);
+    const batch = Array.from({ length: 500 }, (_, i) => admit(key.id, `during-${i}`, 1n));
+    assert.throws(() => engine.apply(batch), StoreError);
+    const [summary] = engine.apply([{ op: 'summary', keyId: key.id }]);
+    assert.ok(summary !== null && summary !== undefined && 'reserved' in summary);
+    assert.deepEqual([summary.reserved, summary.liveHolds], [1n, 1]);
+    engine.database.exec('PRAGMA max_page_count = 1000000');
+    assert.deepEqual(new Set(kinds(engine.apply(batch))), new Set(['admitted']));
+    const [report] = engine.apply([{ op: 'audit' }]);
+    assert.ok(report !== null && report !== undefined && 'findings' in report);
+    assert.deepEqual([report.findings, report.liveHolds], [[], 501]);
+    engine.close();
+  });
+});
+
+describe('SQLite writer thread', () => {
+  test('serves from start to close, recovers at the next start, and keeps replies', async (t) => {
+    const file = newFile();
+    const ledger = createLedger(await openSqliteStore({ file }));
+    t.after(() => ledger.close());
+    const housekeeping = await startHousekeeping(ledger);
+    const key = await ledger.createKey(newKey({ credit: 1_000n }));
+    const body = Buffer.from('a part of a larger buffer').subarray(2, 6);
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, i) => {
+        const claim = { name: `c${i}`, fingerprint: 'f' };
+        await ledger.admit(admitRequest(key.id, `h${i}`, 5n, { claim }));
+        const reply = { status: 200, contentType: 'text/plain', body };
+        await ledger.settle(settleRequest(key.id, `h${i}`, 3n, { usage: usageRecord(), reply }));
+      }),
+    );
+    await assert.rejects(ledger.admit(admitRequest(key.id, 'bad', -1n)), StoreError);
+    await ledger.admit(admitRequest(key.id, 'left behind', 5n));
+    await housekeeping.stop();
+    await ledger.close();
+    await assert.rejects(ledger.ping(), StoreError);
+
+    const second = createLedger(await openSqliteStore({ file }));
+    t.after(() => second.close());
+    const again = await startHousekeeping(second);
+    const summary = await second.summary(key.id);
+    assert.deepEqual([summary?.used, summary?.reserved, summary?.requests], [300n, 0n, 100]);
+    const claim = { name: 'c7', fingerprint: 'f' };
+    const replay = await second.admit(admitRequest(key.id, 'h-again', 5n, { claim }));
+    assert.equal(replay.kind === 'replay' && Buffer.from(replay.reply.body).toString(), 'part');
+    assert.deepEqual((await second.audit()).findings, []);
+    await again.stop();
+  });
+
+  test('[F12] two client threads share the one writer, and together never pass the balance', async (t) => {
+    const store = await openSqliteStore({ file: newFile() });
+    const ledger = createLedger(store);
+    t.after(() => ledger.close());
+    const key = await ledger.createKey(newKey({ credit: 30n }));
+    const port = store.connect();
+    const worker = new Worker(new URL('../unit/ledger/sqlite/client-thread.ts', import.meta.url), {
+      workerData: { port, keyId: key.id, name: 'other', requests: 40 },
+      transferList: [port],
+    });
+    const gone = once(worker, 'exit');
+    const [[theirs], ...mine] = await Promise.all([
+      once(worker, 'message'),
+      ...Array.from({ length: 40 }, (_, i) => ledger.admit(admitRequest(key.id, `mine-${i}`, 1n))),
+    ]);
+    const admitted = mine.filter(({ kind }) => kind === 'admitted').length;
+    assert.equal(admitted + Number(theirs), 30);
+    await gone;
+    assert.equal((await ledger.summary(key.id))?.reserved, 30n);
+    assert.deepEqual((await ledger.audit()).findings, []);
+  });
+
+  for (const kind of ['serving', 'writer'])
+    test(`[F1] [F2] [F3] [F4] kill -9 in the middle of work (${kind} thread): after the next start the books add up`, async (t) => {
+      const file = newFile();
+      const program = fileURLToPath(new URL('../support/busy-process.ts', import.meta.url));
+      const child = spawn(process.execPath, [program, file, kind], { stdio: ['ignore', 'pipe', 'inherit'] });
+      t.after(() => child.kill('SIGKILL'));
+      const acknowledged: string[] = [];
+      for await (const line of createInterface({ input: child.stdout })) {
+        acknowledged.push(line);
+        if (acknowledged.length === 400) child.kill('SIGKILL');
+      }
+      const clock = new ManualClock(new Date().toISOString());
+      const ledger = createLedger(openSqliteEngine({ file, clock }));
+      assert.deepEqual((await ledger.audit()).findings, []);
+      await recoverAll(ledger);
+      const report = await ledger.audit();
+      assert.deepEqual([report.findings, report.liveHolds], [[], 0]);
+      // Each line is a settlement that the process saw committed: charged once, and a repeat of the call gets its reply.
+      for (const holdId of acknowledged) {
+        const claim = { name: holdId, fingerprint: 'f' };
+        const repeat = await ledger.admit(admitRequest('busy', `${holdId}-again`, 5n, { claim }));
+        assert.equal(repeat.kind === 'replay' && Buffer.from(repeat.reply.body).toString(), holdId);
+        const outcome = await ledger.settle(settleRequest('busy', holdId, 1n));
+        assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
+      }
+      // Some holds were marked and not settled when the process died: they were charged by their mark.
+      assert.ok(report.flagged >= 1);
+      await ledger.close();
+    });
+});

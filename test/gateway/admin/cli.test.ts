@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import type { AuditView, CreatedKey, KeyView } from '../../../src/admin/api.ts';
+import { storeFile } from '../../../src/admin/data-folder.ts';
+import { socketPath } from '../../../src/admin/socket.ts';
+import { keyDigest } from '../../../src/core/key.ts';
+import { createLedger } from '../../../src/ledger/ledger.ts';
+import { openSqliteEngine } from '../../../src/ledger/sqlite/engine.ts';
+import { gateway, gatewayJson, startHost, temporaryFolder } from '../../support/admin-fixture.ts';
+
+describe('gateway commands without a gateway', () => {
+  test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async (t) => {
+    const data = join(temporaryFolder(t), 'deep', 'data');
+    const made = await gatewayJson<CreatedKey>(
+      data,
+      'keys',
+      'create',
+      '--mode',
+      'credit',
+      '--credit',
+      '5',
+      '--label',
+      'l',
+      '--rpm',
+      '7',
+      '--models',
+      'a,b',
+      '--provider',
+      'p',
+      '--expires',
+      '2090-01-01',
+    );
+    assert(made.mode === 'credit');
+    assert.deepEqual(Object.keys(made).slice(0, 6), ['id', 'key', 'prefix', 'mode', 'base_url', 'origin']);
+    assert.deepEqual(
+      [
+        made.base_url,
+        made.origin,
+        made.label,
+        made.rpm_limit,
+        made.models,
+        made.provider_scope,
+        made.expires_at,
+        made.balance,
+      ],
+      ['http://127.0.0.1:18080/v1', 'http://127.0.0.1:18080', 'l', 7, ['a', 'b'], 'p', '2090-01-01T00:00:00.000Z', 5],
+    );
+    const { key, ...view } = made;
+    assert.deepEqual(await gatewayJson(data, 'keys', 'list'), [view]);
+    assert.deepEqual(await gatewayJson(data, 'keys', 'show', made.id), view);
+    assert.deepEqual(
+      await gatewayJson(data, 'keys', 'update', made.id, '--label', '', '--rpm', 'none', '--models', 'all'),
+      { ...view, label: null, rpm_limit: null, models: null },
+    );
+    const rotated = await gatewayJson<CreatedKey>(data, 'keys', 'rotate', made.id);
+    assert.deepEqual(rotated.prefixes, [rotated.prefix, made.prefix]);
+    assert.equal((await gatewayJson<KeyView>(data, 'keys', 'revoke-secret', made.id, made.prefix)).prefixes.length, 1);
+    assert.equal((await gatewayJson(data, 'credit', 'add', made.id, '0.000000001')).balance, 5.000000001);
+    assert.equal((await gatewayJson(data, 'keys', 'revoke', made.id)).status, 'revoked');
+    const report = await gatewayJson<AuditView>(data, 'audit');
+    assert.deepEqual([report.ok, report.keys, report.entries], [true, 1, 2]);
+    assert.equal(statSync(data).mode & 0o777, 0o700);
+    for (const file of [storeFile(data), join(data, 'installation.secret')])
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+    const stored = readFileSync(storeFile(data), 'latin1');
+    assert(!stored.includes(key) && !stored.includes(rotated.key), 'the store holds no key text');
+  });
+
+  test('[R1] [R2] suspend, resume, disable and enable', async (t) => {
+    const data = temporaryFolder(t);
+    const { id } = await gatewayJson(
+      data,
+      'keys',
+      'create',
+      '--mode',
+      'token_budget',
+      '--budget',
+      '10',
+      '--period',
+      'day',
+    );
+    for (const [word, status] of [
+      ['suspend', 'suspended'],
+      ['resume', 'active'],
+      ['disable', 'disabled'],
+      ['enable', 'active'],
+    ] as const) {
+      assert.equal((await gatewayJson(data, 'keys', word, String(id))).status, status);
+    }
+    const refused = await gateway(data, 'keys', 'update', String(id), '--budget', 'much');
+    assert.equal(refused.code, 2);
+    assert.match(
+      refused.stderr,
+      /^gateway: --budget is "much": it must be a whole number of tokens from 0 up, or "unlimited"\n$/,
+    );
+  });
+
+  test('people get text: the key once, then never again', async (t) => {
+    const data = temporaryFolder(t);
+    const made = await gateway(
+      data,
+      'keys',
+      'create',
+      '--mode',
+      'token_budget',
+      '--budget',
+      'unlimited',
+      '--label',
+      'me',
+    );
+    const key = /mg_t_\w+/.exec(made.stdout)?.[0] ?? '';
+    assert.equal(key.length, 45);
+    assert.match(made.stdout, /only time that it is shown/);
+    assert.match(made.stdout, /http:\/\/127\.0\.0\.1:18080\/token\/v1/);
+    const list = await gateway(data, 'keys', 'list');
+    assert.match(
+      list.stdout,
+      /^ID +PREFIX +MODE +STATUS +AVAILABLE +LABEL\nkey_\w+ +mg_t_\w{7} +token_budget +active +no bound +me\n$/,
+    );
+    assert(!list.stdout.includes(key));
+    const audit = await gateway(data, 'audit');
+    assert.deepEqual([audit.code, audit.stderr], [0, '']);
+    assert.match(audit.stdout, /^Clean: /);
+  });
+
+  test('what is not allowed is said in one line, exit 2', async (t) => {
+    const data = join(temporaryFolder(t), 'none');
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [['nope'], /unknown command "nope": allowed are start, doctor, keys, credit, audit, help, --version/],
+      [['keys'], /keys needs a second word: allowed are create, list/],
+      [['keys', 'burn'], /unknown command "keys burn": allowed are create, list/],
+      [['keys', 'list', '--all'], /unknown flag --all: allowed are --json/],
+      [['keys', 'show'], /takes 1 \(ID\), not 0/],
+      [['keys', 'create', '--mode'], /--mode needs a value: credit\|token_budget/],
+      [['keys', 'create', '--label', '--json'], /--label needs a value/],
+      [['keys', 'create', '--mode', 'credit', '--mode', 'credit'], /--mode is given twice/],
+      [['audit', '--json=yes'], /--json takes no value/],
+      [['credit', 'add', 'ID', '-5'], /unknown flag -5/],
+      [['start', '--port', '1'], /start: unknown flag --port: allowed are --workers/],
+      [['start', '--workers'], /start: --workers needs a value: N/],
+      [['start', '--workers', '0'], /--workers is "0": must be a whole number from 1 to 128/],
+      [['start', '--workers=two'], /--workers is "two": must be a whole number from 1 to 128/],
+      [['start', '--workers='], /--workers is "": must be a whole number from 1 to 128/],
+    ];
+    for (const [line, pattern] of cases) {
+      const { code, stdout, stderr } = await gateway(data, ...line);
+      assert.deepEqual([code, stdout, stderr.split('\n').length], [2, '', 2], line.join(' '));
+      assert.match(stderr, pattern);
+    }
+    assert.equal(existsSync(data), false);
+    const missing = await gateway(data, 'audit');
+    assert.equal(missing.code, 1);
+    assert.match(missing.stderr, /there is no data folder/);
+    assert.match((await gateway(data, 'help')).stdout, /gateway credit add ID AMOUNT/);
+    assert.match((await gateway(data, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('a long list arrives whole through a pipe', async (t) => {
+    const data = temporaryFolder(t);
+    const ledger = createLedger(openSqliteEngine({ file: storeFile(data) }));
+    const secret = 's'.repeat(64);
+    const label = 'x'.repeat(200);
+    await Promise.all(
+      Array.from({ length: 2000 }, (_, number) =>
+        ledger.createKey({
+          ...{ id: `key_${number}`, mode: 'credit', label, providerScope: 'all', models: null, rpmLimit: null },
+          ...{ expiresAtMs: null, budget: null, period: 'none', credit: 1n },
+          secret: { digest: keyDigest(secret, String(number)), prefix: `mg_c_${number}` },
+        }),
+      ),
+    );
+    await ledger.close();
+    // The store without its secret is refused; that is another test's business.
+    const refused = await gateway(data, 'keys', 'list', '--json');
+    assert.match(refused.stderr, /installation\.secret is missing/);
+    writeFileSync(join(data, 'installation.secret'), secret);
+    const keys = await gatewayJson<KeyView[]>(data, 'keys', 'list');
+    assert.equal(keys.length, 2000);
+  });
+
+  test('the audit is not clean, exit 1, when a balance is not what its entries say', async (t) => {
+    const data = temporaryFolder(t);
+    await gatewayJson(data, 'keys', 'create', '--mode', 'credit', '--credit', '5');
+    const database = new DatabaseSync(storeFile(data));
+    database.exec('UPDATE accounts SET purchased = purchased + 1');
+    database.close();
+    const { code, stdout } = await gateway(data, 'audit', '--json');
+    const report = JSON.parse(stdout) as AuditView;
+    assert.deepEqual([code, report.ok], [1, false]);
+    assert(report.findings.length > 0);
+    const text = await gateway(data, 'audit');
+    assert.equal(text.code, 1);
+    assert.match(text.stdout, /^NOT clean/);
+  });
+});
+
+describe('gateway commands beside a running gateway', () => {
+  test('go through its socket, and see its catalog and origin', async (t) => {
+    const data = temporaryFolder(t);
+    const before = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '1');
+    const host = await startHost(t, data);
+    const made = await gatewayJson<CreatedKey>(
+      data,
+      'keys',
+      'create',
+      '--mode',
+      'credit',
+      '--credit',
+      '2',
+      '--provider',
+      'sandbox-a',
+    );
+    assert.equal(made.base_url, 'http://127.0.0.1:9999/v1', 'answered by the host');
+    const refused = await gateway(data, 'keys', 'create', '--mode', 'credit', '--provider', 'sandbox-z');
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /^gateway: --provider "sandbox-z" is no provider .*all, sandbox-a, sandbox-b\n$/);
+    assert.equal((await gatewayJson(data, 'credit', 'add', before.id, '1')).balance, 2);
+    assert.equal((await gateway(data, 'keys', 'show', 'key_nope')).code, 1);
+    assert.deepEqual(
+      (await gatewayJson<KeyView[]>(data, 'keys', 'list')).map(({ id }) => id),
+      [made.id, before.id],
+    );
+    assert.equal((await gatewayJson<AuditView>(data, 'audit')).ok, true);
+    await host.end('SIGTERM');
+    assert.equal(existsSync(socketPath(data)), false);
+    assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 2);
+  });
+
+  test('work at once after it was killed with kill -9, and so does its successor', async (t) => {
+    const data = temporaryFolder(t);
+    const host = await startHost(t, data);
+    const made = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '2');
+    await host.end('SIGKILL');
+    assert.equal(existsSync(socketPath(data)), true, 'the dead one left its socket');
+    assert.equal((await gatewayJson(data, 'keys', 'show', made.id)).base_url, 'http://127.0.0.1:18080/v1');
+    assert.equal((await gateway(data, 'audit')).code, 0);
+    await startHost(t, data);
+    assert.equal((await gatewayJson(data, 'keys', 'show', made.id)).base_url, 'http://127.0.0.1:9999/v1');
+  });
+
+  test('a second gateway on the same folder is refused, and the first one keeps its socket', async (t) => {
+    const data = temporaryFolder(t);
+    await startHost(t, data);
+    assert.throws(() => openSqliteEngine({ file: storeFile(data) }), /is locked/);
+    assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 0);
+  });
+
+  test('a store that is held by a process without a socket is said to be in use', async (t) => {
+    const data = temporaryFolder(t);
+    const host = await startHost(t, data);
+    rmSync(socketPath(data));
+    const { code, stderr } = await gateway(data, 'keys', 'list');
+    assert.equal(code, 1);
+    assert.match(stderr, /^gateway: .*gateway\.db is in use by a process that does not answer .*\n$/);
+    await host.end('SIGTERM');
+  });
+
+  test('a data folder whose path is too long for a socket works the same', async (t) => {
+    const data = join(temporaryFolder(t), 'x'.repeat(120));
+    mkdirSync(data);
+    const host = await startHost(t, data);
+    assert.equal((await gatewayJson(data, 'keys', 'create', '--mode', 'credit')).base_url, 'http://127.0.0.1:9999/v1');
+    await host.end('SIGTERM');
+    assert.equal(existsSync(socketPath(data)), false);
+  });
+});

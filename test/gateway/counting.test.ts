@@ -1,0 +1,126 @@
+/** What a client meets of the counter: the context window, the recount before a 402, and token counts. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { PROSE } from '../../bench/counter-samples.ts';
+import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../support/requests.ts';
+import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+
+const TINY = { model: 'sandbox/tiny' };
+const LIMIT = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;
+const TWENTY_KB = PROSE.English.repeat(24);
+/** At the sandbox's prices. */
+const INPUT_CREDITS = 1e-6;
+const OUTPUT_CREDITS = 4e-6;
+
+let gateway: StartedGateway;
+
+before(async () => {
+  gateway = await startedGateway();
+});
+
+after(() => gateway[Symbol.asyncDispose]());
+
+describe('the context window', () => {
+  for (const name of GENERATIONS) {
+    test(`[R36] ${name}: a prompt that is surely too long is refused, holds nothing and is not sent`, async () => {
+      const key = await gateway.creditKey();
+      const untouched = await account(gateway, key);
+      const error = await refusal(say(key, name, TWENTY_KB, TINY), name, 400, 'context_length_exceeded');
+      const counted = /([\d]+) tokens/.exec(error.message)?.[1];
+      assert.ok(Number(counted) > 4_000 && Number(counted) < 5_500, error.message);
+      if (name === 'messages') assert.equal(error.message, `prompt is too long: ${counted} tokens > 2048 maximum`);
+      assert.equal(error.param, name === 'responses' ? 'input' : 'messages');
+      assert.deepEqual(await account(gateway, key), untouched);
+    });
+
+    test(`${name}: a prompt within the window runs, though it has more bytes than the window has tokens`, async () => {
+      const key = await gateway.creditKey();
+      const text = PROSE.English.repeat(4);
+      assert.ok(text.length > 3_000);
+      assert.equal((await say(key, name, text, TINY)).status, 200);
+      await auditClean(gateway);
+    });
+
+    test(`${name}: white space is no reason to refuse`, async () => {
+      const key = await gateway.creditKey();
+      assert.equal((await say(key, name, `${' '.repeat(30_000)}Hello`, TINY)).status, 200);
+    });
+  }
+
+  test('[R11] a prompt that is too long takes one place in the rate limit, and the limit comes first', async () => {
+    const key = await gateway.creditKey({ rpm_limit: 2 });
+    for (const remaining of ['1', '0']) {
+      const error = await refusal(say(key, 'chat', TWENTY_KB, TINY), 'chat', 400, 'context_length_exceeded');
+      assert.equal(error.headers.get('x-ratelimit-remaining-requests'), remaining);
+    }
+    await refusal(say(key, 'chat', TWENTY_KB, TINY), 'chat', 429, 'rate_limit_exceeded');
+  });
+});
+
+describe('before a 402 the input is counted', () => {
+  for (const name of GENERATIONS) {
+    test(`[R13] [R14] ${name}: a balance that carries the count but not the bytes is enough`, async () => {
+      const output = { [LIMIT[name]]: 300 };
+      const bytes = Buffer.byteLength(TWENTY_KB);
+      const credit = bytes * INPUT_CREDITS * 0.6 + 300 * OUTPUT_CREDITS;
+      const { flagged } = await gateway.audit();
+      const key = await gateway.creditKey({ credit: credit.toFixed(9) });
+      assert.equal((await say(key, name, TWENTY_KB, output)).status, 200);
+      const budgeted = await gateway.tokenKey({ budget: Math.floor(bytes * 0.6) + 300 });
+      assert.equal((await say(budgeted, name, TWENTY_KB, output)).status, 200);
+      // The provider’s own count stayed within both holds.
+      assert.equal((await gateway.audit()).flagged, flagged);
+      await auditClean(gateway);
+    });
+  }
+
+  test('[R11] it takes one place in the rate limit', async () => {
+    const credit = (TWENTY_KB.length * INPUT_CREDITS * 0.6 + 300 * OUTPUT_CREDITS).toFixed(9);
+    const key = await gateway.creditKey({ credit, rpm_limit: 5 });
+    const response = await say(key, 'chat', TWENTY_KB, { max_tokens: 300 });
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('x-ratelimit-remaining-requests'), '4');
+  });
+
+  test('[R14] an output limit that nobody gave shrinks by the counted input', async () => {
+    const credit = (TWENTY_KB.length * INPUT_CREDITS * 0.6 + 300 * OUTPUT_CREDITS).toFixed(9);
+    const key = await gateway.creditKey({ credit });
+    const response = await say(key, 'chat', TWENTY_KB);
+    assert.equal(response.status, 200);
+    assert.ok((await usage(key)).credits.balance >= 0);
+    await auditClean(gateway);
+  });
+
+  test('[R15] [R16] what the count does not carry either is refused as before', async () => {
+    const key = await gateway.creditKey({ credit: '0.004' });
+    await refusal(say(key, 'chat', TWENTY_KB, { max_tokens: 300 }), 'chat', 402, 'insufficient_credit');
+    const budgeted = await gateway.tokenKey({ budget: 4_000 });
+    await refusal(say(budgeted, 'chat', TWENTY_KB, { max_tokens: 300 }), 'chat', 402, 'insufficient_credit');
+  });
+
+  test('[R16] a rest under 256 tokens serves what it carries by its count', async () => {
+    const budgeted = await gateway.tokenKey({ budget: 255 });
+    const text = PROSE.English.slice(0, 500);
+    assert.equal((await say(budgeted, 'chat', text, { max_tokens: 5 })).status, 200);
+    await auditClean(gateway);
+  });
+});
+
+describe('token counts', () => {
+  const count = async (key: Awaited<ReturnType<StartedGateway['creditKey']>>, text: string, model: string) => {
+    const body = { model, messages: [{ role: 'user', content: text }] };
+    const response = await visit(key, 'count_tokens', { body });
+    assert.equal(response.status, 200);
+    return ((await response.json()) as { input_tokens: number }).input_tokens;
+  };
+
+  test('[R58] counted here where the provider does not count, beyond the window too, and never charged', async () => {
+    const key = await gateway.creditKey();
+    const untouched = await account(gateway, key);
+    const counted = await count(key, PROSE.English, 'sandbox/alpha');
+    assert.ok(counted > 160 && counted < 220, `${counted}`);
+    const long = await count(key, TWENTY_KB, 'sandbox/tiny');
+    assert.ok(long > 4_000 && long < 5_500, `${long}`);
+    assert.deepEqual(await account(gateway, key), untouched);
+  });
+});

@@ -1,0 +1,488 @@
+/** What only a provider with a format of its own can show: signatures, its own usage, its silence and its breaks. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { isObject } from '../../../src/lib/json.ts';
+import {
+  ask,
+  assertUncharged,
+  ClientStream,
+  errorOf,
+  type ScriptedWorld,
+  secretOf,
+  settled,
+  streamed,
+} from '../../support/scripted-gateway.ts';
+import { call as request } from '../../support/started-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
+import {
+  bedrockModel,
+  bedrockStream,
+  bedrockWorld,
+  geminiChunk,
+  geminiEnd,
+  geminiParts,
+  geminiWorld,
+} from './scripted.ts';
+
+const USAGE = { promptTokenCount: 21, candidatesTokenCount: 8 };
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const WEATHER = {
+  type: 'function',
+  name: 'get_weather',
+  parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  strict: false,
+} as const;
+
+let gemini: ScriptedWorld;
+let bedrock: ScriptedWorld;
+
+before(async () => {
+  gemini = await geminiWorld();
+  bedrock = await bedrockWorld();
+});
+after(async () => {
+  await gemini[Symbol.asyncDispose]();
+  await bedrock[Symbol.asyncDispose]();
+});
+
+function openai(key: CreatedKey): OpenAI {
+  return new OpenAI({ baseURL: `${key.origin}/v1`, apiKey: key.key, maxRetries: 0 });
+}
+
+function anthropic(key: CreatedKey): Anthropic {
+  return new Anthropic({ baseURL: key.origin, authToken: key.key, apiKey: null, maxRetries: 0 });
+}
+
+/** The members of the provider's request that a test looks at. */
+function partsOf(call: ScriptedCall): unknown[] {
+  const contents = call.body.contents ?? call.body.messages;
+  assert.ok(Array.isArray(contents));
+  return contents.map((content: unknown) => (isObject(content) ? (content.parts ?? content.content) : undefined));
+}
+
+describe('what the provider is sent', () => {
+  test('the credential, the output limit, the system prompt, settings and tools reach Gemini in its own terms', async () => {
+    const key = await gemini.gateway.creditKey();
+    const answer = request(`${key.origin}/v1/messages`, {
+      key: key.key,
+      body: {
+        model: 'tested',
+        max_tokens: 77,
+        temperature: 0.5,
+        top_k: 7,
+        system: 'Be brief.',
+        messages: [{ role: 'user', content: 'Hello' }],
+        tools: [{ name: 'get_weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } } }],
+        tool_choice: { type: 'tool', name: 'get_weather' },
+      },
+    });
+    const call = await gemini.first.next();
+    call.stream([geminiParts({ text: 'Hi' }), geminiEnd(USAGE)]);
+    assert.equal((await answer).status, 200);
+    assert.match(call.requestLine, /^POST \/v1\/models\/upstream-model:streamGenerateContent\?alt=sse /);
+    assert.equal(call.headers.get('x-goog-api-key'), secretOf('one'));
+    assert.deepEqual(call.body.systemInstruction, { parts: [{ text: 'Be brief.' }] });
+    const config = call.body.generationConfig as Record<string, unknown>;
+    assert.deepEqual([config.maxOutputTokens, config.temperature, config.topK], [77, 0.5, 7]);
+    assert.deepEqual(call.body.toolConfig, {
+      functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['get_weather'] },
+    });
+    assert.match(JSON.stringify(call.body.tools), /"name":"get_weather"/);
+  });
+
+  for (const format of FORMAT_NAMES) {
+    test(`an image of a ${format} client arrives as data; one by its address is refused before the provider is asked`, async () => {
+      const key = await gemini.gateway.creditKey();
+      const send = (url: string): Promise<Response> =>
+        request(key.origin + SPEECH[format].path, { key: key.key, body: withImage(format, url) });
+      const answer = send(`data:image/png;base64,${PIXEL}`);
+      const call = await gemini.first.next();
+      call.stream([geminiParts({ text: 'A pixel.' }), geminiEnd(USAGE)]);
+      assert.equal((await answer).status, 200);
+      assert.deepEqual(partsOf(call), [
+        [{ text: 'What is this?' }, { inlineData: { mimeType: 'image/png', data: PIXEL } }],
+      ]);
+      const calls = gemini.first.calls;
+      const refused = await send('https://images.invalid/cat.png');
+      assert.equal(refused.status, 400);
+      assert.match(await refused.text(), /does not take images or files by their address/);
+      assert.equal(gemini.first.calls, calls);
+    });
+  }
+
+  test('a system message inside the conversation and an image in a tool result are carried', async () => {
+    const key = await bedrock.gateway.creditKey();
+    const answer = openai(key).responses.create({
+      model: 'tested',
+      input: [
+        { role: 'user', content: 'Look' },
+        { type: 'function_call', call_id: 'c1', name: 'get_weather', arguments: '{"city":"Rome"}' },
+        {
+          type: 'function_call_output',
+          call_id: 'c1',
+          output: [
+            { type: 'input_text', text: 'the map' },
+            { type: 'input_image', image_url: `data:image/png;base64,${PIXEL}`, detail: 'auto' },
+          ],
+        },
+        { role: 'system', content: 'Answer in French.' },
+      ],
+      tools: [WEATHER],
+    });
+    const call = await bedrock.first.next();
+    bedrockStream(call, bedrockText('Oui'));
+    assert.equal((await answer).output_text, 'Oui');
+    assert.deepEqual(partsOf(call), [
+      [{ text: 'Look' }],
+      [{ toolUse: { toolUseId: 'c1', name: 'get_weather', input: { city: 'Rome' } } }],
+      [
+        {
+          toolResult: {
+            toolUseId: 'c1',
+            content: [{ text: 'the map' }, { image: { format: 'png', source: { bytes: PIXEL } } }],
+          },
+        },
+        { text: '<system>\nAnswer in French.\n</system>' },
+      ],
+    ]);
+  });
+});
+
+function withImage(format: string, url: string): object {
+  const text = 'What is this?';
+  if (format === 'responses') {
+    const content = [
+      { type: 'input_text', text },
+      { type: 'input_image', image_url: url },
+    ];
+    return { model: 'tested', input: [{ role: 'user', content }] };
+  }
+  const source = url.startsWith('data:')
+    ? { type: 'base64', media_type: 'image/png', data: PIXEL }
+    : { type: 'url', url };
+  const image = format === 'chat' ? { type: 'image_url', image_url: { url } } : { type: 'image', source };
+  return { model: 'tested', messages: [{ role: 'user', content: [{ type: 'text', text }, image] }] };
+}
+
+function bedrockText(text: string): (readonly [string, object])[] {
+  return [
+    ['messageStart', { role: 'assistant' }],
+    ['contentBlockDelta', { contentBlockIndex: 0, delta: { text } }],
+    ['contentBlockStop', { contentBlockIndex: 0 }],
+    ['messageStop', { stopReason: 'end_turn' }],
+    ['metadata', { usage: { inputTokens: 21, outputTokens: 8, totalTokens: 29 }, metrics: { latencyMs: 1 } }],
+  ];
+}
+
+describe('prompt caching', () => {
+  for (const [model, cached] of [
+    ['eu.anthropic.claude-sonnet-4-5-20250929-v1:0', true],
+    ['meta.llama3-3-70b-instruct-v1:0', false],
+  ] as const) {
+    test(`cache_control reaches ${model} ${cached ? 'as cache points, and its cache is charged by its class' : 'not: it would be refused'}`, async () => {
+      const { server, gateway } = await bedrockModel(model);
+      const key = await gateway.creditKey();
+      const cache_control = { type: 'ephemeral' as const };
+      const answer = anthropic(key).messages.create({
+        model: 'tested',
+        max_tokens: 100,
+        system: [{ type: 'text', text: 'Be brief.', cache_control }],
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'Look', cache_control }] },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'look', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'seen', cache_control }] },
+        ],
+        tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      });
+      const call = await server.next();
+      const usage = { inputTokens: 3, outputTokens: 8, cacheReadInputTokens: 20, cacheWriteInputTokens: 7 };
+      bedrockStream(call, [...bedrockText('Yes').slice(0, -1), ['metadata', { usage, metrics: { latencyMs: 1 } }]]);
+      const point = cached ? [{ cachePoint: { type: 'default' } }] : [];
+      assert.deepEqual(call.body.system, [{ text: 'Be brief.' }, ...point]);
+      assert.deepEqual(partsOf(call), [
+        [{ text: 'Look' }, ...point],
+        [{ toolUse: { toolUseId: 'c1', name: 'look', input: {} } }],
+        [{ toolResult: { toolUseId: 'c1', content: [{ text: 'seen' }] } }, ...point],
+      ]);
+      const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = (await answer).usage;
+      assert.deepEqual([input_tokens, cache_read_input_tokens, cache_creation_input_tokens], [3, 20, 7]);
+      await gateway[Symbol.asyncDispose]();
+      await server.close();
+    });
+  }
+});
+
+describe('thoughts and signatures', () => {
+  const thoughts = [
+    geminiParts({ text: 'Where is it? ', thought: true }),
+    geminiParts({ text: 'In Rome.', thought: true, thoughtSignature: 'sig-of-thought' }),
+    geminiParts({ functionCall: { name: 'get_weather', args: { city: 'Rome' } }, thoughtSignature: 'sig-of-call' }),
+    geminiEnd({ ...USAGE, thoughtsTokenCount: 5, cachedContentTokenCount: 20 }),
+  ];
+  const modelParts = (call: ScriptedCall): unknown => {
+    const [, parts] = partsOf(call);
+    assert.ok(Array.isArray(parts));
+    // The id of the call is the package's own invention.
+    return JSON.parse(JSON.stringify(parts, (name, value) => (name === 'id' ? undefined : value)));
+  };
+  const replayed = [
+    { text: 'Where is it? In Rome.', thought: true, thoughtSignature: 'sig-of-thought' },
+    { functionCall: { name: 'get_weather', args: { city: 'Rome' } }, thoughtSignature: 'sig-of-call' },
+  ];
+
+  for (const stream of [false, true]) {
+    test(`Gemini gets its signatures back from a responses client (${stream ? 'streamed' : 'whole'})`, async () => {
+      const key = await gemini.gateway.creditKey();
+      const client = openai(key);
+      const body = { model: 'tested', tools: [WEATHER] };
+      const first = stream
+        ? client.responses.stream({ ...body, input: 'Weather?' }).finalResponse()
+        : client.responses.create({ ...body, input: 'Weather?' });
+      (await gemini.first.next()).stream(thoughts);
+      const { output, usage }: OpenAI.Responses.Response = await first;
+      assert.deepEqual(
+        [usage?.input_tokens, usage?.input_tokens_details.cached_tokens, usage?.output_tokens],
+        [21, 20, 13],
+      );
+      assert.equal(usage?.output_tokens_details.reasoning_tokens, 5);
+      const made = output.find((item) => item.type === 'function_call');
+      assert.ok(made);
+      const result = { type: 'function_call_output' as const, call_id: made.call_id, output: 'sunny' };
+      const input = [{ role: 'user' as const, content: 'Weather?' }, ...output, result];
+      const second = client.responses.create({ ...body, input: input as OpenAI.Responses.ResponseInput });
+      const call = await gemini.first.next();
+      call.stream([geminiParts({ text: 'Sunny.' }), geminiEnd(USAGE)]);
+      assert.equal((await second).output_text, 'Sunny.');
+      assert.deepEqual(modelParts(call), replayed);
+    });
+
+    test(`Gemini gets its signatures back from a messages client (${stream ? 'streamed' : 'whole'})`, async () => {
+      const key = await gemini.gateway.creditKey();
+      const client = anthropic(key);
+      const body = {
+        model: 'tested',
+        max_tokens: 2_000,
+        tools: [{ name: 'get_weather', input_schema: { type: 'object' as const, properties: {} } }],
+      };
+      const question = { role: 'user' as const, content: 'Weather?' };
+      const first = stream
+        ? client.messages.stream({ ...body, messages: [question] }).finalMessage()
+        : client.messages.create({ ...body, messages: [question] });
+      (await gemini.first.next()).stream(thoughts);
+      const { content, usage } = await first;
+      assert.deepEqual([usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens], [1, 20, 13]);
+      const [thinking] = content;
+      assert.ok(thinking?.type === 'thinking');
+      assert.equal(thinking.thinking, 'Where is it? In Rome.');
+      const made = content.find((block) => block.type === 'tool_use');
+      assert.ok(made);
+      const result = { type: 'tool_result' as const, tool_use_id: made.id, content: 'sunny' };
+      const second = client.messages.create({
+        ...body,
+        messages: [question, { role: 'assistant', content }, { role: 'user', content: [result] }],
+      });
+      const call = await gemini.first.next();
+      call.stream([geminiParts({ text: 'Sunny.' }), geminiEnd(USAGE)]);
+      await second;
+      assert.deepEqual(modelParts(call), replayed);
+    });
+  }
+
+  test('Bedrock gets its signed and its redacted thoughts back', async () => {
+    const key = await bedrock.gateway.creditKey();
+    const client = anthropic(key);
+    const question = { role: 'user' as const, content: 'Think.' };
+    const body = { model: 'tested', max_tokens: 2_000 };
+    const first = client.messages.stream({ ...body, messages: [question] }).finalMessage();
+    const [start, ...text] = bedrockText('Done.');
+    assert.ok(start);
+    const thought = (index: number, delta: object): readonly [string, object] => [
+      'contentBlockDelta',
+      { contentBlockIndex: index, delta: { reasoningContent: delta } },
+    ];
+    bedrockStream(await bedrock.first.next(), [
+      start,
+      thought(1, { text: 'Hm, ' }),
+      thought(1, { text: 'yes.' }),
+      thought(1, { signature: 'bedrock-sig' }),
+      ['contentBlockStop', { contentBlockIndex: 1 }],
+      thought(2, { data: 'hidden' }),
+      ['contentBlockStop', { contentBlockIndex: 2 }],
+      ...text,
+    ]);
+    const { content } = await first;
+    const second = client.messages.create({
+      ...body,
+      messages: [question, { role: 'assistant', content }, { role: 'user', content: 'More.' }],
+    });
+    const call = await bedrock.first.next();
+    bedrockStream(call, bedrockText('More.'));
+    await second;
+    assert.deepEqual(partsOf(call)[1], [
+      { reasoningContent: { reasoningText: { text: 'Hm, yes.', signature: 'bedrock-sig' } } },
+      { reasoningContent: { redactedReasoning: { data: 'hidden' } } },
+      { text: 'Done.' },
+    ]);
+  });
+
+  test('thoughts of one provider are not shown to another, and nothing but signatures is taken from a client', async () => {
+    const forge = (value: object): string => `aisdk1.${Buffer.from(JSON.stringify(value)).toString('base64url')}`;
+    const key = await bedrock.gateway.creditKey();
+    const options = { signature: 'ok', cachePoint: { type: 'default' }, itemId: 'stored' };
+    const thought = (provider: string, text: string): OpenAI.Responses.ResponseInputItem => ({
+      type: 'reasoning',
+      id: `rs_${provider}`,
+      summary: [{ type: 'summary_text', text }],
+      encrypted_content: forge({ provider, signatures: { amazonBedrock: options, bedrock: options } }),
+    });
+    const answer = openai(key).responses.create({
+      model: 'tested',
+      input: [
+        { role: 'user', content: 'Hi' },
+        thought('google.generative-ai', 'of Gemini'),
+        thought('amazon-bedrock', 'of Bedrock'),
+        { role: 'assistant', content: 'Hello.' },
+        { role: 'user', content: 'Again' },
+      ],
+    });
+    const call = await bedrock.first.next();
+    bedrockStream(call, bedrockText('Hi'));
+    await answer;
+    assert.deepEqual(partsOf(call)[1], [
+      { reasoningContent: { reasoningText: { text: 'of Bedrock', signature: 'ok' } } },
+      { text: 'Hello.' },
+    ]);
+  });
+});
+
+describe('how a call ends', () => {
+  for (const format of FORMAT_NAMES) {
+    test(`[F13] [R49] a client that goes before the headers: the provider's connection is closed, nothing is charged (${format})`, async () => {
+      const key = await gemini.gateway.tokenKey();
+      const client = new ClientStream(key, format, SPEECH[format].request({ stream: true }));
+      const call = await gemini.first.next();
+      client.close();
+      await call.closed;
+      await assertUncharged(gemini.gateway, key);
+    });
+
+    test(`[F13] [R49] a client that goes mid-stream: closed at once, what was produced is charged (${format})`, async () => {
+      const key = await gemini.gateway.tokenKey();
+      const client = streamed(key, format);
+      const call = await gemini.first.next();
+      call.streamHead();
+      call.chunk(geminiParts({ text: 'x'.repeat(4_000) }));
+      await client.until(/x{4000}/);
+      client.close();
+      await call.closed;
+      const { used, requests } = await settled(gemini.gateway, key);
+      assert.ok(used > 500, `${used} tokens for 4,000 characters`);
+      assert.equal(requests, 0);
+    });
+
+    test(`[F15] [R50] a connection that breaks mid-stream: told in-band, what was produced is billed (${format})`, async () => {
+      const key = await gemini.gateway.tokenKey();
+      const client = streamed(key, format);
+      const call = await gemini.first.next();
+      call.streamHead();
+      call.chunk(geminiParts({ text: 'x'.repeat(4_000) }));
+      await client.until(/x{4000}/);
+      call.reset();
+      const { text } = await client.ended;
+      assert.match(text, SPEECH[format].inBandFailure);
+      assert.doesNotMatch(text, SPEECH[format].terminal);
+      const { used, requests } = await settled(gemini.gateway, key);
+      assert.ok(used > 500);
+      assert.equal(requests, 1);
+    });
+
+    test(`[F18] usage that the provider does not report is counted here, never taken for nothing (${format})`, async () => {
+      const key = await gemini.gateway.tokenKey();
+      const client = streamed(key, format);
+      (await gemini.first.next()).stream([geminiParts({ text: 'word '.repeat(400) }), geminiEnd(null)]);
+      assert.match((await client.ended).text, SPEECH[format].terminal);
+      const { used } = await settled(gemini.gateway, key);
+      assert.ok(used >= 400, `${used} tokens for 400 words`);
+    });
+  }
+
+  test('[R46] an error in the middle of the stream is told, without the credential', async () => {
+    const key = await gemini.gateway.tokenKey();
+    const client = streamed(key, 'responses');
+    const call = await gemini.first.next();
+    const error = { code: 503, message: `overloaded ${secretOf('one')}`, status: 'UNAVAILABLE' };
+    call.stream([geminiParts({ text: 'Well, ' }), geminiChunk({ error })]);
+    const { text } = await client.ended;
+    assert.match(text, SPEECH.responses.inBandFailure);
+    assert.doesNotMatch(text, new RegExp(secretOf('one')));
+  });
+
+  test('[R47] an error as the first event is a real status', async () => {
+    for (const stream of [true, false]) {
+      const key = await gemini.gateway.tokenKey();
+      const answer = ask(key, 'chat', { stream });
+      const error = { code: 503, message: 'overloaded', status: 'UNAVAILABLE' };
+      (await gemini.first.next()).stream([geminiChunk({ error })]);
+      assert.equal((await answer).status, 502);
+      await assertUncharged(gemini.gateway, key);
+    }
+  });
+
+  test('[F17] a stream without its end is broken, and one that ends at the limit says so', async () => {
+    const key = await gemini.gateway.tokenKey();
+    const cut = streamed(key, 'messages');
+    (await gemini.first.next()).stream([geminiParts({ text: 'Well, ' })]);
+    assert.match((await cut.ended).text, SPEECH.messages.inBandFailure);
+    const full = ask(key, 'messages');
+    (await gemini.first.next()).stream([geminiParts({ text: 'Well, ' }), geminiEnd(USAGE, 'MAX_TOKENS')]);
+    assert.match((await full).text, /"stop_reason":"max_tokens"/);
+  });
+
+  test('[R31] a wrong key that Gemini calls a bad request is the operator’s fault, a long prompt the client’s', async () => {
+    const key = await gemini.gateway.tokenKey();
+    const refused = async (message: string, reason: string): Promise<{ status: number; code: string }> => {
+      const answer = ask(key, 'chat');
+      const error = { code: 400, message, status: 'INVALID_ARGUMENT', details: [{ reason }] };
+      (await gemini.first.next()).reply(400, { error });
+      const { status, code } = errorOf(await answer);
+      return { status, code };
+    };
+    assert.deepEqual(await refused('API key not valid. Please pass a valid API key.', 'API_KEY_INVALID'), {
+      status: 502,
+      code: 'upstream_error',
+    });
+    const long = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
+    assert.deepEqual(await refused(long, 'TOO_LONG'), { status: 400, code: 'context_length_exceeded' });
+    await assertUncharged(gemini.gateway, key);
+  });
+});
+
+describe('time-outs', () => {
+  test('[F16] [R30] first byte and idle', async () => {
+    await using world = await geminiWorld({ timeouts: { first_byte: 0.05, idle: 0.05 } });
+    const key = await world.gateway.tokenKey();
+    const silent = ask(key, 'messages');
+    const call = await world.first.next();
+    const { status, code } = errorOf(await silent);
+    assert.deepEqual({ status, code }, { status: 504, code: 'upstream_timeout' });
+    await call.closed;
+    const stalled = streamed(key, 'messages');
+    const second = await world.first.next();
+    second.streamHead();
+    second.chunk(geminiParts({ text: 'Well, ' }));
+    assert.match((await stalled.ended).text, /timeout_error/);
+    await second.closed;
+  });
+
+  test('[R31] nobody listens: the provider is unavailable', async () => {
+    const world = await geminiWorld();
+    await world.first.close();
+    const { status, code } = errorOf(await ask(await world.gateway.tokenKey(), 'chat'));
+    assert.deepEqual({ status, code }, { status: 502, code: 'provider_unavailable' });
+    await world.gateway[Symbol.asyncDispose]();
+  });
+});

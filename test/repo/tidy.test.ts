@@ -1,0 +1,153 @@
+/** The house rules that a machine can hold: who imports whom, no cycles, no dead files, no forbidden words. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Folder → folders it may import from, beside itself. `main.ts` and the command line may import everything. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  core: [],
+  sandbox: [],
+  transport: ['core', 'lib'],
+  config: ['core', 'lib'],
+  wire: ['core', 'lib'],
+  ledger: ['core', 'lib'],
+  provider: ['core', 'lib', 'wire', 'transport'],
+  routing: ['core', 'provider'],
+  counting: ['core', 'lib', 'wire'],
+  exchange: ['core', 'lib', 'wire', 'counting', 'routing', 'provider', 'ledger/port.ts'],
+  endpoints: ['core', 'lib', 'wire', 'exchange', 'provider', 'ledger/port.ts'],
+  http: ['core', 'wire', 'exchange', 'endpoints', 'transport', 'ledger/port.ts'],
+  observe: ['core', 'lib'],
+  admin: ['core', 'config', 'ledger/port.ts'],
+  doctor: ['core', 'lib', 'config', 'admin', 'wire', 'provider', 'sandbox', 'ledger/errors.ts', 'exchange/lanes.ts'],
+};
+/** The command line and the composition of a process may import everything. */
+const COMPOSERS = ['cli.ts', 'process'];
+/** Entry points that nothing imports: started by a command, as a worker, or by their name. */
+const ENTRY_POINTS = [
+  'cli.ts',
+  'sandbox/main.ts',
+  'ledger/sqlite/writer-thread.ts',
+  'ledger/sqlite/background-thread.ts',
+  'counting/worker.ts',
+  'process/worker.ts',
+];
+
+/** The folder beside the project that only its makers have. */
+const OUTSIDE = ['..', 'shared'].join('/');
+
+function files(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name));
+}
+
+/** The folder below `src` that a file lies in, or its own name at the top. */
+function folderOf(file: string): string {
+  return file.split('/')[1] ?? '';
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const found = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => match[1] ?? '');
+  return found.map((name) => relative(root, resolve(root, dirname(file), name)));
+}
+
+const sources = files('src');
+const graph = new Map(sources.map((file) => [file, importsOf(file)]));
+
+describe('the folder names are the architecture', () => {
+  test('imports run only to the folders that architecture.md names', () => {
+    const wrong: string[] = [];
+    for (const [file, imports] of graph) {
+      const folder = folderOf(file);
+      if (COMPOSERS.includes(folder)) continue;
+      const allowed = MAY_IMPORT[folder];
+      assert.ok(allowed, `src/${folder} is not a folder of the architecture`);
+      for (const name of imports) {
+        const inside = name.replace(/^src\//, '');
+        const ok =
+          inside.startsWith(`${folder}/`) ||
+          allowed.some((prefix) => inside === prefix || inside.startsWith(`${prefix}/`));
+        if (!ok) wrong.push(`${file} imports ${name}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  test('only main.ts, the command line and the ledger itself name a ledger driver', () => {
+    const wrong = [...graph]
+      .filter(([file]) => !file.startsWith('src/ledger/') && !COMPOSERS.includes(folderOf(file)))
+      .filter(([, imports]) => imports.some((name) => /^src\/ledger\/(sqlite|postgres)\//.test(name)))
+      .map(([file]) => file);
+    assert.deepEqual(wrong, []);
+  });
+
+  test('no import cycles at run time', () => {
+    const runtime = new Map(sources.map((file) => [file, runtimeImports(file)]));
+    const state = new Map<string, 'open' | 'done'>();
+    const cycles: string[] = [];
+    const visit = (file: string, path: readonly string[]): void => {
+      if (state.get(file) === 'done') return;
+      if (state.get(file) === 'open') {
+        cycles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+        return;
+      }
+      state.set(file, 'open');
+      for (const next of runtime.get(file) ?? []) visit(next, [...path, file]);
+      state.set(file, 'done');
+    };
+    for (const file of sources) visit(file, []);
+    assert.deepEqual(cycles, []);
+  });
+
+  test('no dead files: each is an entry point or imported by another', () => {
+    const imported = new Set([...graph.values()].flat());
+    const dead = sources.filter((file) => !imported.has(file) && !ENTRY_POINTS.includes(relative('src', file)));
+    assert.deepEqual(dead, []);
+  });
+});
+
+describe('the source reads alone', () => {
+  test('no file of src passes 400 lines', () => {
+    const long = sources.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 401);
+    assert.deepEqual(long, []);
+  });
+
+  test('no any, no TODO, no skipped test without a reason, nothing that only this workplace has', () => {
+    const wrong: string[] = [];
+    for (const file of [...sources, ...files('test'), ...files('bench')]) {
+      if (file === 'test/repo/tidy.test.ts') continue;
+      const text = readFileSync(join(root, file), 'utf8');
+      if (/(: any\b|as any\b|<any>)/.test(text)) wrong.push(`${file}: any`);
+      if (/\b(TODO|FIXME|XXX|HACK)\b/.test(text)) wrong.push(`${file}: a mark without an issue`);
+      if (/\.only\(/.test(text)) wrong.push(`${file}: a focused test`);
+      if (text.includes(OUTSIDE)) wrong.push(`${file}: refers outside of the project`);
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  test('only config/ and the commands read the environment', () => {
+    const wrong = sources
+      .filter((file) => !file.startsWith('src/config/') && !COMPOSERS.includes(folderOf(file)))
+      .filter((file) => readFileSync(join(root, file), 'utf8').includes('process.env'));
+    assert.deepEqual(wrong, []);
+  });
+});
+
+/** `import type` is erased, so it cannot make a cycle at run time. */
+function runtimeImports(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const found: string[] = [];
+  for (const match of text.matchAll(/^(?:import|export)\s+(?!type\b)([^;]*?)from\s+'(\.[^']+)'/gms)) {
+    const names = match[1] ?? '';
+    const braces = /\{([^}]*)\}/.exec(names)?.[1];
+    const onlyTypes = braces?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '));
+    if (!onlyTypes) found.push(relative(root, resolve(root, dirname(file), match[2] ?? '')));
+  }
+  return found;
+}

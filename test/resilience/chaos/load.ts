@@ -1,0 +1,191 @@
+/** Clients under load, each request with a key of its own, so that what it was charged can be compared exactly. */
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AuditView, CreatedKey, KeyView } from '../../../src/admin/api.ts';
+import type { AdminClient } from '../../../src/admin/client.ts';
+
+export const MODEL = 'far/alpha';
+/** 1 and 4 USD per million tokens: nanos per token. */
+const INPUT_NANOS = 1_000;
+const OUTPUT_NANOS = 4_000;
+const TOKENS = 150;
+/** No prompt here has more tokens. */
+const PROMPT_TOKENS_MAX = 200;
+const CREDIT = '0.01';
+
+/** A config file whose only provider answers at this port in the chat format. */
+export function farProvider(port: number): string {
+  return `
+providers:
+  far: { kind: openai, base_url: "http://127.0.0.1:${port}/v1", api_key: sk-far-0123456789, formats: [chat] }
+models:
+  - id: ${MODEL}
+    targets: [{ provider: far, model: alpha-sim, format: chat }]
+    context_window: 128000
+    max_output_tokens: 1000
+    pricing: { input: 1, output: 4 }
+sandbox: false
+routing: { max_attempts: 1 }
+limits: { drain: 5 }
+`;
+}
+
+interface ChatUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
+/** One request, and what its client saw of it. */
+export interface Job {
+  readonly key: CreatedKey;
+  readonly streamed: boolean;
+  /** A client that tries again with the same Idempotency-Key until it is told how it ended. */
+  readonly persistent: boolean;
+  /** The usage of a complete answer; null when the client saw none. */
+  usage: ChatUsage | null;
+  /** It was told that the request was charged and cannot be replayed. */
+  refused: boolean;
+  tries: number;
+}
+
+export async function newJobs(admin: AdminClient, count: number): Promise<readonly Job[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => ({
+      key: await admin.createKey({ mode: 'credit', credit: CREDIT }),
+      streamed: index % 4 !== 0,
+      persistent: index % 2 === 0,
+      usage: null,
+      refused: false,
+      tries: 0,
+    })),
+  );
+}
+
+const TRIES_MAX = 100;
+
+export class Load {
+  readonly #origin: (job: number) => string;
+  #frames = 0;
+  readonly #waiting = new Set<() => void>();
+  /** Resolves when every client has ended. */
+  readonly ended: Promise<void>;
+
+  /** Starts at once. `origin` says where the client of a job asks now. */
+  constructor(jobs: readonly Job[], origin: (job: number) => string) {
+    this.#origin = origin;
+    this.ended = Promise.all(jobs.map((job, index) => this.#run(job, index))).then(() => undefined);
+  }
+
+  /** Resolves when the clients have seen this many frames in all, or have ended. */
+  async frames(count: number): Promise<void> {
+    let over = false;
+    const ended = this.ended.then(() => {
+      over = true;
+    });
+    while (this.#frames < count && !over) {
+      await Promise.race([ended, new Promise<void>((resolve) => this.#waiting.add(resolve))]);
+    }
+  }
+
+  async #run(job: Job, index: number): Promise<void> {
+    for (; job.tries < TRIES_MAX; await delay(100)) {
+      job.tries += 1;
+      const answered = await this.#ask(job, index);
+      if (typeof answered === 'object') job.usage = answered;
+      job.refused = answered === 'refused';
+      if (answered !== 'broken' || !job.persistent) return;
+    }
+  }
+
+  /** `refused`: told that there will be no answer. `broken`: anything else that is no complete answer. */
+  async #ask(job: Job, index: number): Promise<ChatUsage | 'refused' | 'broken'> {
+    const body = {
+      model: MODEL,
+      messages: [{ role: 'user', content: `[[tokens=${TOKENS}]] [[delay=10]]` }],
+      ...(job.streamed ? { stream: true, stream_options: { include_usage: true } } : {}),
+    };
+    try {
+      const response = await fetch(`${this.#origin(index)}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          authorization: `Bearer ${job.key.key}`,
+          ...(job.persistent ? { 'idempotency-key': 'once' } : {}),
+        },
+        body: JSON.stringify(body),
+      });
+      let text = '';
+      for await (const chunk of response.body ?? []) {
+        text += Buffer.from(chunk).toString();
+        this.#count();
+      }
+      if (response.status !== 200) return text.includes('"idempotency_conflict"') ? 'refused' : 'broken';
+      return completeUsage(job, text) ?? 'broken';
+    } catch (error) {
+      // The connection broke: `fetch` says so by a TypeError.
+      assert.ok(error instanceof TypeError, String(error));
+      return 'broken';
+    }
+  }
+
+  #count(): void {
+    this.#frames += 1;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+}
+
+function completeUsage(job: Job, text: string): ChatUsage | null {
+  if (!job.streamed) return (JSON.parse(text) as { usage: ChatUsage }).usage;
+  if (!text.includes('data: [DONE]')) return null;
+  const usage = /"usage":(\{"prompt_tokens".*?\}\})/.exec(text)?.[1];
+  return usage === undefined ? null : (JSON.parse(usage) as ChatUsage);
+}
+
+/**
+ * When everything has come to its end: the audit is clean, every answer that a client saw complete is charged exactly
+ * once, and no other request is charged more than it could have cost.
+ */
+export async function assertBooks(admin: AdminClient, jobs: readonly Job[]): Promise<{ readonly complete: number }> {
+  const audit = await settledAudit(admin);
+  assert.deepEqual(audit.findings, []);
+  const views = new Map((await admin.listKeys()).map((view) => [view.id, view]));
+  let complete = 0;
+  for (const [index, job] of jobs.entries()) {
+    const view = views.get(job.key.id);
+    assert.ok(view);
+    assert.equal(view.reserved, 0);
+    const spent = Math.round(view.used * 1e9);
+    const what = `job ${index}, ${job.streamed ? 'streamed' : 'whole'}, ${job.tries} tries`;
+    // Whoever goes on asking learns how it ended.
+    assert.ok(job.usage !== null || job.refused || !job.persistent, what);
+    if (job.usage === null) {
+      assert.equal(job.refused && spent === 0, false, `${what} was told of a charge that there is not`);
+      assert.ok(spent <= TOKENS * OUTPUT_NANOS + PROMPT_TOKENS_MAX * INPUT_NANOS, `${what} was charged ${spent}`);
+      continue;
+    }
+    assert.ok(!job.refused);
+    complete += 1;
+    const cost = job.usage.prompt_tokens * INPUT_NANOS + job.usage.completion_tokens * OUTPUT_NANOS;
+    assert.equal(spent, cost, `${what} was seen complete`);
+  }
+  return { complete };
+}
+
+/** The audit once no hold is live any more. */
+async function settledAudit(admin: AdminClient): Promise<AuditView> {
+  let audit = await admin.audit();
+  for (const deadlineMs = Date.now() + 15_000; audit.live_holds > 0 && Date.now() < deadlineMs; await delay(100)) {
+    audit = await admin.audit();
+  }
+  assert.equal(audit.live_holds, 0, 'every hold has ended');
+  return audit;
+}
+
+export async function keyWhen(admin: AdminClient, keyId: string, wanted: (view: KeyView) => boolean): Promise<KeyView> {
+  for (const deadlineMs = Date.now() + 15_000; Date.now() < deadlineMs; await delay(50)) {
+    const view = await admin.showKey(keyId);
+    if (wanted(view)) return view;
+  }
+  throw new Error(`key ${keyId} never got there: ${JSON.stringify(await admin.showKey(keyId))}`);
+}

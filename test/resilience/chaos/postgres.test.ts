@@ -1,0 +1,160 @@
+/** Two gateway processes on one PostgreSQL under load, with everything that can happen to them and to it. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
+import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
+import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { ChaosProxy } from './chaos-proxy.ts';
+import { assertBooks, farProvider, keyWhen, Load, newJobs } from './load.ts';
+
+const JOBS = 16;
+const LEASE_S = 2;
+const SECRET = 'an installation secret for tests only';
+
+interface Replica {
+  readonly dataDir: string;
+  /** Between this gateway and the database. */
+  readonly proxy: ChaosProxy;
+  process: GatewayProcess;
+}
+
+let server: TestPostgres;
+let database: string;
+let sandbox: Sandbox;
+
+function urlThrough(proxy: ChaosProxy): string {
+  const url = new URL(server.url(database));
+  url.port = String(proxy.port);
+  return url.href;
+}
+
+function startReplica(dataDir: string, proxy: ChaosProxy): Promise<GatewayProcess> {
+  return gatewayProcess(dataDir, {
+    DATABASE_URL: urlThrough(proxy),
+    GATEWAY_SECRET: SECRET,
+    GATEWAY_LEASE_SECONDS: String(LEASE_S),
+  });
+}
+
+async function replica(): Promise<Replica> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
+  await writeFile(join(dataDir, 'gateway.yaml'), farProvider(sandbox.port));
+  const proxy = await ChaosProxy.start(server.port);
+  return { dataDir, proxy, process: await startReplica(dataDir, proxy) };
+}
+
+describe('gateways on one PostgreSQL', () => {
+  before(async () => {
+    server = await startPostgres();
+    database = await server.createDatabase();
+    sandbox = await startSandbox();
+  });
+  after(async () => {
+    await sandbox.close();
+    await server.stop();
+  });
+
+  describe('two under load', () => {
+    let left: Replica;
+    let right: Replica;
+    const spread = (job: number): string => (job % 2 === 0 ? left : right).process.origin;
+
+    before(async () => {
+      left = await replica();
+      right = await replica();
+    });
+    after(async () => {
+      for (const { process, proxy, dataDir } of [left, right]) {
+        await process.kill('SIGKILL');
+        await proxy.close();
+        await rm(dataDir, { recursive: true, force: true });
+      }
+    });
+
+    test('[F5] [F7] connections to the database cut, before and after it has committed: each charge is made once', async () => {
+      const jobs = await newJobs(left.process.admin, JOBS);
+      const load = new Load(jobs, spread);
+      await load.frames(JOBS * 10);
+      await Promise.all([left.proxy.loseAnswers(3), right.proxy.loseAnswers(3)]);
+      left.proxy.cut();
+      right.proxy.cut();
+      await load.ended;
+      await assertBooks(left.process.admin, jobs);
+    });
+
+    test('[F30] PostgreSQL crashes and comes back: the audit is clean, every complete answer is charged once', async () => {
+      const jobs = await newJobs(left.process.admin, JOBS);
+      const load = new Load(jobs, spread);
+      await load.frames(JOBS * 20);
+      await server.restart('immediate');
+      await load.ended;
+      const { complete } = await assertBooks(left.process.admin, jobs);
+      assert.ok(complete > 0, 'streams that ran at that moment were seen to their end');
+    });
+
+    test('[F10] one is frozen past its lease: the other ends its holds, and when it wakes up nothing is applied twice', async () => {
+      const jobs = await newJobs(right.process.admin, JOBS);
+      const load = new Load(jobs, (job) => (job === 0 ? left : right).process.origin);
+      await load.frames(JOBS * 30);
+      right.process.child.kill('SIGSTOP');
+      // The second job runs on the right; only somebody else can end its hold now.
+      await keyWhen(left.process.admin, jobs[1]?.key.id ?? '', (view) => view.live_holds === 0);
+      right.process.child.kill('SIGCONT');
+      await load.ended;
+      await assertBooks(left.process.admin, jobs);
+    });
+
+    test('[F1] [F2] [F3] [F30] one is killed: the other recovers what it held, and its clients go on there', async () => {
+      const jobs = await newJobs(left.process.admin, JOBS);
+      let living = (job: number): Replica => (job % 2 === 0 ? left : right);
+      const load = new Load(jobs, (job) => living(job).process.origin);
+      await load.frames(JOBS * 30);
+      living = () => left;
+      await right.process.kill('SIGKILL');
+      await load.ended;
+      await assertBooks(left.process.admin, jobs);
+      right.process = await startReplica(right.dataDir, right.proxy);
+      await assertBooks(right.process.admin, jobs);
+    });
+  });
+
+  describe('four', () => {
+    test('[F27] [R11] never more than the limit is admitted over all of them, and none when the limiter cannot be asked', async () => {
+      const proxy = await ChaosProxy.start(server.port);
+      const env = { DATABASE_URL: urlThrough(proxy), GATEWAY_SECRET: SECRET };
+      const replicas: StartedGateway[] = [];
+      try {
+        for (let i = 0; i < 4; i++) replicas.push(await startedGateway({ env, config: 'sandbox: true\n' }));
+        const [first] = replicas;
+        assert.ok(first);
+        const limit = 7;
+        const key = await first.creditKey({ rpm_limit: limit });
+        const askAll = () =>
+          Promise.all(
+            Array.from({ length: 40 }, async (_, index) => {
+              const response = await fetch(`${replicas[index % 4]?.origin}/v1/chat/completions`, {
+                method: 'POST',
+                headers: { 'content-type': 'application/json', authorization: `Bearer ${key.key}` },
+                body: JSON.stringify({ model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello' }] }),
+              });
+              await response.arrayBuffer();
+              return response.status;
+            }),
+          );
+        const statuses = await askAll();
+        assert.equal(statuses.filter((status) => status === 200).length, limit, String(statuses));
+        assert.equal(statuses.filter((status) => status === 429).length, 40 - limit, String(statuses));
+        proxy.sever();
+        assert.deepEqual([...new Set(await askAll())], [503]);
+        proxy.mend();
+      } finally {
+        for (const gateway of replicas) await gateway[Symbol.asyncDispose]();
+        await proxy.close();
+      }
+    });
+  });
+});

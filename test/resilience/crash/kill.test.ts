@@ -1,0 +1,129 @@
+/** kill -9 under load, restart at once: the books are right, and every answer that a client saw complete is charged once. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gatewayProcess } from '../../support/gateway-process.ts';
+import { call } from '../../support/started-gateway.ts';
+
+const CLIENTS = 40;
+/** 1 and 4 USD per million tokens: nanos per token. */
+const INPUT_NANOS = 1_000;
+const OUTPUT_NANOS = 4_000;
+
+let dataDir: string;
+before(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'gateway-crash-'));
+  await writeFile(join(dataDir, 'gateway.yaml'), 'sandbox: true\n');
+});
+after(() => rm(dataDir, { recursive: true, force: true }));
+
+interface ChatUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
+/** Null when the client did not see the answer complete. */
+async function wholeAnswer(origin: string, key: string, index: number): Promise<ChatUsage | null> {
+  const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: `[[tokens=10]] ${index}` }] };
+  const response = await call(`${origin}/v1/chat/completions`, { key, body });
+  assert.equal(response.status, 200);
+  return ((await response.json()) as { usage: ChatUsage }).usage;
+}
+
+async function streamedAnswer(
+  origin: string,
+  key: string,
+  tokens: number,
+  onFrames: (frames: number) => void,
+): Promise<ChatUsage | null> {
+  const body = {
+    model: 'sandbox/alpha',
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [{ role: 'user', content: `[[tokens=${tokens}]] [[delay=10]]` }],
+  };
+  const response = await call(`${origin}/v1/chat/completions`, { key, body });
+  assert.equal(response.status, 200);
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString();
+    onFrames(text.split('\n\n').length - 1);
+  }
+  if (!text.includes('data: [DONE]')) return null;
+  const usage = /"usage":(\{"prompt_tokens".*?\}\})/.exec(text)?.[1];
+  return usage === undefined ? null : (JSON.parse(usage) as ChatUsage);
+}
+
+test('[F1] [F2] [F3] kill -9 under load: no answer seen complete is uncharged, nothing is charged twice', async () => {
+  const first = await gatewayProcess(dataDir);
+  const keys = await Promise.all(
+    Array.from({ length: CLIENTS }, () => first.admin.createKey({ mode: 'credit', credit: '1' })),
+  );
+  const seen = new Map<string, ChatUsage>();
+  const streaming = new Set<number>();
+  let allStream: () => void = () => {};
+  const allStreaming = new Promise<void>((resolve) => {
+    allStream = resolve;
+  });
+  const clients = keys.map(async (key, index) => {
+    try {
+      // Half of the clients ask again and again for whole answers, half hold a long stream; each has its own key.
+      const usage =
+        index % 2 === 0
+          ? await wholeAnswer(first.origin, key.key, index)
+          : await streamedAnswer(first.origin, key.key, 600, (frames) => {
+              // At 10 ms a frame, a stream this far has lived through several intervals of marks.
+              if (frames >= 300) streaming.add(index);
+              if (streaming.size === CLIENTS / 2) allStream();
+            });
+      if (usage) seen.set(key.id, usage);
+    } catch (error) {
+      assert.ok(error instanceof TypeError, String(error));
+    }
+  });
+  await allStreaming;
+  await first.kill('SIGKILL');
+  await Promise.all(clients);
+  assert.ok(seen.size >= CLIENTS / 2, 'the whole answers were all seen');
+
+  const second = await gatewayProcess(dataDir);
+  try {
+    const audit = await second.admin.audit();
+    assert.deepEqual(audit.findings, []);
+    assert.equal(audit.live_holds, 0);
+    const views = new Map((await second.admin.listKeys()).map((view) => [view.id, view]));
+    let recovered = 0;
+    for (const [index, key] of keys.entries()) {
+      const usage = seen.get(key.id);
+      const spent = Math.round((views.get(key.id)?.used ?? Number.NaN) * 1e9);
+      if (usage) {
+        assert.equal(spent, usage.prompt_tokens * INPUT_NANOS + usage.completion_tokens * OUTPUT_NANOS, `key ${index}`);
+        continue;
+      }
+      // Killed in the middle: the last mark was charged, once, and the rest is free again.
+      if (spent > 0) recovered += 1;
+      assert.ok(spent <= 600 * OUTPUT_NANOS + 1_000 * INPUT_NANOS, `key ${index} was charged ${spent}`);
+    }
+    assert.ok(recovered > 0, 'streams that had been marked are charged by their marks');
+  } finally {
+    await second.kill('SIGTERM');
+  }
+});
+
+test('[F9] SIGTERM: no new work, the running stream finishes and is charged', async () => {
+  const gateway = await gatewayProcess(dataDir);
+  const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
+  let begun: () => void = () => {};
+  const streaming = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const client = streamedAnswer(gateway.origin, key.key, 60, () => begun());
+  await streaming;
+  const ended = gateway.kill('SIGTERM');
+  const usage = await client;
+  assert.equal(usage?.completion_tokens, 60);
+  await ended;
+  assert.equal(gateway.child.exitCode, 0);
+});

@@ -1,0 +1,104 @@
+/** What the admin tests stand on: a data folder of their own, the real store in it, and the command as a process. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { storeFile } from '../../src/admin/data-folder.ts';
+import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
+import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+
+export const SECRET = 'installation-secret-for-tests-0123456789';
+export const START_MS = Date.UTC(2026, 0, 15, 12);
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Workplace {
+  readonly service: AdminService;
+  readonly ledger: OwnedLedger;
+  /** Moves as the test says. */
+  readonly clock: { atMs: number; nowMs(): number };
+}
+
+export function openWorkplace(t: TestContext, options: Partial<AdminServiceOptions> = {}): Workplace {
+  const folder = temporaryFolder(t);
+  const clock = { atMs: START_MS, nowMs: () => clock.atMs };
+  const ledger = createLedger(openSqliteEngine({ file: storeFile(folder), clock }));
+  t.after(() => ledger.close());
+  const service = new AdminService({
+    ledger,
+    installationSecret: SECRET,
+    clock,
+    gatewayOrigin: 'http://127.0.0.1:8080',
+    known: null,
+    ...options,
+  });
+  return { service, ledger, clock };
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `gateway …` on the data folder and waits for its end. */
+export async function gateway(dataDir: string, ...line: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [join(PROJECT, 'bin', 'gateway.mjs'), ...line], {
+    cwd: PROJECT,
+    env: { PATH: process.env.PATH, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+/** `gateway … --json` that must succeed; its one line, parsed. */
+export async function gatewayJson<T = Record<string, unknown>>(
+  dataDir: string,
+  ...line: readonly string[]
+): Promise<T> {
+  const { code, stdout, stderr } = await gateway(dataDir, ...line, '--json');
+  if (code !== 0) throw new Error(`gateway ${line.join(' ')} ended with ${code}: ${stderr}`);
+  if (stdout.indexOf('\n') !== stdout.length - 1) throw new Error(`not one line: ${stdout}`);
+  return JSON.parse(stdout) as T;
+}
+
+export interface Host {
+  readonly process: ChildProcess;
+  /** Ends it as given and waits until it is gone. */
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** A process that holds the store and listens on its socket, as a gateway does. */
+export async function startHost(t: TestContext, dataDir: string): Promise<Host> {
+  const child = spawn(process.execPath, [join(PROJECT, 'test', 'support', 'admin-host.ts'), dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const gone = once(child, 'close');
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await gone;
+  };
+  t.after(() => end('SIGKILL'));
+  const [text] = (await Promise.race([once(child.stdout, 'data'), gone])) as [Buffer | number];
+  if (!Buffer.isBuffer(text)) throw new Error(`the host ended with ${text}`);
+  return { process: child, end };
+}

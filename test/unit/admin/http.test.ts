@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { listenOnPort } from '../../../src/admin/http.ts';
+import { openWorkplace, type Workplace } from '../../support/admin-fixture.ts';
+
+const ADMIN_SECRET = 'admin-secret-for-tests-0123456789abcdef';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: {
+    readonly error: { readonly code: string; readonly message: string; readonly request_id: string };
+    readonly [field: string]: unknown;
+  };
+}
+
+interface Face extends Workplace {
+  readonly port: number;
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+async function openFace(t: TestContext): Promise<Face> {
+  const place = openWorkplace(t);
+  const listener = await listenOnPort(place.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0 });
+  t.after(() => listener.close());
+  const { port } = listener;
+  return { ...place, port, send: (...call) => send(port, ...call) };
+}
+
+/** `node:http` and not fetch: fetch would not let a test choose its Host header. */
+async function send(
+  port: number,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const request = httpRequest({
+    port,
+    host: '127.0.0.1',
+    method,
+    path,
+    agent: false,
+    headers: {
+      authorization: `Bearer ${ADMIN_SECRET}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+  });
+  // A refused body may be cut off while it is being sent; the answer still comes.
+  request.on('error', () => undefined);
+  request.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
+  const [response] = await once(request, 'response');
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) };
+}
+
+describe('the admin port', () => {
+  test('serves every operation', async (t) => {
+    const { send } = await openFace(t);
+    assert.deepEqual((await send('GET', '/admin/health')).body, { ok: true, pid: process.pid });
+    const made = await send('POST', '/admin/keys', { mode: 'credit', credit: '5' });
+    assert.equal(made.status, 201);
+    const path = `/admin/keys/${made.body.id}`;
+    assert.equal((await send('PATCH', path, { label: 'x', status: 'suspended' })).body.status, 'suspended');
+    assert.equal((await send('POST', `${path}/credit`, { amount: '0.5' })).body.balance, 5.5);
+    const rotated = await send('POST', `${path}/secrets`);
+    assert.equal(rotated.status, 201);
+    assert.equal((await send('DELETE', `${path}/secrets/${made.body.prefix}`)).body.prefix, rotated.body.prefix);
+    assert.equal((await send('DELETE', path)).body.status, 'revoked');
+    const shown = await send('GET', path);
+    assert.deepEqual([shown.status, shown.body.label, shown.body.key], [200, 'x', undefined]);
+    assert.deepEqual((await send('GET', '/admin/keys?x=1')).body, { object: 'list', data: [shown.body] });
+    assert.equal((await send('GET', '/admin/audit')).body.ok, true);
+  });
+
+  test('is never open without its secret', async (t) => {
+    const { send, service } = await openFace(t);
+    const wrong = [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Basic ${ADMIN_SECRET}`,
+      'Bearer x',
+      `Bearer ${ADMIN_SECRET}x`,
+      ADMIN_SECRET,
+    ];
+    for (const path of ['/admin/health', '/admin/keys', '/admin/audit', '/nowhere']) {
+      for (const authorization of wrong) {
+        const { status, body, headers } = await send('GET', path, undefined, { authorization });
+        assert.deepEqual([status, body.error.code, headers['www-authenticate']], [401, 'unauthorized', 'Bearer']);
+      }
+    }
+    assert.equal((await send('POST', '/admin/keys', { mode: 'credit' }, { authorization: 'Bearer x' })).status, 401);
+    assert.deepEqual(await service.listKeys(), []);
+    await assert.rejects(listenOnPort(service, { secret: '', host: '127.0.0.1', port: 0 }), /must not be empty/);
+  });
+
+  test('is not to be had by a page that rebinds its name, or from another origin', async (t) => {
+    const { send, port } = await openFace(t);
+    for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil.example']) {
+      const { status, body } = await send('GET', '/admin/keys', undefined, { host });
+      assert.deepEqual([status, body.error.code], [403, 'forbidden']);
+    }
+    for (const host of ['localhost', `LOCALHOST:${port}`, '127.0.0.1', `[::1]:${port}`]) {
+      assert.equal((await send('GET', '/admin/keys', undefined, { host })).status, 200);
+    }
+    const stranger = await send('GET', '/admin/keys', undefined, { origin: 'https://evil.example' });
+    assert.deepEqual([stranger.status, stranger.headers['access-control-allow-origin']], [403, undefined]);
+    const own = { host: `127.0.0.1:${port}`, origin: `http://127.0.0.1:${port}` };
+    assert.equal((await send('GET', '/admin/keys', undefined, own)).status, 200);
+  });
+
+  test('answers bad input with a reason, a request id and no-store', async (t) => {
+    const { send, service } = await openFace(t);
+    const { id } = await service.createKey({ mode: 'credit' });
+    const cases: readonly (readonly [string, string, unknown, number, RegExp])[] = [
+      ['POST', '/admin/keys', '{"mode":', 400, /not valid JSON/],
+      ['POST', '/admin/keys', '', 400, /not valid JSON/],
+      ['POST', '/admin/keys', '[]', 400, /must be a JSON object/],
+      ['POST', '/admin/keys', { mode: 'x' }, 400, /allowed are credit, token_budget/],
+      ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
+      ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
+      ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
+      ['GET', '/admin/keys/nope', undefined, 404, /there is no key "nope"/],
+      ['GET', '/admin/keys/%zz', undefined, 400, /percent-encoded/],
+      ['GET', '/admin/keys/', undefined, 404, /no such route/],
+      ['GET', '/', undefined, 404, /\/admin\/keys\/:id/],
+      ['PUT', '/admin/keys', undefined, 405, /takes POST, GET, not PUT/],
+    ];
+    for (const [method, path, body, status, pattern] of cases) {
+      const answer = await send(method, path, body);
+      assert.equal(answer.status, status, `${method} ${path}`);
+      assert.match(answer.body.error.message, pattern);
+      assert.equal(answer.body.error.request_id, answer.headers['x-request-id']);
+      assert.equal(answer.headers['cache-control'], 'no-store');
+    }
+    assert.equal((await send('PUT', '/admin/keys')).headers.allow, 'POST, GET');
+    const form = await send('POST', '/admin/keys', 'mode=credit', {
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+    assert.deepEqual([form.status, form.body.error.code], [400, 'invalid_input']);
+    assert.equal((await service.listKeys()).length, 1);
+  });
+
+  test('tells a failed store as 503', async (t) => {
+    const { send, ledger } = await openFace(t);
+    await ledger.close();
+    const { status, headers, body } = await send('GET', '/admin/keys');
+    assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
+  });
+
+  test('gives bytes that are no HTTP a 400 with a request id', async (t) => {
+    const { port } = await openFace(t);
+    const socket = connect(port, '127.0.0.1');
+    socket.end('this is not http\r\n\r\n');
+    let text = '';
+    for await (const chunk of socket.setEncoding('utf8')) text += chunk;
+    assert.match(text, /^HTTP\/1\.1 400 .*\r\nx-request-id: \S+\r\n/);
+  });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseConfigFile } from '../../../src/config/file.ts';
+import { nearestName } from '../../../src/config/nearest-name.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
+import { FILE_BYTES_MAX } from '../../../src/config/schema.ts';
+
+function problemsOf(text: string, env: Record<string, string> = {}): readonly string[] {
+  try {
+    parseConfigFile(text, 'gateway.yaml', env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    for (const line of error.problems) assert.doesNotMatch(line, /\n/);
+    return error.problems;
+  }
+  return [];
+}
+
+describe('config file: shape', () => {
+  test('an empty file says nothing, which is allowed', () => {
+    assert.deepEqual(parseConfigFile('', 'gateway.yaml', {}), {});
+    assert.deepEqual(parseConfigFile('# only a comment\n', 'gateway.yaml', {}), {});
+  });
+
+  const wrong: readonly (readonly [string, string])[] = [
+    ['modles: []', 'gateway.yaml: unknown key `modles`: did you mean `models`?'],
+    [
+      'providers: { openai: { api_kye: x } }',
+      'gateway.yaml: providers.openai: unknown key `api_kye`: did you mean `api_key`?',
+    ],
+    [
+      'models: [{ id: m, pricing: { input: 1, output: 2, chache_read: 1 } }]',
+      'gateway.yaml: models[0].pricing: unknown key `chache_read`: did you mean `cache_read`?',
+    ],
+    [
+      'streams: { zzzzzzzz: 1 }',
+      'gateway.yaml: streams: unknown key `zzzzzzzz` (known: total, keep_alive, headers_wait)',
+    ],
+    [
+      'models: [{ id: m, pricing: { input: cheap, output: 2 } }]',
+      'gateway.yaml: models[0].pricing.input: must be a number',
+    ],
+    [
+      'models: [{ id: m, pricing: { input: -1, output: 2 } }]',
+      'gateway.yaml: models[0].pricing.input: must be a number from 0 to 1000000',
+    ],
+    ['models: [{ id: m, pricing: { input: 1 } }]', 'gateway.yaml: models[0].pricing: the key `output` is missing'],
+    ['models: [{ provider: openai }]', 'gateway.yaml: models[0]: the key `id` is missing'],
+    ['models:', 'gateway.yaml: models: must be a list'],
+    ['- a\n- b', 'gateway.yaml: must be a mapping (key: value)'],
+    ['sandbox: "yes"', 'gateway.yaml: sandbox: must be true or false'],
+    ['holds: half', 'gateway.yaml: holds: must be one of full, elastic'],
+    ['models: [{ id: m, context_window: 1.5 }]', 'gateway.yaml: models[0].context_window: must be a whole number'],
+    ['models: [{ id: m, markup: 0 }]', 'gateway.yaml: models[0].markup: must be a number above 0 and at most 1000'],
+    [
+      'models: [{ id: two words }]',
+      'gateway.yaml: models[0].id: must be 1 to 200 printable ASCII characters without spaces',
+    ],
+    [
+      'providers: { x: { base_url: example.com } }',
+      'gateway.yaml: providers.x.base_url: must be an address that begins with http:// or https://, without ? and #',
+    ],
+    [
+      'providers: { "Open AI": { kind: openai } }',
+      'gateway.yaml: providers: `Open AI` cannot be a name here: letters, digits, dots, dashes and underscores only',
+    ],
+    [
+      'models: [{ id: m, pricing: { input: 1, output: 1, tiers: [{ from_input_tokens: 5 }] } }]',
+      'gateway.yaml: models[0].pricing.tiers[0]: must give at least one price besides from_input_tokens',
+    ],
+    ['streams: { total: 301 }', 'gateway.yaml: streams.total: must be a number from 0.001 to 300'],
+    [
+      'providers: { x: { api_keys: [a, a] } }',
+      'gateway.yaml: providers.x.api_keys: must not repeat an item (items 0 and 1 are equal)',
+    ],
+  ];
+  for (const [text, line] of wrong) {
+    test(`refused: ${line}`, () => assert.deepEqual(problemsOf(text), [line]));
+  }
+
+  test('every problem has its line', () => {
+    assert.deepEqual(problemsOf('sandbox: 1\nholds: 2\nmodles: []'), [
+      'gateway.yaml: unknown key `modles`: did you mean `models`?',
+      'gateway.yaml: sandbox: must be true or false',
+      'gateway.yaml: holds: must be one of full, elastic',
+    ]);
+  });
+
+  test('__proto__ is an unknown key like any other, and pollutes nothing', () => {
+    assert.match(problemsOf('__proto__: { polluted: true }')[0] ?? '', /unknown key `__proto__`/);
+    assert.equal(problemsOf('providers: { __proto__: { kind: openai } }').length, 1);
+    assert.equal(Reflect.get({}, 'polluted'), undefined);
+  });
+});
+
+describe('config file: YAML', () => {
+  test('broken YAML is one line with its place', () => {
+    assert.match(problemsOf('models: [')[0] ?? '', /^gateway\.yaml: line 1, column \d+: /);
+    assert.match(problemsOf('a: 1\na: 2')[0] ?? '', /^gateway\.yaml: line 2, column 1: Map keys must be unique/);
+  });
+
+  test('a bomb of aliases is refused', () => {
+    const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+    for (let i = 1; i < 9; i++)
+      lines.push(
+        `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+      );
+    assert.match(problemsOf(lines.join('\n'))[0] ?? '', /cannot be read as YAML: Excessive alias count/);
+  });
+
+  test('a file past the size limit, or nested without end, is refused', () => {
+    assert.match(problemsOf(`# ${'x'.repeat(FILE_BYTES_MAX)}`)[0] ?? '', /is larger than 1048576 bytes/);
+    assert.equal(problemsOf('['.repeat(100_000)).length, 1);
+  });
+
+  test('anchors can share what is common', () => {
+    const file = parseConfigFile(
+      'models:\n  - { id: a, provider: x, pricing: &p { input: 1, output: 2 } }\n  - { id: b, provider: x, pricing: *p }',
+      'gateway.yaml',
+      {},
+    );
+    assert.deepEqual(file.models?.[1]?.pricing, { input: 1, output: 2 });
+  });
+});
+
+describe('config file: environment variables', () => {
+  const key = (text: string, env: Record<string, string>) =>
+    parseConfigFile(`providers: { x: { kind: openai, api_key: '${text}' } }`, 'gateway.yaml', env).providers?.x
+      ?.api_key;
+  const reference = (inside: string) => `\${${inside}}`;
+
+  test('a variable stands for its value, alone or inside a text', () => {
+    assert.equal(key(reference('KEY'), { KEY: 'secret' }), 'secret');
+    assert.equal(key(`a-${reference('ONE')}-${reference('TWO')}`, { ONE: '1', TWO: '2' }), 'a-1-2');
+  });
+
+  test('a default counts when the variable is missing or empty', () => {
+    assert.equal(key(reference('KEY:-fallback'), {}), 'fallback');
+    assert.equal(key(reference('KEY:-fallback'), { KEY: '' }), 'fallback');
+    assert.equal(key(reference('KEY:-fallback'), { KEY: 'set' }), 'set');
+  });
+
+  test('a value is not expanded again, and a doubled dollar is literal', () => {
+    assert.equal(key(reference('KEY'), { KEY: reference('OTHER'), OTHER: 'no' }), reference('OTHER'));
+    assert.equal(key(`$${reference('KEY')}`, { KEY: 'no' }), reference('KEY'));
+  });
+
+  test('a missing variable is told with its name and path', () => {
+    const text = `providers: { x: { kind: openai, api_keys: ['a', '${reference('NO_KEY')}'] } }`;
+    const line = `gateway.yaml: providers.x.api_keys[1]: the environment variable NO_KEY is not set (${reference('NO_KEY:-default')} gives a default)`;
+    assert.deepEqual(problemsOf(text), [line]);
+    assert.deepEqual(problemsOf(text, { NO_KEY: '' }), [line]);
+  });
+
+  test('what is no variable is refused', () => {
+    assert.match(problemsOf(`holds: '${reference('not a name')}'`)[0] ?? '', /holds: .* is not a variable: write/);
+    assert.match(problemsOf("holds: '${OPEN'")[0] ?? '', /is not a variable/);
+  });
+
+  test('no message shows the value of a variable', () => {
+    const lines = problemsOf(`providers: { x: { kind: openai, api_key: '${reference('KEY')}' } }`, {
+      KEY: 'hunter2 hunter2',
+    });
+    assert.equal(lines.length, 1);
+    assert.doesNotMatch(lines.join(), /hunter2/);
+  });
+});
+
+test('the nearest name is found for slips, and none for something else', () => {
+  const known = ['models', 'providers', 'sandbox', 'limits'];
+  assert.equal(nearestName('modles', known), 'models');
+  assert.equal(nearestName('provider', known), 'providers');
+  assert.equal(nearestName('Sandbox', known), 'sandbox');
+  assert.equal(nearestName('quantum', known), undefined);
+});

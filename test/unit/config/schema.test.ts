@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { FileSchema, publishedSchema } from '../../../src/config/schema.ts';
+
+const published = new URL('../../../docs/gateway.schema.json', import.meta.url);
+
+test('docs/gateway.schema.json is the schema in use (UPDATE_SCHEMA=1 writes it anew)', () => {
+  if (process.env.UPDATE_SCHEMA === '1') writeFileSync(published, publishedSchema());
+  assert.deepEqual(JSON.parse(readFileSync(published, 'utf8')), JSON.parse(publishedSchema()));
+});
+
+test('docs/configuration.md names every key of the file and every setting', () => {
+  const docs = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
+  const settings = readFileSync(new URL('../../../src/config/settings.ts', import.meta.url), 'utf8');
+  const keys = new Set<string>();
+  collectKeys(FileSchema, keys);
+  const variables = [...settings.matchAll(/'((?:GATEWAY_|DATABASE_)[A-Z_]+)'/g)].map((match) => match[1] ?? '');
+  assert.ok(variables.length >= 10);
+  assert.deepEqual(
+    [...keys, ...variables].filter((name) => !new RegExp(`[\`. ]${name}[\`: ]`).test(docs)),
+    [],
+  );
+});
+
+function collectKeys(schema: unknown, keys: Set<string>): void {
+  if (typeof schema !== 'object' || schema === null) return;
+  for (const [name, part] of Object.entries(schema)) {
+    if (name === 'properties') for (const key of Object.keys(part)) if (key !== '$schema') keys.add(key);
+    collectKeys(part, keys);
+  }
+}

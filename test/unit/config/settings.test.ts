@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readSettings, SettingError } from '../../../src/config/settings.ts';
+
+describe('settings', () => {
+  test('an empty environment gives the documented defaults', () => {
+    assert.deepEqual(
+      { ...readSettings({}) },
+      {
+        host: '127.0.0.1',
+        port: 8080,
+        adminPort: 8081,
+        dataDir: './data',
+        configFile: './gateway.yaml',
+        configFileNamed: false,
+        databaseUrl: null,
+        installationSecret: null,
+        leaseMs: 15_000,
+        workers: 1,
+        logLevel: 'info',
+        discoverLocal: true,
+      },
+    );
+  });
+
+  test('every setting is read, and the result is frozen', () => {
+    const settings = readSettings({
+      GATEWAY_HOST: '::1',
+      GATEWAY_PORT: '0',
+      GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_DATA: '/var/lib/gateway',
+      GATEWAY_CONFIG: '/etc/gateway.yaml',
+      DATABASE_URL: 'postgresql://user:p%40ss@db:5432/gateway',
+      GATEWAY_SECRET: 's'.repeat(32),
+      GATEWAY_LEASE_SECONDS: '30',
+      GATEWAY_WORKERS: '4',
+      GATEWAY_LOG: 'silent',
+      GATEWAY_DISCOVER_LOCAL: 'off',
+    });
+    assert.deepEqual(
+      { ...settings },
+      {
+        host: '::1',
+        port: 0,
+        adminPort: 0,
+        dataDir: '/var/lib/gateway',
+        configFile: '/etc/gateway.yaml',
+        configFileNamed: true,
+        databaseUrl: 'postgresql://user:p%40ss@db:5432/gateway',
+        installationSecret: 's'.repeat(32),
+        leaseMs: 30_000,
+        workers: 4,
+        logLevel: 'silent',
+        discoverLocal: false,
+      },
+    );
+    assert.ok(Object.isFrozen(settings));
+  });
+
+  test('an empty variable counts as unset', () => {
+    const settings = readSettings({ GATEWAY_PORT: '', GATEWAY_CONFIG: '', DATABASE_URL: '' });
+    assert.equal(settings.port, 8080);
+    assert.equal(settings.configFileNamed, false);
+    assert.equal(settings.databaseUrl, null);
+  });
+
+  const wrong: readonly (readonly [Record<string, string>, string])[] = [
+    [{ GATEWAY_PORT: '80 80' }, 'GATEWAY_PORT is "80 80": must be a whole number from 0 to 65535; 0 picks a free port'],
+    [{ GATEWAY_PORT: '65536' }, 'GATEWAY_PORT is "65536": must be a whole number from 0 to 65535; 0 picks a free port'],
+    [
+      { GATEWAY_ADMIN_PORT: '-1' },
+      'GATEWAY_ADMIN_PORT is "-1": must be a whole number from 0 to 65535; 0 picks a free port',
+    ],
+    [
+      { GATEWAY_PORT: '9000', GATEWAY_ADMIN_PORT: '9000' },
+      'GATEWAY_ADMIN_PORT is 9000, as is GATEWAY_PORT: the two must differ',
+    ],
+    [
+      { GATEWAY_HOST: 'http://localhost' },
+      'GATEWAY_HOST is "http://localhost": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
+    ],
+    [
+      { GATEWAY_HOST: '127.0.0.1:80' },
+      'GATEWAY_HOST is "127.0.0.1:80": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
+    ],
+    [
+      { GATEWAY_HOST: '300.1.1.1' },
+      'GATEWAY_HOST is "300.1.1.1": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
+    ],
+    [{ GATEWAY_DATA: '  ' }, 'GATEWAY_DATA is "  ": must be a path'],
+    [{ GATEWAY_CONFIG: 'a\0b' }, 'GATEWAY_CONFIG is "a\\u0000b": must be a path'],
+    [
+      { DATABASE_URL: 'mysql://root:hunter2@db/x' },
+      'DATABASE_URL names no PostgreSQL database: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
+    ],
+    [
+      { DATABASE_URL: 'postgres://user:hunter2@db:notaport/x' },
+      'DATABASE_URL cannot be read as a URL: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
+    ],
+    [{ GATEWAY_SECRET: 'hunter2' }, 'GATEWAY_SECRET is too short: must have at least 32 characters'],
+    [{ GATEWAY_WORKERS: '0' }, 'GATEWAY_WORKERS is "0": must be a whole number from 1 to 128'],
+    [{ GATEWAY_LOG: 'trace' }, 'GATEWAY_LOG is "trace": must be one of debug, info, warn, error, silent'],
+    [{ GATEWAY_DISCOVER_LOCAL: 'no' }, 'GATEWAY_DISCOVER_LOCAL is "no": must be one of on, off'],
+  ];
+  for (const [env, message] of wrong) {
+    test(`a wrong setting is one line: ${message}`, () => {
+      assert.throws(
+        () => readSettings(env),
+        (error: unknown) =>
+          error instanceof SettingError &&
+          error.message === message &&
+          !error.message.includes('\n') &&
+          !error.message.includes('hunter2'),
+      );
+    });
+  }
+});

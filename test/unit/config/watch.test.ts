@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { appendFileSync } from 'node:fs';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { Config } from '../../../src/config/config.ts';
+import { watchConfig } from '../../../src/config/watch.ts';
+import { type ConfigFolder, configFolder } from './config-fixture.ts';
+
+type Event = { config: Config } | { line: string };
+
+/** The watcher does not keep a process alive by itself, so the test does while it waits. */
+function watched(context: TestContext, folder: ConfigFolder, file = folder.file) {
+  const events: Event[] = [];
+  let wake = (): void => {};
+  const tell = (event: Event): void => {
+    events.push(event);
+    wake();
+  };
+  const load = () => folder.load({ settings: { ...folder.settings, configFile: file } });
+  const watch = watchConfig(
+    file,
+    load,
+    (config) => tell({ config }),
+    (line) => tell({ line }),
+    5,
+  );
+  const alive = setInterval(() => {}, 1000);
+  context.after(() => {
+    clearInterval(alive);
+    watch.close();
+  });
+  return {
+    close: () => watch.close(),
+    count: () => events.length,
+    async next(): Promise<Event> {
+      while (events.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const event = events.shift();
+      assert.ok(event);
+      return event;
+    },
+    /** Skips what a half-written file may have caused on the way. */
+    async until(accept: (event: Event) => boolean): Promise<void> {
+      while (!accept(await this.next()));
+    },
+  };
+}
+
+const holds = (wanted: Config['holds']) => (event: Event) => 'config' in event && event.config.holds === wanted;
+const tells = (pattern: RegExp) => (event: Event) => 'line' in event && pattern.test(event.line);
+
+describe('config watch', () => {
+  test('a change takes effect, and so does the next', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    await folder.write('holds: elastic');
+    await watch.until(holds('elastic'));
+    await folder.write('holds: full');
+    await watch.until(holds('full'));
+  });
+
+  test('a file beside it that is written all the time does not hold up a change', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const busy = join(dirname(folder.file), 'gateway.db-wal');
+    await writeFile(busy, '');
+    const watch = watched(context, folder);
+    // More often than the watch waits for silence.
+    const writing = setInterval(() => appendFileSync(busy, 'x'), 1);
+    try {
+      await folder.write('holds: elastic');
+      await watch.until(holds('elastic'));
+    } finally {
+      clearInterval(writing);
+    }
+  });
+
+  test('a broken file is told by its line, and a repaired one is taken', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    await folder.write('holds: half');
+    await watch.until(tells(/gateway\.yaml: holds: must be one of full, elastic$/));
+    await folder.write('holds: elastic');
+    await watch.until(holds('elastic'));
+  });
+
+  test('a file that is replaced, as editors do, is still followed', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    for (const wanted of ['elastic', 'full', 'elastic'] as const) {
+      await writeFile(`${folder.file}.swap`, `holds: ${wanted}`);
+      await rename(`${folder.file}.swap`, folder.file);
+      await watch.until(holds(wanted));
+    }
+  });
+
+  test('a file that vanishes is told and changes nothing; when it comes back it counts', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    await rm(folder.file);
+    await watch.until(tells(/is gone; the configuration in use stays/));
+    await folder.write('holds: elastic');
+    await watch.until(holds('elastic'));
+  });
+
+  test('a file that appears later is taken', async (context) => {
+    const folder = await configFolder(context);
+    const watch = watched(context, folder);
+    await folder.write('holds: elastic');
+    await watch.until(holds('elastic'));
+  });
+
+  test('a link is followed to where the file really is', async (context) => {
+    const folder = await configFolder(context);
+    await mkdir(join(dirname(folder.file), 'real'));
+    const real = join(dirname(folder.file), 'real', 'settings.yaml');
+    await writeFile(real, 'holds: full');
+    await symlink(real, folder.file);
+    const watch = watched(context, folder);
+    await writeFile(real, 'holds: elastic');
+    await watch.until(holds('elastic'));
+  });
+
+  test('other files of the folder, and the same content again, cause nothing', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    await writeFile(join(dirname(folder.file), 'other.yaml'), 'x');
+    await writeFile(`${folder.file}.swap`, 'holds: full');
+    await rename(`${folder.file}.swap`, folder.file);
+    await writeFile(`${folder.file}.swap`, 'holds: elastic');
+    await rename(`${folder.file}.swap`, folder.file);
+    const first = await watch.next();
+    assert.ok('config' in first && first.config.holds === 'elastic');
+  });
+
+  test('after close nothing comes any more', async (context) => {
+    const folder = await configFolder(context);
+    const closed = watched(context, folder);
+    const open = watched(context, folder);
+    closed.close();
+    await folder.write('holds: elastic');
+    await open.until(holds('elastic'));
+    assert.equal(closed.count(), 0);
+  });
+
+  test('a folder that is not there yet is no fault, and a file that appears in it counts', async (context) => {
+    const folder = await configFolder(context);
+    const file = join(dirname(folder.file), 'later', 'gateway.yaml');
+    const watch = watched(context, folder, file);
+    await mkdir(dirname(file));
+    await writeFile(file, 'holds: elastic');
+    await watch.until(holds('elastic'));
+  });
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { PROSE } from '../../../bench/counter-samples.ts';
+import { ExactCounter } from '../../../src/counting/exact-counter.ts';
+import type { CountJob } from '../../../src/counting/worker.ts';
+
+const problems: unknown[] = [];
+const onProblem = (problem: unknown): void => {
+  problems.push(problem);
+};
+
+function jobFor(text: string): CountJob {
+  return { texts: { certain: [text], definitions: [], others: [] }, tokenizer: 'o200k_base' };
+}
+
+describe('counting off the loop', () => {
+  const counter = new ExactCounter({ onProblem });
+  after(() => counter.close());
+
+  test('the count is the tokenizer’s own, and what looks like a special token is text', async () => {
+    const counted = await counter.count(jobFor(PROSE.English));
+    assert.equal(counted?.likely, o200k(PROSE.English));
+    assert.ok(((await counter.count(jobFor('a <|endoftext|> b')))?.likely ?? 0) > 3);
+    assert.deepEqual(problems, []);
+  });
+
+  test('many at once are all counted, one after the other', async () => {
+    const texts = Array.from({ length: 20 }, (_, index) => `${PROSE.English} ${index}`);
+    const counts = await Promise.all(texts.map((text) => counter.count(jobFor(text))));
+    assert.deepEqual(
+      counts.map((counted) => counted?.likely),
+      texts.map((text) => o200k(text)),
+    );
+  });
+
+  test('more than the queue takes, or too long a text, is not counted', async () => {
+    const small = new ExactCounter({ onProblem, queueMax: 1, unitsMax: 1_000 });
+    assert.equal(await small.count(jobFor('x'.repeat(1_001))), null);
+    const counts = await Promise.all(['one', 'two', 'three'].map((text) => small.count(jobFor(text))));
+    assert.deepEqual(
+      counts.map((counted) => counted?.likely ?? null),
+      [1, 1, null],
+    );
+    await small.close();
+  });
+
+  test('what takes too long is given up, told, and the next one is counted', async () => {
+    problems.length = 0;
+    const hasty = new ExactCounter({ onProblem, waitMs: 1 });
+    // A thread takes longer to start than this waits.
+    assert.equal(await hasty.count(jobFor('Hello')), null);
+    assert.equal(problems.length, 1);
+    await hasty.close();
+    const patient = new ExactCounter({ onProblem });
+    assert.equal((await patient.count(jobFor('Hello')))?.likely, 1);
+    await patient.close();
+    assert.equal(await patient.count(jobFor('Hello')), null, 'nothing is counted after the end');
+  });
+});

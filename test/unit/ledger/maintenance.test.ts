@@ -1,0 +1,59 @@
+/** When the owners of holds are declared dead: not because the store itself was away. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
+import { startHousekeeping } from '../../../src/ledger/maintenance.ts';
+
+const LEASE_MS = 30;
+
+/** Counts what is asked of it; `after` resolves when so many more have been asked. */
+class Count {
+  #count = 0;
+  readonly #waiting: { readonly at: number; resolve(): void }[] = [];
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(): void {
+    this.#count += 1;
+    for (const { resolve } of this.#waiting.filter(({ at }) => at <= this.#count)) resolve();
+  }
+
+  after(more: number): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push({ at: this.#count + more, resolve }));
+  }
+}
+
+test('[F7] [F30] after the store was away for everyone, the others get a lease to come back before they count as dead', async () => {
+  const beats = new Count();
+  const recoveries = new Count();
+  let nowMs = 1_000_000;
+  const ledger = {
+    leaseMs: LEASE_MS,
+    register: async () => {},
+    heartbeat: async () => beats.add(),
+    recover: async () => {
+      recoveries.add();
+      return { charged: 0, voided: 0, more: false };
+    },
+    prune: async () => ({ removed: 0, more: false }),
+  } as unknown as OwnedLedger;
+  const housekeeping = await startHousekeeping(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
+  await recoveries.after(2);
+
+  // No heartbeat got through for a whole lease: everybody's lease is over, whether its owner lives or not.
+  nowMs += LEASE_MS;
+  await beats.after(1);
+  const before = recoveries.count;
+  await beats.after(6);
+  assert.equal(recoveries.count, before);
+
+  const again = recoveries.after(1);
+  for (let step = 0; step < 3; step++) {
+    nowMs += LEASE_MS * 0.4;
+    await beats.after(2);
+  }
+  await again;
+  await housekeeping.stop();
+});

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Health } from '../../../src/routing/target-health.ts';
+import { target, testClock } from './fixtures.ts';
+
+const ALPHA = target('alpha');
+
+function failing(health: Health, times: number): void {
+  for (let i = 0; i < times; i++) health.begin(ALPHA, true).failed();
+}
+
+describe('the circuit of a target', () => {
+  test('stays closed through nine failures and opens with the tenth', () => {
+    const health = new Health(testClock());
+    failing(health, 9);
+    assert.equal(health.circuit(ALPHA), 'closed');
+    failing(health, 1);
+    assert.equal(health.circuit(ALPHA), 'open');
+  });
+
+  test('stays closed where most calls succeed', () => {
+    const health = new Health(testClock());
+    for (let i = 0; i < 30; i++) health.begin(ALPHA, true).succeeded(5);
+    failing(health, 12);
+    assert.equal(health.circuit(ALPHA), 'closed');
+  });
+
+  test('forgets failures that are older than its window', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    failing(health, 9);
+    clock.advance(31_000);
+    failing(health, 9);
+    assert.equal(health.circuit(ALPHA), 'closed');
+  });
+
+  test('never opens by calls that the client ended or that the request itself spoiled', () => {
+    const health = new Health(testClock());
+    for (let i = 0; i < 100; i++) health.begin(ALPHA, true).dropped();
+    assert.equal(health.circuit(ALPHA), 'closed');
+  });
+
+  test('lets one probe through at a time, and closes when it succeeds', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    failing(health, 10);
+    clock.advance(4_999);
+    assert.equal(health.circuit(ALPHA), 'open');
+    clock.advance(1);
+    assert.equal(health.circuit(ALPHA), 'due');
+    const probe = health.begin(ALPHA, true);
+    assert.equal(health.circuit(ALPHA), 'open');
+    probe.succeeded(5);
+    assert.equal(health.circuit(ALPHA), 'closed');
+    failing(health, 9);
+    assert.equal(health.circuit(ALPHA), 'closed', 'the window begins anew');
+  });
+
+  test('stays open for twice as long after each failed probe, up to a minute', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    failing(health, 10);
+    for (const openMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
+      clock.advance(openMs - 1);
+      assert.equal(health.circuit(ALPHA), 'open');
+      clock.advance(1);
+      assert.equal(health.circuit(ALPHA), 'due');
+      health.begin(ALPHA, true).failed();
+    }
+  });
+
+  test('probes again at once when a probe was cancelled by its client', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    failing(health, 10);
+    clock.advance(5_000);
+    health.begin(ALPHA, true).dropped();
+    assert.equal(health.circuit(ALPHA), 'due');
+  });
+
+  test('is not closed by a call that began before it opened', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    const early = health.begin(ALPHA, true);
+    clock.advance(1);
+    failing(health, 10);
+    early.succeeded(5);
+    assert.equal(health.circuit(ALPHA), 'open');
+  });
+
+  test('needs at least ten failures within thirty seconds, whatever comes in whatever order', () => {
+    const step = fc.record({ advanceMs: fc.nat(5_000), outcome: fc.constantFrom('succeeded', 'failed', 'dropped') });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const clock = testClock();
+        const health = new Health(clock);
+        const failuresAtMs: number[] = [];
+        for (const { advanceMs, outcome } of steps) {
+          clock.advance(advanceMs);
+          const trial = health.begin(ALPHA, false);
+          if (outcome === 'succeeded') trial.succeeded(1);
+          else if (outcome === 'dropped') trial.dropped();
+          else {
+            trial.failed();
+            failuresAtMs.push(clock.nowMs());
+          }
+          const recent = failuresAtMs.filter((atMs) => atMs > clock.nowMs() - 30_000).length;
+          if (health.circuit(ALPHA) !== 'closed') return recent >= 10;
+        }
+        return true;
+      }),
+    );
+  });
+});
+
+describe('what is known of a target', () => {
+  test('belongs to one upstream model at one provider', () => {
+    const health = new Health(testClock());
+    failing(health, 10);
+    health.coolDown(ALPHA, 1_000);
+    for (const other of [target('alpha', { upstreamModel: 'other' }), target('beta')]) {
+      assert.equal(health.circuit(other), 'closed');
+      assert.equal(health.coolingMs(other), 0);
+    }
+  });
+
+  test('outlives the target itself: a reload makes new ones of the same name', () => {
+    const health = new Health(testClock());
+    failing(health, 10);
+    health.coolDown(ALPHA, 1_000);
+    const again = target('alpha');
+    assert.notEqual(again, ALPHA);
+    assert.deepEqual([health.circuit(again), health.coolingMs(again)], ['open', 1_000]);
+    health.coolDown(again, 2_000);
+    assert.equal(health.coolingMs(ALPHA), 2_000);
+  });
+
+  test('a cool-down lasts as long as was asked for, but not for hours', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    health.coolDown(ALPHA, 20_000);
+    health.coolDown(ALPHA, 1_000);
+    assert.equal(health.coolingMs(ALPHA), 20_000);
+    clock.advance(20_000);
+    assert.equal(health.coolingMs(ALPHA), 0);
+    health.coolDown(ALPHA, 86_400_000);
+    assert.equal(health.coolingMs(ALPHA), 300_000);
+  });
+
+  test('first-byte times are averaged, streamed and whole apart, and forgotten after a minute', () => {
+    const clock = testClock();
+    const health = new Health(clock);
+    assert.equal(health.latencyMs(ALPHA, true), null);
+    health.begin(ALPHA, true).succeeded(100);
+    health.begin(ALPHA, true).succeeded(200);
+    assert.equal(health.latencyMs(ALPHA, true), 130);
+    assert.equal(health.latencyMs(ALPHA, false), null);
+    clock.advance(60_000);
+    assert.equal(health.latencyMs(ALPHA, true), null);
+    health.begin(ALPHA, true).succeeded(300);
+    assert.equal(health.latencyMs(ALPHA, true), 300);
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../../../src/core/conditions.ts';
+import { parseBody } from '../../../../src/wire/json/parse-request.ts';
+
+function refusal(bytes: Buffer | string): GatewayError {
+  try {
+    parseBody(Buffer.from(bytes));
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    assert.equal(error.condition, 'invalid_request');
+    return error;
+  }
+  throw new assert.AssertionError({ message: 'was not refused' });
+}
+
+describe('parseBody', () => {
+  test('any JSON object comes out as JSON.parse reads it, with the place of every member', () => {
+    const value = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ stringUnit: 'grapheme' }), {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(value, fc.constantFrom(undefined, 2), (object, indent) => {
+        const bytes = Buffer.from(JSON.stringify(object, null, indent));
+        if (bytes.includes('__proto__')) return;
+        const { body, layout } = parseBody(bytes);
+        assert.deepEqual(body, JSON.parse(bytes.toString()));
+        for (const [index, name] of Object.keys(JSON.parse(bytes.toString())).entries()) {
+          const member = layout.members[index];
+          assert.ok(member);
+          const text = bytes.toString('utf8', member.valueStart, member.valueEnd);
+          assert.deepEqual(JSON.parse(text), JSON.parse(bytes.toString())[name]);
+        }
+      }),
+    );
+  });
+
+  test('[F22] what is not a JSON object in UTF-8 is refused', () => {
+    for (const bytes of [
+      '',
+      ' ',
+      '{',
+      '{"a"',
+      '{"a":}',
+      '{"a":1,}',
+      '{"a":NaN}',
+      'undefined',
+      '{"a":1} x',
+      "{'a':1}",
+      '\ufeff{}',
+    ]) {
+      assert.equal(refusal(bytes).message, 'The request body is not valid JSON.');
+    }
+    for (const bytes of ['[]', '1', '"x"', 'null', 'true']) {
+      assert.equal(refusal(bytes).message, 'The request body must be a JSON object.');
+    }
+    assert.match(refusal(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])).message, /UTF-8/);
+  });
+
+  test('[F22] JSON 100,000 deep is refused, closed or not, in arrays and objects', () => {
+    for (const open of ['[', '{"a":', '[{"b":']) {
+      assert.match(refusal(`{"x":${open.repeat(100_000)}`).message, /deeper/);
+    }
+    assert.match(refusal(`{"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`).message, /deeper/);
+    parseBody(Buffer.from(`{"x":${'['.repeat(255)}${']'.repeat(255)}}`));
+    assert.match(refusal(`{"x":${'['.repeat(256)}${']'.repeat(256)}}`).message, /deeper/);
+    const wide = `{"x":"${'['.repeat(1000)}\\"${'{'.repeat(1000)}"}`;
+    parseBody(Buffer.from(wide));
+  });
+
+  test('[F22] a member named __proto__ is refused wherever it stands, however it is written', () => {
+    assert.equal(refusal('{"__proto__":{}}').param, '__proto__');
+    assert.equal(refusal('{"a":[{"\\u005f_proto__":1}]}').param, 'a[0].__proto__');
+    assert.equal(parseBody(Buffer.from('{"a":"__proto__"}')).body.a, '__proto__');
+  });
+
+  test('[F22] a top-level member given twice is refused by name', () => {
+    assert.equal(refusal('{"model":"a","x":[{"model":1}],"mod\\u0065l":"b"}').param, 'model');
+    assert.equal(refusal('{"größe":1,"größe":1}').param, 'größe');
+    parseBody(Buffer.from('{"x":{"a":1,"a":2}}'));
+  });
+
+  test('[F22] lone surrogates are refused with their place, pairs are text', () => {
+    assert.equal(refusal('{"messages":[{"content":"\\ud83d"}]}').param, 'messages[0].content');
+    assert.equal(refusal('{"a":[["x\\uDE00"]]}').param, 'a[0][0]');
+    assert.equal(parseBody(Buffer.from('{"a":"\\ud83d\\ude00"}')).body.a, '😀');
+  });
+
+  test('[F22] thousands of top-level members are refused', () => {
+    const members = Array.from({ length: 1025 }, (_, i) => `"k${i}":0`).join(',');
+    assert.match(refusal(`{${members}}`).message, /more than 1024 fields/);
+  });
+});
