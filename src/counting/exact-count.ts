@@ -7,7 +7,7 @@ export interface Texts {
   readonly others: readonly string[];
 }
 
-export interface TextCount {
+export interface ExactCount {
   /** Never more than the model reads, whatever its tokenizer. */
   readonly low: number;
   /** What it most likely reads. */
@@ -32,7 +32,7 @@ const LOW_OTHER = 50;
 const HIGH_OWN = 102;
 const HIGH_OTHER = 150;
 
-export function tallyTexts(texts: Texts, tokenizer: Tokenizer, encoders: readonly Encoder[]): TextCount {
+export function countTexts(texts: Texts, tokenizer: Tokenizer, encoders: readonly Encoder[]): ExactCount {
   let low = 0;
   let likely = 0;
   let high = 0;

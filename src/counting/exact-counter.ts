@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../lib/worker-file.ts';
-import type { TextCount } from './exact-count.ts';
+import type { ExactCount } from './exact-count.ts';
 import type { CountJob } from './worker.ts';
 
 export interface ExactCounterOptions {
@@ -20,7 +20,7 @@ export interface ExactCounterOptions {
 interface Waiting {
   readonly job: CountJob;
   readonly timer: NodeJS.Timeout;
-  resolve(counted: TextCount | null): void;
+  resolve(counted: ExactCount | null): void;
 }
 
 const WAIT_MS = 5_000;
@@ -41,7 +41,7 @@ export class ExactCounter {
   }
 
   /** Null when it cannot be had: too much waits already, the text is too long, or it takes too long. */
-  count(job: CountJob): Promise<TextCount | null> {
+  count(job: CountJob): Promise<ExactCount | null> {
     const { queueMax, unitsMax, waitMs } = this.#options;
     if (this.#closed || this.#queue.length >= queueMax || unitsOf(job) > unitsMax) return Promise.resolve(null);
     return new Promise((resolve) => {
@@ -70,7 +70,7 @@ export class ExactCounter {
 
   #start(): Worker {
     const worker = new Worker(workerFile('worker', import.meta.url));
-    worker.on('message', (counted: TextCount) => this.#ended(counted));
+    worker.on('message', (counted: ExactCount) => this.#ended(counted));
     worker.on('error', (problem) => {
       this.#options.onProblem(problem);
       if (this.#worker !== worker) return;
@@ -81,7 +81,7 @@ export class ExactCounter {
     return worker;
   }
 
-  #ended(counted: TextCount | null): void {
+  #ended(counted: ExactCount | null): void {
     const waiting = this.#running;
     this.#running = null;
     if (waiting) end(waiting, counted);
@@ -117,7 +117,7 @@ export class ExactCounter {
   }
 }
 
-function end(waiting: Waiting, counted: TextCount | null): void {
+function end(waiting: Waiting, counted: ExactCount | null): void {
   clearTimeout(waiting.timer);
   waiting.resolve(counted);
 }

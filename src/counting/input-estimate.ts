@@ -8,8 +8,8 @@
  */
 import type { Model, Target } from '../core/model.ts';
 import { arrayAt, isObject, type JsonObject } from '../lib/json.ts';
-import type { RequestFacts } from '../wire/format.ts';
-import type { TextCount } from './exact-count.ts';
+import type { RequestInfo } from '../wire/format.ts';
+import type { ExactCount } from './exact-count.ts';
 import { likelyTokens } from './heuristic.ts';
 import { type Prompt, readPrompt } from './prompt-text.ts';
 import { tokenizerOf } from './tokenizer.ts';
@@ -44,20 +44,20 @@ const RECOUNT_BYTES_MIN = 512;
 export interface CountedRequest {
   readonly bytes: Uint8Array;
   readonly body: JsonObject;
-  readonly facts: RequestFacts;
+  readonly info: RequestInfo;
 }
 
 /** The input of one request to one model. `counted`: its text as a real tokenizer counted it, if it has been. */
-export class InputCount {
+export class InputEstimate {
   readonly high: number;
   readonly #request: CountedRequest;
   readonly #window: number | null;
   readonly #targets: readonly Target[];
-  readonly #counted: TextCount | null;
+  readonly #counted: ExactCount | null;
   #prompt: Prompt | null = null;
   #guessed: number | null = null;
 
-  constructor(request: CountedRequest, model: Model, targets: readonly Target[], counted: TextCount | null) {
+  constructor(request: CountedRequest, model: Model, targets: readonly Target[], counted: ExactCount | null) {
     this.#request = request;
     this.#window = model.contextWindow;
     this.#targets = targets;
@@ -72,41 +72,41 @@ export class InputCount {
   }
 
   /** Whether the window may be exceeded, so that a count has to tell. */
-  get doubtful(): boolean {
+  get mayExceedWindow(): boolean {
     const window = this.#window;
     if (window === null || this.#counted !== null || this.#textBytes() <= window * BYTES_PER_TOKEN_DENSE) return false;
     return !this.#read().shortened && this.#likely() > window;
   }
 
   /** How many tokens are too many for the window; null when they are not, or when nothing is sure. */
-  get excess(): number | null {
+  get overflowTokens(): number | null {
     const sure = this.#counted !== null && this.#window !== null && this.#counted.low > this.#window;
     return sure && !this.#read().shortened ? this.#likely() : null;
   }
 
   /** Whether a count could make `high` notably smaller. */
-  get recountable(): boolean {
+  get worthExactCount(): boolean {
     return this.#counted === null && this.#textBytes() >= RECOUNT_BYTES_MIN;
   }
 
-  job(): CountJob {
+  toJob(): CountJob {
     const { certain, definitions, others } = this.#read();
     return { texts: { certain, definitions, others }, tokenizer: tokenizerOf(this.#targets) };
   }
 
   #textBytes(): number {
-    return this.#request.bytes.length - this.#request.facts.attachments.inlineBytes;
+    return this.#request.bytes.length - this.#request.info.attachments.inlineBytes;
   }
 
   #highOfBytes(): number {
-    const { attachments, needs } = this.#request.facts;
+    const { attachments, needs } = this.#request.info;
     const text = this.#textBytes() + this.#added();
     if (needs.files !== undefined) return this.#window ?? text + attachments.count * FILE_TOKENS_MAX;
     return attachments.count === 0 ? text : text + attachments.count * this.#imageTokensMax();
   }
 
-  #highOfCount(counted: TextCount): number {
-    const { attachments } = this.#request.facts;
+  #highOfCount(counted: ExactCount): number {
+    const { attachments } = this.#request.info;
     const { marks, tools, images, files, fileTokensMax } = this.#read();
     // What was not recognised as an attachment by both readings is held by its bytes.
     if (fileTokensMax === null || images + files !== attachments.count) return Number.POSITIVE_INFINITY;
@@ -116,7 +116,7 @@ export class InputCount {
 
   /** What the provider adds to the client's own text. */
   #added(): number {
-    if (this.#request.facts.needs.tools === undefined) return FRAME_TOKENS_MAX;
+    if (this.#request.info.needs.tools === undefined) return FRAME_TOKENS_MAX;
     let typed = 0;
     for (const tool of arrayAt(this.#request.body, 'tools') ?? []) {
       const type = isObject(tool) ? tool.type : undefined;
@@ -130,7 +130,7 @@ export class InputCount {
   }
 
   #billedBeyondWindow(): number {
-    const { count } = this.#request.facts.attachments;
+    const { count } = this.#request.info.attachments;
     return count > 0 && this.#billsImagesBeyondWindow() ? count * IMAGE_BILLED_TOKENS_MAX : 0;
   }
 

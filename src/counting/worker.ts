@@ -1,6 +1,6 @@
 /** The counting thread: loads a tokenizer when one is first needed, and counts one prompt at a time. */
 import { parentPort } from 'node:worker_threads';
-import { type Encoder, type TextCount, type Texts, tallyTexts } from './exact-count.ts';
+import { countTexts, type Encoder, type ExactCount, type Texts } from './exact-count.ts';
 import { type Encoding, encodingsFor, type Tokenizer } from './tokenizer.ts';
 
 export interface CountJob {
@@ -24,8 +24,8 @@ async function encoder(encoding: Encoding): Promise<Encoder> {
   return fresh;
 }
 
-async function count({ texts, tokenizer }: CountJob): Promise<TextCount> {
-  return tallyTexts(texts, tokenizer, await Promise.all(encodingsFor(tokenizer).map(encoder)));
+async function count({ texts, tokenizer }: CountJob): Promise<ExactCount> {
+  return countTexts(texts, tokenizer, await Promise.all(encodingsFor(tokenizer).map(encoder)));
 }
 
 const parent = parentPort;

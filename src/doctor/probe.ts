@@ -80,10 +80,10 @@ function laneTo({ model, target, provider }: ProbeOrder): Lane {
   const prompt = format === 'responses' ? { input: PROMPT } : { messages: [{ role: 'user', content: PROMPT }] };
   const limit = format === 'messages' ? { max_tokens: OUTPUT_LIMIT.messages } : {};
   const parsed = parseBody(Buffer.from(JSON.stringify({ model: model.id, ...prompt, ...limit })));
-  const facts = FORMATS[format].facts(parsed.body, parsed.bytes, { betas: false });
+  const info = FORMATS[format].validateRequest(parsed.body, parsed.bytes, { betas: false });
   const lanes = new Lanes({
     format,
-    request: { ...parsed, facts },
+    request: { ...parsed, info },
     model,
     writesAnew: false,
     likelyInputTokens: () => 1,

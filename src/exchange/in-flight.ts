@@ -9,16 +9,16 @@ import type { Place } from '../lib/linked-list.ts';
 
 const MARK_INTERVAL_MS = 1_000;
 
-export interface LiveExchange extends Bounded {
+export interface InFlightExchange extends Bounded {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
-  /** Ends the exchange as if its client had gone, but tells the client. */
+  /** Ends the exchange as if its client had closed the connection, and answers the client. */
   stop(): void;
 }
 
-export class LiveExchanges {
+export class InFlight {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Deadlines<LiveExchange>();
+  readonly #live = new Deadlines<InFlightExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -32,18 +32,18 @@ export class LiveExchanges {
     return this.#live.size;
   }
 
-  /** A request is served from here on, whether it will hold anything or not; `leave` must follow. */
-  enter(): void {
+  /** A request is served from here on, whether it will hold anything or not; `requestEnded` must follow. */
+  requestStarted(): void {
     this.#requests += 1;
   }
 
-  leave(): void {
+  requestEnded(): void {
     this.#requests -= 1;
-    this.#lookAround();
+    this.#resolveIfDrained();
   }
 
   /** It has `ms` from now. Its place goes back to `remove`. */
-  add(exchange: LiveExchange, ms: number): Place<LiveExchange> {
+  add(exchange: InFlightExchange, ms: number): Place<InFlightExchange> {
     const place = this.#live.enter(exchange);
     this.#live.set(exchange, ms);
     if (this.#stopping) exchange.stop();
@@ -52,13 +52,13 @@ export class LiveExchanges {
   }
 
   /** Moves its deadline to `ms` from now. */
-  bound(exchange: LiveExchange, ms: number): void {
+  setDeadline(exchange: InFlightExchange, ms: number): void {
     this.#live.set(exchange, ms);
   }
 
-  remove(place: Place<LiveExchange>): void {
+  remove(place: Place<InFlightExchange>): void {
     this.#live.leave(place);
-    this.#lookAround();
+    this.#resolveIfDrained();
   }
 
   /**
@@ -73,7 +73,7 @@ export class LiveExchanges {
         setTimeout(() => this.#stop(), deadlineMs),
         setTimeout(resolve, deadlineMs + settleWaitMs),
       );
-      this.#lookAround();
+      this.#resolveIfDrained();
     });
     for (const timer of timers) clearTimeout(timer);
     // The last replies are written before their connections are closed.
@@ -85,10 +85,10 @@ export class LiveExchanges {
   #stop(): void {
     this.#stopping = true;
     for (const exchange of this.#live.members()) exchange.stop();
-    this.#lookAround();
+    this.#resolveIfDrained();
   }
 
-  #lookAround(): void {
+  #resolveIfDrained(): void {
     if (this.#live.size === 0 && (this.#stopping || this.#requests === 0)) this.#whenEmpty?.();
   }
 

@@ -1,6 +1,6 @@
 /**
- * The lanes of a request, one per provider and format that its targets speak. They are made before ADMIT: a request that cannot be
- * carried to a target is refused, or goes to another target, before it holds anything.
+ * The lanes of a request, one per provider and format that its targets speak. They are made before ADMIT: a request that
+ * cannot be sent to a target is refused, or goes to another target, before it holds anything.
  */
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
@@ -15,7 +15,7 @@ import type { Lane } from '../wire/lane.ts';
 import { withoutForeignThoughts } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { completingLane } from '../wire/responses/completing.ts';
 import { translateLane } from '../wire/translate-lane.ts';
-import type { ValidRequest } from './valid-request.ts';
+import type { ValidRequest } from './request.ts';
 
 export interface LanesOptions {
   readonly format: Format;
@@ -29,25 +29,46 @@ export interface LanesOptions {
 
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane }[] = [];
+  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane | GatewayError }[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
   }
 
-  /** Throws `GatewayError('invalid_request')` where the request cannot be carried to this target. */
+  /** Null where the request can be sent to this target. */
+  refusal(target: Target, provider: Provider): GatewayError | null {
+    const lane = this.#laneOrRefusal(target, provider);
+    return lane instanceof GatewayError ? lane : null;
+  }
+
+  /** Throws the refusal where the request cannot be sent to this target. */
   to(target: Target, provider: Provider): Lane {
+    const lane = this.#laneOrRefusal(target, provider);
+    if (lane instanceof GatewayError) throw lane;
+    return lane;
+  }
+
+  #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     const { format } = target;
     const made = this.#made.find((one) => one.format === format && one.provider === provider);
     if (made) return made.lane;
-    const lane = this.#make(target, provider);
+    const lane = this.#tryMake(target, provider);
     this.#made.push({ format, provider, lane });
     return lane;
   }
 
+  #tryMake(target: Target, provider: Provider): Lane | GatewayError {
+    try {
+      return this.#make(target, provider);
+    } catch (error) {
+      if (error instanceof GatewayError) return error;
+      throw error;
+    }
+  }
+
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
-    const unpriced = request.facts.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
+    const unpriced = request.info.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
     const lane = this.#carry(withoutTools(request, unpriced), target, provider);
     if (unpriced.length === 0) return lane;
     const warnings = unpriced.map(
@@ -72,12 +93,12 @@ export class Lanes {
         extended: provider.kind === 'ai-sdk',
       });
     if (target.format !== format || this.#options.writesAnew) return translate();
-    const { facts } = request;
+    const { info } = request;
     const passthrough = FORMATS[format].passthrough({
       bytes,
       body,
       layout,
-      facts,
+      info,
       publicModel: model.id,
       outputLimitField,
     });

@@ -1,14 +1,10 @@
-/** Reads a request body within its limit. A problem is a value: the request takes its place in the rate limit first. */
+/** Reads a request body within its limit. A problem is a value: the request is counted against the rate limit first. */
 import { GatewayError } from '../core/conditions.ts';
 import type { BodySink, IncomingRequest } from '../transport/lean/server/request.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-/** At once where all of it has arrived, as it usually has. */
-export function readBody(
-  request: IncomingRequest,
-  limitBytes: number,
-): Buffer | GatewayError | Promise<Buffer | GatewayError> {
+export async function readBody(request: IncomingRequest, limitBytes: number): Promise<Buffer | GatewayError> {
   const problem = headerProblem(request, limitBytes);
   if (problem) return problem;
   const body = new CollectedBody(limitBytes, request.contentBytes ?? limitBytes);

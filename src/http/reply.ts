@@ -1,7 +1,7 @@
 /** The only writer of statuses, envelopes and reply headers. */
 import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
-import type { Client, ReplyNotes } from '../exchange/response-sink.ts';
+import type { ReplyNotes, ResponseSink } from '../exchange/response-sink.ts';
 import type { StoredReply } from '../ledger/port.ts';
 import { fieldLine } from '../transport/lean/head-lines.ts';
 import type { Answer } from '../transport/lean/server/response.ts';
@@ -12,7 +12,7 @@ const STREAM_FIELDS = 'cache-control: no-store\r\nx-accel-buffering: no\r\n';
 const NO_FIELDS: HeaderFields = {};
 
 /** One per request. */
-export class Reply implements Client {
+export class Reply implements ResponseSink {
   readonly requestId: string;
   readonly notes: ReplyNotes = { rate: null, attempts: 0 };
   readonly #answer: Answer;
@@ -26,19 +26,19 @@ export class Reply implements Client {
     this.#envelope = envelope;
   }
 
-  get begun(): boolean {
+  get headersSent(): boolean {
     return this.#answer.begun;
   }
 
-  get gone(): boolean {
+  get closed(): boolean {
     return this.#answer.gone;
   }
 
-  whenGone(listener: () => void): void {
+  onClose(listener: () => void): void {
     this.#answer.whenGone(listener);
   }
 
-  begin(contentType: string, atOnce = false): void {
+  writeHead(contentType: string, atOnce = false): void {
     this.#answer.begin(200, this.#head(contentType) + STREAM_FIELDS);
     if (atOnce) this.#answer.flush();
   }
@@ -47,7 +47,7 @@ export class Reply implements Client {
     return this.#answer.write(bytes);
   }
 
-  whenDrained(listener: () => void): void {
+  onDrain(listener: () => void): void {
     this.#answer.whenDrained(listener);
   }
 
@@ -55,34 +55,34 @@ export class Reply implements Client {
     this.#answer.end(bytes, lingerMs);
   }
 
-  cut(): void {
+  destroy(): void {
     this.#answer.cut();
   }
 
-  whole(status: number, contentType: string, body: Uint8Array, extra = NO_FIELDS): void {
+  send(status: number, contentType: string, body: Uint8Array, extra = NO_FIELDS): void {
     this.#answer.whole(status, this.#head(contentType) + fieldLines(extra), body);
   }
 
   replay(reply: StoredReply): void {
     const stream = reply.contentType.startsWith('text/event-stream');
-    this.whole(reply.status, reply.contentType, reply.body, {
+    this.send(reply.status, reply.contentType, reply.body, {
       'idempotent-replayed': 'true',
       ...(stream ? { 'cache-control': 'no-store' } : {}),
     });
   }
 
   json(body: object, extra = NO_FIELDS): void {
-    this.whole(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
+    this.send(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
   }
 
   /** Before the status line only; what fails after it is told in-band by the exchange. */
   error(error: unknown, extra = NO_FIELDS): void {
     const failure = failureOf(this.#endpoint, error);
     if (this.#answer.begun) {
-      this.cut();
+      this.destroy();
       return;
     }
-    this.whole(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), {
+    this.send(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), {
       ...failureHeaders(failure),
       ...extra,
     });

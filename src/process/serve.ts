@@ -8,14 +8,14 @@ import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { LiveExchanges } from '../exchange/in-flight.ts';
+import { InFlight } from '../exchange/in-flight.ts';
 import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { buildServer } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startHousekeeping } from '../ledger/maintenance.ts';
 import { Transports } from '../provider/transports.ts';
-import { newStanding } from '../routing/state.ts';
+import { newRoutingState } from '../routing/state.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -86,9 +86,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ledger,
     clock,
     upstream,
-    standing: newStanding(clock),
+    routing: newRoutingState(clock),
     keys: new KeyCache(ledger, options.installationSecret),
-    live: new LiveExchanges(ledger),
+    inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),
     log,
@@ -122,7 +122,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     drain: async () => {
       draining = true;
       server.close();
-      await gateway.live.drain(config.limits.drainMs, config.limits.settleWaitMs);
+      await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),
   };

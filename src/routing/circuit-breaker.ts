@@ -29,7 +29,7 @@ export class Circuit {
     return this.#probeAtMs === null && nowMs >= this.#openedAtMs + this.#openForMs ? 'due' : 'open';
   }
 
-  /** A call begins. True when it is the probe, whose end must then be told with `succeeded`, `failed` or `dropped`. */
+  /** A call begins. True when it is the probe, whose end must then be reported with `succeeded`, `failed` or `cancelled`. */
   begun(nowMs: number): boolean {
     if (this.state(nowMs) !== 'due') return false;
     this.#probeAtMs = nowMs;
@@ -53,7 +53,7 @@ export class Circuit {
   }
 
   /** A probe ended without saying anything about the target: the next call is one. */
-  dropped(): void {
+  cancelled(): void {
     this.#probeAtMs = null;
   }
 

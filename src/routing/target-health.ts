@@ -15,13 +15,13 @@ export const COOL_DOWN_MAX_MS = 5 * 60_000;
 
 export type TargetName = Pick<Target, 'provider' | 'upstreamModel'>;
 
-/** One call to a target: a receipt that is ended with what the call taught. */
-export interface Trial {
+/** One call to a target; ended once, with what the call says about the target's health. */
+export interface CallRecord {
   /** The target has proved that it serves. May be followed by `failed` when the answer breaks later. */
   succeeded(firstByteMs: number): void;
   failed(): void;
-  /** Ended for reasons of our own or the client's. Without effect after the others. */
-  dropped(): void;
+  /** Ended by this side or by the client. Has no effect after the others. */
+  cancelled(): void;
 }
 
 interface Latency {
@@ -39,8 +39,6 @@ interface TargetHealth {
 export class Health {
   readonly #clock: Clock;
   readonly #targets = new Map<string, TargetHealth>();
-  /** The same by the target itself, which lives as long as its configuration. */
-  readonly #byTarget = new WeakMap<TargetName, TargetHealth>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -72,17 +70,12 @@ export class Health {
     return latency && latency.atMs > this.#clock.nowMs() - LATENCY_KEPT_MS ? latency.averageMs : null;
   }
 
-  begin(target: TargetName, streamed: boolean): Trial {
-    return new HealthTrial(this.#of(target), streamed, this.#clock);
+  begin(target: TargetName, streamed: boolean): CallRecord {
+    return new TargetCall(this.#of(target), streamed, this.#clock);
   }
 
   #known(target: TargetName): TargetHealth | undefined {
-    let health = this.#byTarget.get(target);
-    if (health === undefined) {
-      health = this.#targets.get(nameOf(target));
-      if (health !== undefined) this.#byTarget.set(target, health);
-    }
-    return health;
+    return this.#targets.get(nameOf(target));
   }
 
   #of(target: TargetName): TargetHealth {
@@ -94,7 +87,7 @@ export class Health {
   }
 }
 
-class HealthTrial implements Trial {
+class TargetCall implements CallRecord {
   readonly #health: TargetHealth;
   readonly #streamed: boolean;
   readonly #clock: Clock;
@@ -121,8 +114,8 @@ class HealthTrial implements Trial {
     this.#probe = false;
   }
 
-  dropped(): void {
-    if (this.#probe) this.#health.circuit.dropped();
+  cancelled(): void {
+    if (this.#probe) this.#health.circuit.cancelled();
     this.#probe = false;
   }
 

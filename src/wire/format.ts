@@ -2,10 +2,10 @@
 import type { Format } from '../core/endpoints.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Layout } from './json/scan.ts';
-import type { Lane, StreamPlace } from './lane.ts';
+import type { Lane, StreamPosition } from './lane.ts';
 
 /** What admission, estimate and lanes need to know of a valid request. */
-export interface RequestFacts {
+export interface RequestInfo {
   readonly model: string;
   readonly stream: boolean;
   /** The output limit that the client gave, null where it gave none. */
@@ -37,10 +37,10 @@ export interface FormatContext {
 export interface WireFormat {
   readonly name: Format;
   /**
-   * Validates the parsed body against the schema and the format's own rules and returns its facts.
+   * Validates the parsed body against the schema and the format's own rules and returns its info.
    * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.
    */
-  facts(body: JsonObject, bytes: Buffer, context: FormatContext): RequestFacts;
+  validateRequest(body: JsonObject, bytes: Buffer, context: FormatContext): RequestInfo;
   /** The lane to a target of the same format. */
   passthrough(request: PassthroughRequest): Lane;
   /** The frames that tell a client of this format, in-band, that a stream which has begun has failed. */
@@ -53,7 +53,7 @@ export interface PassthroughRequest {
   /** The exact bytes of the client's body, and what they parse to. */
   readonly bytes: Buffer;
   readonly body: JsonObject;
-  readonly facts: RequestFacts;
+  readonly info: RequestInfo;
   /** Where the members of the body lie, as `parseBody` found them; looked for again where it is not given. */
   readonly layout?: Layout | undefined;
   /** The field in which a chat target takes the output limit when the client gave none; `max_tokens` by default. */
@@ -70,6 +70,6 @@ export interface InBandFailure {
   readonly requestId: string;
   /** The id that the client asked for, for formats whose failure event is a whole object. */
   readonly publicModel?: string | undefined;
-  /** From `LaneStream.place`, where the lane has it. */
-  readonly place?: StreamPlace | undefined;
+  /** From `LaneStream.position`, where the lane has it. */
+  readonly position?: StreamPosition | undefined;
 }

@@ -75,10 +75,10 @@ export interface LaneStream {
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;
   /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */
-  place?(): StreamPlace;
+  position?(): StreamPosition;
 }
 
-export interface StreamPlace {
+export interface StreamPosition {
   readonly responseId: string | null;
   readonly createdAtS: number | null;
   readonly nextSequence: number;

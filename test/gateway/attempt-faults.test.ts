@@ -1,8 +1,8 @@
 /** Whatever is thrown while an answer is read ends the attempt with a value: nothing is left held, no callback throws. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Attempt, type AttemptOrder } from '../../src/exchange/attempt.ts';
-import type { Client } from '../../src/exchange/response-sink.ts';
+import { Attempt, type AttemptOptions } from '../../src/exchange/attempt.ts';
+import type { ResponseSink } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream } from '../../src/wire/lane.ts';
 
@@ -11,25 +11,25 @@ const CONTENT = Buffer.from('data: {}\n\n');
 const OPEN: LaneStep = { forward: CONTENT, state: 'open', failure: null };
 
 /** A client that takes everything. */
-function client(): Client & { readonly written: Buffer[] } {
+function responseSink(): ResponseSink & { readonly written: Buffer[] } {
   const written: Buffer[] = [];
-  let begun = false;
+  let headersSent = false;
   return {
     written,
     notes: { rate: null, attempts: 0 },
-    get begun() {
-      return begun;
+    get headersSent() {
+      return headersSent;
     },
-    gone: false,
-    whenGone: () => {},
-    begin: () => {
-      begun = true;
+    closed: false,
+    onClose: () => {},
+    writeHead: () => {
+      headersSent = true;
     },
     write: (bytes) => written.push(bytes) > 0,
-    whenDrained: () => {},
+    onDrain: () => {},
     end: () => {},
-    cut: () => {},
-    whole: () => {},
+    destroy: () => {},
+    send: () => {},
     replay: () => {},
   };
 }
@@ -53,7 +53,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     whole: thrown,
     stream: () => ({ push: () => OPEN, end: thrown, terminal: thrown, meter: () => METER, ...stream }),
   };
-  const order: AttemptOrder = {
+  const options: AttemptOptions = {
     call: {
       via: 'http',
       origin: 'http://127.0.0.1:9',
@@ -64,7 +64,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     },
     lane,
     stream: true,
-    client: client(),
+    response: responseSink(),
     recorder: null,
     keepAlive: CONTENT,
     streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
@@ -82,7 +82,7 @@ function tried(stream: Partial<LaneStream>): Tried {
       aborted = true;
     },
   };
-  const attempt = new Attempt(order);
+  const attempt = new Attempt(options);
   attempt.start({ send: () => handle });
   attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null });
   return { attempt, faults, aborted: () => aborted };

@@ -5,9 +5,9 @@ import type { PassthroughRequest, WireFormat } from '../format.ts';
 import type { Change } from '../json/edit.ts';
 import type { UpstreamOrder } from '../lane.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
-import { chatFacts } from './facts.ts';
 import { chatFailureFrames } from './failure.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+import { validateChat } from './validate-request.ts';
 
 const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 
@@ -15,7 +15,7 @@ const passthrough: PassthroughFormat = {
   changes(request, order) {
     const changes = limitChanges(request, order);
     // Billing needs the usage of every stream, whether the client wants to see it or not.
-    if (request.facts.stream && !asksForUsage(request)) {
+    if (request.info.stream && !asksForUsage(request)) {
       changes.push({ path: ['stream_options', 'include_usage'], json: 'true' });
     }
     return changes;
@@ -26,13 +26,13 @@ const passthrough: PassthroughFormat = {
     new ChatObserver({
       publicModel: request.publicModel,
       usageAsked: asksForUsage(request),
-      choices: request.facts.choices,
+      choices: request.info.choices,
     }),
 };
 
 export const chatFormat: WireFormat = {
   name: 'chat',
-  facts: chatFacts,
+  validateRequest: validateChat,
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: chatFailureFrames,
   keepAlive: Buffer.from(': keep-alive\n\n'),

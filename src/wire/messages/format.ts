@@ -1,9 +1,9 @@
 /** Messages as a wire format. */
 import type { WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
-import { messagesFacts } from './facts.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
+import { validateMessages } from './validate-request.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
@@ -17,7 +17,7 @@ const passthrough: PassthroughFormat = {
 
 export const messagesFormat: WireFormat = {
   name: 'messages',
-  facts: (body, _bytes, context) => messagesFacts(body, context),
+  validateRequest: (body, _bytes, context) => validateMessages(body, context),
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: messagesFailureFrames,
   keepAlive: Buffer.from('event: ping\ndata: {"type":"ping"}\n\n'),

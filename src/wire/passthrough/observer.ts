@@ -2,7 +2,7 @@
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json } from '../../lib/json.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
-import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
+import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { FrameView } from '../sse.ts';
 
 /**
@@ -28,7 +28,7 @@ export interface StreamObserver {
   readonly finished: boolean;
   readonly closing: Buffer | null;
   meter(): Meter;
-  place?(): StreamPlace;
+  position?(): StreamPosition;
 }
 
 /** Replaces the bytes from `start` to `end`; null takes them out. */

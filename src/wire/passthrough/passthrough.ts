@@ -13,7 +13,7 @@ import type {
   LaneStep,
   LaneStream,
   Meter,
-  StreamPlace,
+  StreamPosition,
   UpstreamOrder,
   WholeAnswer,
 } from '../lane.ts';
@@ -129,8 +129,8 @@ export class PassthroughStream implements LaneStream {
     return !this.#splitter.flowing;
   }
 
-  place(): StreamPlace {
-    return this.#observer.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition {
+    return this.#observer.position?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
   }
 
   get #over(): boolean {

@@ -3,7 +3,7 @@
  * anew; whether it is shows in its first event, before which the client has seen nothing.
  */
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../lane.ts';
+import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { parseJson } from '../read.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 
@@ -101,8 +101,8 @@ class CompletingStream implements LaneStream {
     return this.#lane.betweenFrames?.() ?? true;
   }
 
-  place(): StreamPlace {
-    return this.#lane.place?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition {
+    return this.#lane.position?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
   }
 }
 

@@ -1,9 +1,9 @@
 /** Responses as a wire format. */
 import type { WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
-import { responsesFacts } from './facts.ts';
 import { responsesFailureFrames } from './failure.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
+import { validateResponses } from './validate-request.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
@@ -17,7 +17,7 @@ const passthrough: PassthroughFormat = {
 
 export const responsesFormat: WireFormat = {
   name: 'responses',
-  facts: responsesFacts,
+  validateRequest: validateResponses,
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: responsesFailureFrames,
   keepAlive: Buffer.from(': keep-alive\n\n'),

@@ -2,7 +2,7 @@
 import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
-import type { LaneFailure, Meter, StreamPlace } from '../lane.ts';
+import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
   dataIs,
   type EditList,
@@ -58,7 +58,7 @@ export class ResponsesObserver implements StreamObserver {
     return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
   }
 
-  place(): StreamPlace {
+  position(): StreamPosition {
     return { responseId: this.#responseId, createdAtS: this.#createdAtS, nextSequence: this.#nextSequence };
   }
 

@@ -1,6 +1,6 @@
 /** Events of the hub → response stream events, the full sequence of them. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import type { StreamPlace } from '../lane.ts';
+import type { StreamPosition } from '../lane.ts';
 import { answerId, bareId, eventFrame, likelyTokens } from '../translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
 import { MessageItem, OpaqueItem, type OutputItem, ReasoningItem, ToolItem } from './item-writer.ts';
@@ -31,7 +31,7 @@ export class ResponsesWriter implements EventWriter {
     this.#context = context;
   }
 
-  get place(): StreamPlace {
+  get position(): StreamPosition {
     return {
       responseId: this.#id === '' ? null : this.#id,
       createdAtS: this.#id === '' ? null : this.#createdS,

@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/conditions.ts';
 import type { Format } from '../../core/endpoints.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
-import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPlace } from '../lane.ts';
+import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { eventName, saneCounts } from '../passthrough/observer.ts';
 import { ResponsesWriter } from '../responses/writer.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
@@ -127,9 +127,11 @@ export class TranslateStream implements LaneStream {
     return this.#shaper.over;
   }
 
-  place(): StreamPlace {
+  position(): StreamPosition {
     const writer = this.#writer;
-    return writer instanceof ResponsesWriter ? writer.place : { responseId: null, createdAtS: null, nextSequence: 0 };
+    return writer instanceof ResponsesWriter
+      ? writer.position
+      : { responseId: null, createdAtS: null, nextSequence: 0 };
   }
 
   get #open(): boolean {

@@ -13,7 +13,7 @@ const CHUNKS = 64;
 const AT_ONCE = 32;
 /** Of everything in the process, with little to spare above what is measured. */
 const TIMERS_MAX = 3;
-const PROMISES_MAX = 36;
+const PROMISES_MAX = 44;
 /** The request, and for a stream its first frame and the one with its usage; for a whole answer, the answer. */
 const PARSED_MAX = 3;
 const UPSTREAM = { id: 'chatcmpl-1', created: 1, model: 'upstream-model' };

@@ -37,7 +37,7 @@ describe('the circuit of a target', () => {
 
   test('never opens by calls that the client ended or that the request itself spoiled', () => {
     const health = new Health(testClock());
-    for (let i = 0; i < 100; i++) health.begin(ALPHA, true).dropped();
+    for (let i = 0; i < 100; i++) health.begin(ALPHA, true).cancelled();
     assert.equal(health.circuit(ALPHA), 'closed');
   });
 
@@ -75,7 +75,7 @@ describe('the circuit of a target', () => {
     const health = new Health(clock);
     failing(health, 10);
     clock.advance(5_000);
-    health.begin(ALPHA, true).dropped();
+    health.begin(ALPHA, true).cancelled();
     assert.equal(health.circuit(ALPHA), 'due');
   });
 
@@ -90,7 +90,7 @@ describe('the circuit of a target', () => {
   });
 
   test('needs at least ten failures within thirty seconds, whatever comes in whatever order', () => {
-    const step = fc.record({ advanceMs: fc.nat(5_000), outcome: fc.constantFrom('succeeded', 'failed', 'dropped') });
+    const step = fc.record({ advanceMs: fc.nat(5_000), outcome: fc.constantFrom('succeeded', 'failed', 'cancelled') });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const clock = testClock();
@@ -98,11 +98,11 @@ describe('the circuit of a target', () => {
         const failuresAtMs: number[] = [];
         for (const { advanceMs, outcome } of steps) {
           clock.advance(advanceMs);
-          const trial = health.begin(ALPHA, false);
-          if (outcome === 'succeeded') trial.succeeded(1);
-          else if (outcome === 'dropped') trial.dropped();
+          const call = health.begin(ALPHA, false);
+          if (outcome === 'succeeded') call.succeeded(1);
+          else if (outcome === 'cancelled') call.cancelled();
           else {
-            trial.failed();
+            call.failed();
             failuresAtMs.push(clock.nowMs());
           }
           const recent = failuresAtMs.filter((atMs) => atMs > clock.nowMs() - 30_000).length;

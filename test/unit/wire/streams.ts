@@ -1,7 +1,7 @@
 /** Streams as providers send them, and the way a test drives a lane through them. */
 
 import { isObject, type JsonObject } from '../../../src/lib/json.ts';
-import type { RequestFacts } from '../../../src/wire/format.ts';
+import type { RequestInfo } from '../../../src/wire/format.ts';
 import { FORMATS } from '../../../src/wire/formats.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter } from '../../../src/wire/lane.ts';
 
@@ -124,17 +124,17 @@ export function asObject(value: unknown): JsonObject {
   return value;
 }
 
-export function factsOf(format: FormatName, body: object, betas = false): RequestFacts {
+export function infoOf(format: FormatName, body: object, betas = false): RequestInfo {
   const bytes = Buffer.from(JSON.stringify(body));
-  return FORMATS[format].facts(asObject(JSON.parse(bytes.toString())), bytes, { betas });
+  return FORMATS[format].validateRequest(asObject(JSON.parse(bytes.toString())), bytes, { betas });
 }
 
 /** The lane for a minimal request with these extra fields. */
 export function laneFor(format: FormatName, extra: object = {}, publicModel = PUBLIC_MODEL) {
   const bytes = Buffer.from(JSON.stringify({ ...MINIMAL[format], ...extra }));
   const body = asObject(JSON.parse(bytes.toString()));
-  const facts = FORMATS[format].facts(body, bytes, { betas: false });
-  return FORMATS[format].passthrough({ bytes, body, facts, publicModel });
+  const info = FORMATS[format].validateRequest(body, bytes, { betas: false });
+  return FORMATS[format].passthrough({ bytes, body, info, publicModel });
 }
 
 export interface Run {

@@ -176,7 +176,7 @@ describe('responses', () => {
     const stream = laneFor('responses', { stream: true }).stream();
     const result = run(stream, RESPONSES_STREAM.slice(0, -1));
     assert.equal(result.state, 'failed');
-    assert.deepEqual(stream.place?.(), { responseId: 'resp_1', createdAtS: 7, nextSequence: 6 });
+    assert.deepEqual(stream.position?.(), { responseId: 'resp_1', createdAtS: 7, nextSequence: 6 });
   });
 
   test('[R51] a completed event of any size is kept back whole', () => {

@@ -10,8 +10,8 @@ const ORDER = { upstreamModel: UPSTREAM_MODEL, outputLimit: 64 };
 
 function upstream(format: FormatName, text: string, outputLimitField?: 'max_completion_tokens') {
   const { bytes, body, layout } = parseBody(Buffer.from(text));
-  const facts = FORMATS[format].facts(body, bytes, { betas: false });
-  const lane = FORMATS[format].passthrough({ bytes, body, layout, facts, publicModel: facts.model, outputLimitField });
+  const info = FORMATS[format].validateRequest(body, bytes, { betas: false });
+  const lane = FORMATS[format].passthrough({ bytes, body, layout, info, publicModel: info.model, outputLimitField });
   return wholeBytes(lane.requestBody(ORDER)).toString();
 }
 
@@ -34,8 +34,8 @@ describe('requestBody', () => {
   test('a body that already says all of it is sent as it came', () => {
     const bytes = Buffer.from(`{"model":"${UPSTREAM_MODEL}","max_tokens":64,${messages}}`);
     const { body, layout } = parseBody(bytes);
-    const facts = FORMATS.messages.facts(body, bytes, { betas: false });
-    const lane = FORMATS.messages.passthrough({ bytes, body, layout, facts, publicModel: UPSTREAM_MODEL });
+    const info = FORMATS.messages.validateRequest(body, bytes, { betas: false });
+    const lane = FORMATS.messages.passthrough({ bytes, body, layout, info, publicModel: UPSTREAM_MODEL });
     assert.equal(lane.requestBody(ORDER), bytes);
   });
 

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../core/conditions.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
-import type { FormatContext, HostedTool, RequestFacts } from '../format.ts';
+import type { FormatContext, HostedTool, RequestInfo } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequest } from './schema.ts';
 
@@ -14,7 +14,7 @@ const validateExtendedCount = validator(ExtendedCountRequest);
 /** Typed tools that the client runs itself; their type ends with a date. */
 const CLIENT_TOOLS = ['bash_', 'text_editor_', 'computer_', 'memory_'];
 
-export function messagesFacts(body: JsonObject, context: FormatContext): RequestFacts {
+export function validateMessages(body: JsonObject, context: FormatContext): RequestInfo {
   const request = withRoleMessage(body, () =>
     context.betas ? validateExtendedMessage(body) : validateMessage(body),
   ) as MessageRequest;
@@ -26,15 +26,15 @@ export function messagesFacts(body: JsonObject, context: FormatContext): Request
   };
 }
 
-/** The facts of a token count request, which asks for no output. */
-export function countFacts(body: JsonObject, context: FormatContext): RequestFacts {
+/** The info of a token count request, which asks for no output. */
+export function countFacts(body: JsonObject, context: FormatContext): RequestInfo {
   const request = withRoleMessage(body, () =>
     context.betas ? validateExtendedCount(body) : validateCount(body),
   ) as CountRequest;
   return { ...inputFacts(body, request.model), stream: false, outputLimit: null };
 }
 
-function inputFacts(body: JsonObject, model: string): Omit<RequestFacts, 'stream' | 'outputLimit'> {
+function inputFacts(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {
   const tally = new AttachmentTally();
   const messages = arrayAt(body, 'messages') ?? [];
   for (let index = 0; index < messages.length; index++) {

@@ -3,13 +3,13 @@
 import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import type { HostedTool, RequestFacts } from '../format.ts';
+import type { HostedTool, RequestInfo } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ChatRequest } from './schema.ts';
 
 const validate = validator(ChatRequest);
 
-export function chatFacts(body: JsonObject): RequestFacts {
+export function validateChat(body: JsonObject): RequestInfo {
   const request = validate(body);
   const { max_tokens: limit, max_completion_tokens: alias } = request;
   if (limit !== undefined && alias !== undefined && limit !== alias) {

@@ -3,14 +3,14 @@
 import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import type { HostedTool, RequestFacts } from '../format.ts';
+import type { HostedTool, RequestInfo } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ResponsesRequest } from './schema.ts';
 import { isHosted } from './tools.ts';
 
 const validate = validator(ResponsesRequest);
 
-export function responsesFacts(body: JsonObject): RequestFacts {
+export function validateResponses(body: JsonObject): RequestInfo {
   const request = validate(body);
   refuseStoredState(body);
   const tally = new AttachmentTally();

@@ -4,62 +4,63 @@ import type { Target } from '../../../src/core/model.ts';
 import type { Routing } from '../../../src/core/policy.ts';
 import type { Provider } from '../../../src/core/provider.ts';
 import type { ProviderFailure } from '../../../src/provider/failure.ts';
-import { candidatesFor, type Leg, Route } from '../../../src/routing/route.ts';
-import { newStanding } from '../../../src/routing/state.ts';
+import { candidatesFor } from '../../../src/routing/candidates.ts';
+import { newRoutingState } from '../../../src/routing/state.ts';
+import { type NextAttempt, TargetSequence } from '../../../src/routing/target-sequence.ts';
 import { provider, type TestClock, target, testClock } from './fixtures.ts';
 
 const DOWN = { retry: 'anywhere', cools: null } as const;
 const ELSEWHERE = { retry: 'elsewhere', cools: null } as const;
 const KEY_REFUSED = { retry: 'elsewhere', cools: 'key' } as const;
 
-interface World {
+interface SequenceFixture {
   readonly clock: TestClock;
-  readonly standing: ReturnType<typeof newStanding>;
-  route(candidates?: readonly Target[]): Route;
+  readonly state: ReturnType<typeof newRoutingState>;
+  sequence(candidates?: readonly Target[]): TargetSequence;
 }
 
-function world(
+function fixture(
   names: readonly string[],
   routing: Partial<Routing> = {},
   random = () => 0.5,
   keys?: string[],
   more: Partial<Provider> = {},
-): World {
+): SequenceFixture {
   const clock = testClock();
-  const standing = newStanding(clock, random);
+  const state = newRoutingState(clock, random);
   const providers = new Map(names.map((name) => [name, { ...provider(name, keys), ...more }]));
   return {
     clock,
-    standing,
-    route: (candidates = names.map((name) => target(name))) =>
-      new Route({
-        candidates,
+    state,
+    sequence: (candidates = names.map((name) => target(name))) =>
+      new TargetSequence({
+        targets: candidates,
         catalog: { models: new Map(), providers },
         routing: { attemptBudgetMs: 30_000, maxAttempts: 10, order: 'listed', ...routing },
         streamed: true,
-        standing,
+        state,
         clock,
       }),
   };
 }
 
-/** Walks the route while everything fails; the names of the providers in the order in which they were asked. */
+/** Walks the sequence while everything fails; the names of the providers in the order in which they were asked. */
 function walk(
-  route: Route,
+  sequence: TargetSequence,
   failure: Pick<ProviderFailure, 'retry' | 'cools'>,
-  onLeg: (leg: Leg) => void = () => {},
+  onNext: (next: NextAttempt) => void = () => {},
 ): string[] {
   const names: string[] = [];
-  for (let leg = route.next(); leg; leg = route.next()) {
-    names.push(leg.provider.name);
-    onLeg(leg);
-    route.failed(leg, failure);
+  for (let next = sequence.next(); next; next = sequence.next()) {
+    names.push(next.provider.name);
+    onNext(next);
+    sequence.failed(next, failure);
   }
   return names;
 }
 
-function open({ standing }: World, name: string): void {
-  for (let i = 0; i < 10; i++) standing.health.begin(target(name), true).failed();
+function open({ state }: SequenceFixture, name: string): void {
+  for (let i = 0; i < 10; i++) state.health.begin(target(name), true).failed();
 }
 
 describe('candidates', () => {
@@ -81,13 +82,13 @@ describe('candidates', () => {
 
 describe('the order of targets', () => {
   test('listed: as the file has them', () => {
-    assert.deepEqual(walk(world(['a', 'b', 'c']).route(), ELSEWHERE), ['a', 'b', 'c']);
+    assert.deepEqual(walk(fixture(['a', 'b', 'c']).sequence(), ELSEWHERE), ['a', 'b', 'c']);
   });
 
   test('weighted: the first by chance and weight, the rest as listed, weight 0 only after the others', () => {
     const candidates = [target('a', { weight: 1 }), target('b', { weight: 3 }), target('c', { weight: 0 })];
     const first = (at: number): string[] =>
-      walk(world(['a', 'b', 'c'], { order: 'weighted' }, () => at).route(candidates), ELSEWHERE);
+      walk(fixture(['a', 'b', 'c'], { order: 'weighted' }, () => at).sequence(candidates), ELSEWHERE);
     assert.deepEqual(first(0), ['a', 'b', 'c']);
     assert.deepEqual(first(0.2499), ['a', 'b', 'c']);
     assert.deepEqual(first(0.25), ['b', 'a', 'c']);
@@ -95,75 +96,75 @@ describe('the order of targets', () => {
   });
 
   test('least-latency: the unknown first, then the fastest', () => {
-    const here = world(['slow', 'fast', 'unknown'], { order: 'least-latency' });
-    here.standing.health.begin(target('slow'), true).succeeded(900);
-    here.standing.health.begin(target('fast'), true).succeeded(20);
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['unknown', 'fast', 'slow']);
+    const routing = fixture(['slow', 'fast', 'unknown'], { order: 'least-latency' });
+    routing.state.health.begin(target('slow'), true).succeeded(900);
+    routing.state.health.begin(target('fast'), true).succeeded(20);
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['unknown', 'fast', 'slow']);
   });
 
   test('[F20] a target that rests comes after those that do not, the shortest rest first, and is used when no other is left', () => {
-    const here = world(['a', 'b', 'c']);
-    here.standing.health.coolDown(target('a'), 20_000);
-    here.standing.keys.coolDown(provider('b'), 'b-key', 10_000);
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['c', 'b', 'a']);
-    here.clock.advance(20_000);
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['a', 'b', 'c']);
+    const routing = fixture(['a', 'b', 'c']);
+    routing.state.health.coolDown(target('a'), 20_000);
+    routing.state.credentials.coolDown(provider('b'), 'b-key', 10_000);
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['c', 'b', 'a']);
+    routing.clock.advance(20_000);
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['a', 'b', 'c']);
   });
 });
 
 describe('a circuit that is open', () => {
   test('[R31] leaves nothing to ask where it is the only target', () => {
-    const here = world(['a']);
-    open(here, 'a');
-    assert.equal(here.route().next(), null);
-    here.clock.advance(5_000);
-    assert.equal(here.route().next()?.provider.name, 'a', 'the probe');
+    const routing = fixture(['a']);
+    open(routing, 'a');
+    assert.equal(routing.sequence().next(), null);
+    routing.clock.advance(5_000);
+    assert.equal(routing.sequence().next()?.provider.name, 'a', 'the probe');
   });
 
   test('counts for nothing once its provider is configured without a circuit breaker', () => {
-    const here = world(['a'], {}, () => 0.5, undefined, { circuitBreaker: false });
-    open(here, 'a');
-    assert.equal(here.standing.health.circuit(target('a')), 'open');
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['a']);
+    const routing = fixture(['a'], {}, () => 0.5, undefined, { circuitBreaker: false });
+    open(routing, 'a');
+    assert.equal(routing.state.health.circuit(target('a')), 'open');
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['a']);
   });
 
   test('is passed over where there are others', () => {
-    const here = world(['a', 'b', 'c']);
-    open(here, 'a');
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['b', 'c']);
+    const routing = fixture(['a', 'b', 'c']);
+    open(routing, 'a');
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['b', 'c']);
   });
 
   test('never ejects more than half of the targets: those that opened first', () => {
-    const here = world(['a', 'b', 'c', 'd']);
+    const routing = fixture(['a', 'b', 'c', 'd']);
     for (const name of ['c', 'a', 'b', 'd']) {
-      open(here, name);
-      here.clock.advance(1);
+      open(routing, name);
+      routing.clock.advance(1);
     }
-    assert.deepEqual(walk(here.route(), ELSEWHERE), ['b', 'd']);
-    const two = world(['a', 'b']);
+    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['b', 'd']);
+    const two = fixture(['a', 'b']);
     open(two, 'a');
     two.clock.advance(1);
     open(two, 'b');
-    assert.deepEqual(walk(two.route(), DOWN), ['b'], 'asked once, not again and again');
+    assert.deepEqual(walk(two.sequence(), DOWN), ['b'], 'asked once, not again and again');
   });
 
   test('that opens during the exchange ends the tries there', () => {
-    const here = world(['a']);
-    const asked = walk(here.route(), DOWN, ({ target: asked }) => {
-      here.standing.health.begin(asked, true).failed();
-      for (let i = 0; i < 4; i++) here.standing.health.begin(asked, true).failed();
+    const routing = fixture(['a']);
+    const asked = walk(routing.sequence(), DOWN, ({ target: asked }) => {
+      routing.state.health.begin(asked, true).failed();
+      for (let i = 0; i < 4; i++) routing.state.health.begin(asked, true).failed();
     });
     assert.deepEqual(asked, ['a', 'a']);
   });
 
   test('gets its probe once: two exchanges that begin together do not both ask', () => {
-    const here = world(['a']);
-    open(here, 'a');
-    here.clock.advance(5_000);
-    const [one, two] = [here.route(), here.route()];
-    const leg = one.next();
-    assert.ok(leg);
-    here.standing.health.begin(leg.target, true);
+    const routing = fixture(['a']);
+    open(routing, 'a');
+    routing.clock.advance(5_000);
+    const [one, two] = [routing.sequence(), routing.sequence()];
+    const next = one.next();
+    assert.ok(next);
+    routing.state.health.begin(next.target, true);
     assert.equal(two.next(), null);
   });
 });
@@ -171,13 +172,13 @@ describe('a circuit that is open', () => {
 describe('after a failure', () => {
   test('the other targets come first, then the same again after a pause that grows and varies', () => {
     const waits: number[] = [];
-    const here = world(['a', 'b'], { maxAttempts: 6 }, () => 0);
+    const routing = fixture(['a', 'b'], { maxAttempts: 6 }, () => 0);
     assert.deepEqual(
-      walk(here.route(), DOWN, ({ waitMs }) => waits.push(waitMs)),
+      walk(routing.sequence(), DOWN, ({ waitMs }) => waits.push(waitMs)),
       ['a', 'b', 'a', 'b', 'a', 'b'],
     );
     assert.deepEqual(waits, [0, 0, 100, 100, 200, 200]);
-    const late = world(['a'], { maxAttempts: 2 }, () => 0.999).route();
+    const late = fixture(['a'], { maxAttempts: 2 }, () => 0.999).sequence();
     const first = late.next();
     assert.ok(first);
     late.failed(first, DOWN);
@@ -185,58 +186,58 @@ describe('after a failure', () => {
   });
 
   test('a target that cannot serve is not asked again', () => {
-    assert.deepEqual(walk(world(['a']).route(), ELSEWHERE), ['a']);
+    assert.deepEqual(walk(fixture(['a']).sequence(), ELSEWHERE), ['a']);
   });
 
   test('nothing is asked again when the request itself is at fault', () => {
-    assert.deepEqual(walk(world(['a', 'b']).route(), { retry: 'never', cools: null }), ['a']);
+    assert.deepEqual(walk(fixture(['a', 'b']).sequence(), { retry: 'never', cools: null }), ['a']);
   });
 
   test('[F20] a refused key is replaced by another of the same provider before another target is asked', () => {
     const keys: (string | null)[] = [];
-    const here = world(['a', 'b'], {}, () => 0, ['k1', 'k2']);
+    const routing = fixture(['a', 'b'], {}, () => 0, ['k1', 'k2']);
     assert.deepEqual(
-      walk(here.route(), KEY_REFUSED, ({ apiKey }) => keys.push(apiKey)),
+      walk(routing.sequence(), KEY_REFUSED, ({ apiKey }) => keys.push(apiKey)),
       ['a', 'a', 'b', 'b'],
     );
     assert.deepEqual(keys, ['k1', 'k2', 'k1', 'k2']);
   });
 
   test('no more attempts than the policy allows', () => {
-    assert.equal(walk(world(['a', 'b'], { maxAttempts: 3 }).route(), DOWN).length, 3);
-    assert.equal(walk(world(['a', 'b'], { maxAttempts: 1 }).route(), DOWN).length, 1);
+    assert.equal(walk(fixture(['a', 'b'], { maxAttempts: 3 }).sequence(), DOWN).length, 3);
+    assert.equal(walk(fixture(['a', 'b'], { maxAttempts: 1 }).sequence(), DOWN).length, 1);
   });
 
   test('no new attempt after the time budget, and none that would begin after it', () => {
-    const here = world(['a', 'b', 'c'], { attemptBudgetMs: 1_000 });
+    const routing = fixture(['a', 'b', 'c'], { attemptBudgetMs: 1_000 });
     assert.deepEqual(
-      walk(here.route(), ELSEWHERE, () => here.clock.advance(600)),
+      walk(routing.sequence(), ELSEWHERE, () => routing.clock.advance(600)),
       ['a', 'b'],
     );
-    const waiting = world(['a'], { attemptBudgetMs: 1_000 });
-    const route = waiting.route();
-    const leg = route.next();
-    assert.ok(leg);
-    waiting.standing.health.coolDown(leg.target, 5_000);
-    route.failed(leg, DOWN);
-    assert.equal(route.next(), null, 'Retry-After is longer than the budget');
+    const waiting = fixture(['a'], { attemptBudgetMs: 1_000 });
+    const sequence = waiting.sequence();
+    const next = sequence.next();
+    assert.ok(next);
+    waiting.state.health.coolDown(next.target, 5_000);
+    sequence.failed(next, DOWN);
+    assert.equal(sequence.next(), null, 'Retry-After is longer than the budget');
   });
 
   test('Retry-After within the budget is waited for', () => {
-    const here = world(['a'], { attemptBudgetMs: 10_000 });
-    const route = here.route();
-    const leg = route.next();
-    assert.ok(leg);
-    here.standing.health.coolDown(leg.target, 3_000);
-    route.failed(leg, DOWN);
-    assert.equal(route.next()?.waitMs, 3_000);
+    const routing = fixture(['a'], { attemptBudgetMs: 10_000 });
+    const sequence = routing.sequence();
+    const next = sequence.next();
+    assert.ok(next);
+    routing.state.health.coolDown(next.target, 3_000);
+    sequence.failed(next, DOWN);
+    assert.equal(sequence.next()?.waitMs, 3_000);
   });
 
   test('an outage is not multiplied: without retry budget the first attempt is the only one', () => {
-    const here = world(['a', 'b']);
+    const routing = fixture(['a', 'b']);
     let attempts = 0;
     const exchanges = 500;
-    for (let i = 0; i < exchanges; i++) attempts += walk(here.route(), ELSEWHERE).length;
+    for (let i = 0; i < exchanges; i++) attempts += walk(routing.sequence(), ELSEWHERE).length;
     assert.ok(attempts <= exchanges * 1.2 + 20, `${attempts} attempts`);
     assert.ok(attempts > exchanges);
   });
