@@ -3,13 +3,14 @@ import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { TextCount } from '../counting/exact-count.ts';
-import type {
-  AdmitOutcome,
-  AdmitRequest,
-  ConflictReason,
-  HoldRequest,
-  RateState,
-  StoredReply,
+import {
+  type AdmitOutcome,
+  type AdmitRequest,
+  BUDGET_REST_MAX,
+  type ConflictReason,
+  type HoldRequest,
+  type RateState,
+  type StoredReply,
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { type Caller, keyRefused } from './authenticate.ts';
@@ -22,8 +23,6 @@ import { storeFailed } from './store-failed.ts';
 const HOLD_MARGIN_MS = 10 * 60_000;
 /** A key that keeps changing under the same request is given up on. */
 const DECISIONS_MAX = 5;
-/** What a budget that has reached its limit may still have left, in tokens. */
-const BUDGET_REST_MAX = 255n;
 
 export interface AdmitOrder {
   readonly requestId: string;
@@ -77,7 +76,7 @@ async function admitAtLength(
 ): Promise<Admitted> {
   let step = first;
   let outcome = known;
-  let placed = false;
+  let rateCounted = false;
   let counted: TextCount | null = null;
   let mayCount = true;
   for (let decisions = 1; ; decisions++) {
@@ -95,12 +94,12 @@ async function admitAtLength(
     }
     if (decisions === DECISIONS_MAX) throw keyUnsteady();
     if (counts) {
-      placed = true;
+      rateCounted = true;
       mayCount = false;
       counted = await gateway.counter.count(plan.input.job());
     }
     const next = counts ? caller : await lookUpAgain(gateway, caller);
-    step = decide(order, next, counted, mayCount, placed);
+    step = decide(order, next, counted, mayCount, rateCounted);
     outcome = gateway.ledger.admitNow(step.request);
   }
 }
@@ -111,7 +110,7 @@ function decide(
   caller: Caller,
   counted: TextCount | null,
   mayCount: boolean,
-  placed: boolean,
+  rateCounted: boolean,
 ): Step {
   let plan: Plan | null = null;
   let refusal: unknown = null;
@@ -124,7 +123,7 @@ function decide(
   const hold = plan === null || doubtful ? null : holdRequest(order, caller, plan);
   const name = hold && order.idempotencyKey;
   const claim = name === null ? null : { name, fingerprint: order.fingerprint() };
-  const request = { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, placed };
+  const request = { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, rateCounted };
   return { caller, plan, refusal, doubtful, request };
 }
 

@@ -4,12 +4,12 @@
  */
 
 import type { Ledger, Mark } from '../ledger/port.ts';
-import { type Bounded, Deadlines } from '../lib/deadline-timer.ts';
-import type { Place } from '../lib/linked-list.ts';
+import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
+import type { Node } from '../lib/linked-list.ts';
 
 const MARK_INTERVAL_MS = 1_000;
 
-export interface LiveExchange extends Bounded {
+export interface LiveExchange extends HasDeadline {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
   /** Ends the exchange as if its client had gone, but tells the client. */
@@ -18,7 +18,7 @@ export interface LiveExchange extends Bounded {
 
 export class LiveExchanges {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Deadlines<LiveExchange>();
+  readonly #live = new DeadlineTimer<LiveExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -42,13 +42,13 @@ export class LiveExchanges {
     this.#lookAround();
   }
 
-  /** It has `ms` from now. Its place goes back to `remove`. */
-  add(exchange: LiveExchange, ms: number): Place<LiveExchange> {
-    const place = this.#live.enter(exchange);
+  /** It has `ms` from now. Its node goes back to `remove`. */
+  add(exchange: LiveExchange, ms: number): Node<LiveExchange> {
+    const node = this.#live.add(exchange);
     this.#live.set(exchange, ms);
     if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
-    return place;
+    return node;
   }
 
   /** Moves its deadline to `ms` from now. */
@@ -56,8 +56,8 @@ export class LiveExchanges {
     this.#live.set(exchange, ms);
   }
 
-  remove(place: Place<LiveExchange>): void {
-    this.#live.leave(place);
+  remove(node: Node<LiveExchange>): void {
+    this.#live.remove(node);
     this.#lookAround();
   }
 
@@ -84,7 +84,7 @@ export class LiveExchanges {
 
   #stop(): void {
     this.#stopping = true;
-    for (const exchange of this.#live.members()) exchange.stop();
+    for (const exchange of this.#live.values()) exchange.stop();
     this.#lookAround();
   }
 
@@ -99,7 +99,7 @@ export class LiveExchanges {
       this.#timer = null;
       return;
     }
-    for (const exchange of this.#live.members()) {
+    for (const exchange of this.#live.values()) {
       const mark = exchange.progress();
       if (mark) this.#ledger.mark(mark);
     }
