@@ -17,7 +17,7 @@ import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
-import { openSqliteEngine } from './ledger/sqlite/engine.ts';
+import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { openShared } from './process/open-store.ts';
 
 const EXIT_FAILED = 1;
@@ -160,7 +160,7 @@ async function openLocal(settings: Settings): Promise<Reached> {
 
 async function openEmbedded({ dataDir, installationSecret: given }: Settings): Promise<OpenedLedger> {
   const secret = await installationSecret(dataDir, given);
-  return { ledger: createLedger(openSqliteEngine({ file: storeFile(dataDir) })), secret };
+  return { ledger: createLedger(openSyncStore({ file: storeFile(dataDir) })), secret };
 }
 
 async function openDatabase(databaseUrl: string, given: string | null): Promise<OpenedLedger> {

@@ -137,7 +137,7 @@ export const START: CommandShape = {
   operands: [],
   flags: { workers: 'N' },
   switches: [],
-  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N threads (default 1)',
+  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N workers (default 1)',
 };
 
 /** Not among the others: it looks at more than the store, and goes on where that cannot be reached. */

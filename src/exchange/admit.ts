@@ -4,7 +4,14 @@ import { GatewayError } from '../core/conditions.ts';
 import type { KeyRecord } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
-import type { AdmitOutcome, AdmitRequest, ConflictReason, HoldRequest, StoredReply } from '../ledger/port.ts';
+import {
+  type AdmitOutcome,
+  type AdmitRequest,
+  BUDGET_REST_MAX,
+  type ConflictReason,
+  type HoldRequest,
+  type StoredReply,
+} from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { keyRefused } from './authenticate.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
@@ -17,8 +24,6 @@ import type { ReplyNotes } from './response-sink.ts';
 const HOLD_MARGIN_MS = 10 * 60_000;
 /** A request whose key keeps changing meanwhile is given up on. */
 const DECISIONS_MAX = 5;
-/** What a budget that has reached its limit may still have left, in tokens. */
-const BUDGET_REST_MAX = 255n;
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 
 export interface AdmissionInput {
@@ -58,7 +63,11 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
     if ('rate' in outcome) input.notes.rate = outcome.rate;
     if (outcome.kind === 'key_changed') {
       progress = { ...progress, caller: await lookUpAgain(gateway, caller) };
-    } else if (!(decision instanceof GatewayError) && isWorthExactCount(outcome, caller.key, decision)) {
+    } else if (
+      !progress.counted &&
+      !(decision instanceof GatewayError) &&
+      isWorthExactCount(outcome, caller.key, decision)
+    ) {
       // Counting takes time, so it comes after the rate limit.
       progress = { caller, counted: true, exact: await gateway.counter.count(decision.plan.input.toJob()) };
     } else {
@@ -95,7 +104,7 @@ function admitRequest(
     refused || name === null
       ? null
       : { name, fingerprint: fingerprintOf('POST', request.path, decision.plan.request.bytes) };
-  return { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, placed: counted };
+  return { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, rateCounted: counted };
 }
 
 /** Whether the answer depends on the bound of the input, which a count could lower. */

@@ -4,12 +4,12 @@
  */
 
 import type { Ledger, Mark } from '../ledger/port.ts';
-import { type Bounded, Deadlines } from '../lib/deadline-timer.ts';
-import type { Place } from '../lib/linked-list.ts';
+import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
+import type { Node } from '../lib/linked-list.ts';
 
 const MARK_INTERVAL_MS = 1_000;
 
-export interface InFlightExchange extends Bounded {
+export interface InFlightExchange extends HasDeadline {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
   /** Ends the exchange as if its client had closed the connection, and answers the client. */
@@ -18,7 +18,7 @@ export interface InFlightExchange extends Bounded {
 
 export class InFlight {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Deadlines<InFlightExchange>();
+  readonly #live = new DeadlineTimer<InFlightExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -42,13 +42,13 @@ export class InFlight {
     this.#resolveIfDrained();
   }
 
-  /** It has `ms` from now. Its place goes back to `remove`. */
-  add(exchange: InFlightExchange, ms: number): Place<InFlightExchange> {
-    const place = this.#live.enter(exchange);
+  /** It has `ms` from now. Its node goes back to `remove`. */
+  add(exchange: InFlightExchange, ms: number): Node<InFlightExchange> {
+    const node = this.#live.add(exchange);
     this.#live.set(exchange, ms);
     if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
-    return place;
+    return node;
   }
 
   /** Moves its deadline to `ms` from now. */
@@ -56,8 +56,8 @@ export class InFlight {
     this.#live.set(exchange, ms);
   }
 
-  remove(place: Place<InFlightExchange>): void {
-    this.#live.leave(place);
+  remove(node: Node<InFlightExchange>): void {
+    this.#live.remove(node);
     this.#resolveIfDrained();
   }
 
@@ -84,7 +84,7 @@ export class InFlight {
 
   #stop(): void {
     this.#stopping = true;
-    for (const exchange of this.#live.members()) exchange.stop();
+    for (const exchange of this.#live.values()) exchange.stop();
     this.#resolveIfDrained();
   }
 
@@ -99,7 +99,7 @@ export class InFlight {
       this.#timer = null;
       return;
     }
-    for (const exchange of this.#live.members()) {
+    for (const exchange of this.#live.values()) {
       const mark = exchange.progress();
       if (mark) this.#ledger.mark(mark);
     }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
 import { Batcher, type BatcherOptions } from './group-commit/batcher.ts';
 import type { Pruned, Recovered } from './operations.ts';
-import { AbandonedHolds } from './orphaned-holds.ts';
+import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { Store } from './store.ts';
 
@@ -30,11 +30,11 @@ const PRUNE_STEP = 500;
 
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
   const batcher = new Batcher(store, options);
-  const aside = store.aside === undefined ? batcher : new Batcher(store.aside, options);
+  const background = store.background === undefined ? batcher : new Batcher(store.background, options);
   /** For what looks at all keys: a key can be revoked meanwhile. */
-  const reports = store.aside === undefined ? batcher : new Batcher(store.aside, options);
+  const reports = store.background === undefined ? batcher : new Batcher(store.background, options);
   const leaseMs = options.leaseMs ?? LEASE_MS;
-  const abandoned = new AbandonedHolds((hold) => batcher.run<'void'>({ op: 'void', ...hold }));
+  const orphaned = new OrphanedHolds((hold) => batcher.run<'void'>({ op: 'void', ...hold }));
   let owner = randomUUID();
   let registration: Promise<void> | null = null;
 
@@ -68,7 +68,7 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
       if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
       return second;
     } catch (error) {
-      if (request.hold !== null) abandoned.add({ holdId: request.hold.id, keyId: request.keyId });
+      if (request.hold !== null) orphaned.add({ holdId: request.hold.id, keyId: request.keyId });
       throw error;
     }
   }
@@ -101,19 +101,19 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
       await batcher.run<'ping'>({ op: 'ping' });
     },
     close: async () => {
-      abandoned.close();
-      await Promise.all([aside.close(), reports.close()]);
+      orphaned.close();
+      await Promise.all([background.close(), reports.close()]);
       await batcher.close();
     },
 
-    createKey: (request) => aside.run<'createKey'>({ op: 'createKey', request }),
+    createKey: (request) => background.run<'createKey'>({ op: 'createKey', request }),
     listKeys: () => reports.run<'listKeys'>({ op: 'listKeys' }),
-    getKey: (keyId) => aside.run<'getKey'>({ op: 'getKey', keyId }),
-    changeKey: (keyId, change) => aside.run<'changeKey'>({ op: 'changeKey', keyId, change }),
-    addSecret: (keyId, digest, prefix) => aside.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
-    revokeSecret: (keyId, prefix) => aside.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
+    getKey: (keyId) => background.run<'getKey'>({ op: 'getKey', keyId }),
+    changeKey: (keyId, change) => background.run<'changeKey'>({ op: 'changeKey', keyId, change }),
+    addSecret: (keyId, digest, prefix) => background.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
+    revokeSecret: (keyId, prefix) => background.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
-      aside.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+      background.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
     audit: () => reports.run<'audit'>({ op: 'audit' }),
   };
 }

@@ -2,7 +2,7 @@
  * Admissions that the store may have taken without saying so. Their requests were refused, so nobody will end their holds:
  * they are voided as soon as the store answers again. Few enough to be kept in memory; what is beyond them ends at its expiry.
  */
-interface AbandonedHold {
+interface OrphanedHold {
   readonly holdId: string;
   readonly keyId: string;
 }
@@ -11,17 +11,17 @@ const HOLDS_MAX = 10_000;
 /** By then a commit whose acknowledgement was lost has come to its end. */
 const PAUSE_MS = 1_000;
 
-export class AbandonedHolds {
-  readonly #voidHold: (hold: AbandonedHold) => Promise<unknown>;
-  readonly #holds = new Map<string, AbandonedHold>();
+export class OrphanedHolds {
+  readonly #voidHold: (hold: OrphanedHold) => Promise<unknown>;
+  readonly #holds = new Map<string, OrphanedHold>();
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(voidHold: (hold: AbandonedHold) => Promise<unknown>) {
+  constructor(voidHold: (hold: OrphanedHold) => Promise<unknown>) {
     this.#voidHold = voidHold;
   }
 
-  add(hold: AbandonedHold): void {
+  add(hold: OrphanedHold): void {
     if (this.#closed || this.#holds.size >= HOLDS_MAX) return;
     this.#holds.set(hold.holdId, hold);
     this.#schedule();

@@ -8,6 +8,11 @@ import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
+/** A request that finds fewer tokens than this left of a budget, and cannot run with them, is told that the limit is reached. */
+export const BUDGET_REST_TOKENS = 256n;
+/** The most that a budget which has reached its limit may have left, in tokens. */
+export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
+
 export interface Ledger {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
@@ -31,7 +36,7 @@ export interface AdmitRequest {
   /** The version of the key that the caller decided by. */
   readonly keyVersion: number;
   /** The request has its place in the rate limit already, by an earlier admission of it; it is not counted again. */
-  readonly placed?: boolean;
+  readonly rateCounted?: boolean;
   /** Taken together with the hold, ended together with it; without a hold there is no claim. */
   readonly claim: { readonly name: string; readonly fingerprint: string } | null;
   /** Null when the request only takes its place in the rate limit (a refused body, models, usage, count_tokens). */

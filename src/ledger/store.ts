@@ -18,6 +18,6 @@ export interface Store {
    */
   flushed?(): Promise<void>;
   /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
-  readonly aside?: Store;
+  readonly background?: Store;
   close(): Promise<void>;
 }

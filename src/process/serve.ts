@@ -1,4 +1,4 @@
-/** The serving part of a process or thread: configuration, exchanges and the public listener on a given ledger. */
+/** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
@@ -13,7 +13,7 @@ import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { buildServer } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
-import { startHousekeeping } from '../ledger/maintenance.ts';
+import { startMaintenance } from '../ledger/maintenance.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 
@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly ledger: OwnedLedger;
   readonly installationSecret: string;
   readonly sandboxUrl: string;
-  /** Several threads share the port; 0 is then not possible. */
+  /** Several workers share the port; 0 is then not possible. */
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
@@ -69,10 +69,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   );
   parts.defer(() => watch.close());
   options.onCatalog?.(namesOf(config));
-  const housekeeping = await startHousekeeping(ledger, {
+  const maintenance = await startMaintenance(ledger, {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
-  parts.defer(() => housekeeping.stop());
+  parts.defer(() => maintenance.stop());
   const upstream = new Transports();
   parts.defer(() => upstream.close());
 
@@ -100,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const server = buildServer({
     gateway,
     timeouts: config.limits,
-    ready: () => !draining && housekeeping.healthy,
+    ready: () => !draining && maintenance.healthy,
     accepting: () => !draining,
   });
   const { host } = settings;

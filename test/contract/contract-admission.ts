@@ -103,7 +103,7 @@ export function admissionContract(open: OpenBooks): void {
     const keyId = await bench.creditKey(5n, { rpmLimit: 1 });
     const [holdId, refused] = await bench.admit(keyId, 6n);
     assert.equal(refused.kind, 'insufficient');
-    const again = admitRequest(keyId, holdId, 4n, { placed: true });
+    const again = admitRequest(keyId, holdId, 4n, { rateCounted: true });
     assert.deepEqual(await bench.ledger.admit(again), {
       kind: 'admitted',
       rate: { limit: 1, remaining: 0, resetMs: 60_000 },

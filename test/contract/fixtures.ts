@@ -27,22 +27,22 @@ export class ManualClock implements Clock {
 }
 
 /** Fresh books of one backend. */
-export interface OpenedBooks {
+export interface OpenedLedger {
   /** A connection of its own, as another process would have it. */
   connect(): Promise<Store>;
   close(): Promise<void>;
 }
 
-export type OpenBooks = (clock: Clock) => Promise<OpenedBooks>;
+export type OpenBooks = (clock: Clock) => Promise<OpenedLedger>;
 
 /** A ledger on fresh books, closed at the end of the test. */
 export class Bench {
   readonly clock: ManualClock;
   readonly ledger: OwnedLedger;
-  readonly #books: OpenedBooks;
+  readonly #books: OpenedLedger;
   readonly #ledgers: OwnedLedger[] = [];
 
-  private constructor(clock: ManualClock, books: OpenedBooks, ledger: OwnedLedger) {
+  private constructor(clock: ManualClock, books: OpenedLedger, ledger: OwnedLedger) {
     this.clock = clock;
     this.#books = books;
     this.ledger = ledger;

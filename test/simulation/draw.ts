@@ -135,7 +135,7 @@ export class Draw {
       request: {
         keyId,
         keyVersion: random.chance(97) ? version : version - 1,
-        ...(random.chance(5) ? { placed: true } : {}),
+        ...(random.chance(5) ? { rateCounted: true } : {}),
         claim: random.chance(35) ? claim : null,
         hold: random.chance(12)
           ? null

@@ -125,7 +125,7 @@ export class Model {
     }
   }
 
-  #admit(owner: string, { keyId, keyVersion, placed, claim, hold }: AdmitRequest): Result {
+  #admit(owner: string, { keyId, keyVersion, rateCounted, claim, hold }: AdmitRequest): Result {
     const key = this.keys.get(keyId);
     if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
     if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
@@ -135,10 +135,10 @@ export class Model {
     if (status !== 'active') return { kind: 'key_refused', status };
     if (key.record.version !== keyVersion) return { kind: 'key_changed', key: key.record };
     if (hold !== null && !this.owners.has(owner)) return { kind: 'owner_lost' };
-    const waitMs = placed === true ? 0 : this.#rateWaitMs(key);
+    const waitMs = rateCounted === true ? 0 : this.#rateWaitMs(key);
     const limited = this.#rate(key);
     if (waitMs > 0 && limited !== null) return { kind: 'rate_limited', rate: limited, retryAfterMs: waitMs };
-    if (key.record.rpmLimit !== null && placed !== true) key.places.push(this.nowMs);
+    if (key.record.rpmLimit !== null && rateCounted !== true) key.places.push(this.nowMs);
     const rate = this.#rate(key);
     if (hold === null) return { kind: 'admitted', rate, held: 0n };
 

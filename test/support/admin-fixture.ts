@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { storeFile } from '../../src/admin/data-folder.ts';
 import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
-import { openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -32,7 +32,7 @@ export interface Workplace {
 export function openWorkplace(t: TestContext, options: Partial<AdminServiceOptions> = {}): Workplace {
   const folder = temporaryFolder(t);
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
-  const ledger = createLedger(openSqliteEngine({ file: storeFile(folder), clock }));
+  const ledger = createLedger(openSyncStore({ file: storeFile(folder), clock }));
   t.after(() => ledger.close());
   const service = new AdminService({
     ledger,

@@ -6,12 +6,12 @@ import { AdminService } from '../../src/admin/service.ts';
 import { listenOnSocket } from '../../src/admin/socket.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
-import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 
 const dataDir = process.argv[2] ?? '';
 await ensureDataDir(dataDir);
 const secret = await installationSecret(dataDir, null);
-const ledger = createLedger(await openSqliteStore({ file: storeFile(dataDir) }));
+const ledger = createLedger(await openWriterThreadStore({ file: storeFile(dataDir) }));
 const service = new AdminService({
   ledger,
   installationSecret: secret,

@@ -15,7 +15,7 @@ import {
 import type { Mark } from '../port.ts';
 import type { Store } from '../store.ts';
 import { alwaysWaitsForDisk, waitsForDisk } from './durability.ts';
-import { Company } from './flush-coalescer.ts';
+import { FlushCoalescer } from './flush-coalescer.ts';
 
 export interface BatcherOptions {
   /** Operations that may wait; beyond them the store counts as failed. */
@@ -45,7 +45,7 @@ export class Batcher {
   /** Whether the queue has something that need not wait for a flush. */
   #pressing = false;
   #flushes = 0;
-  readonly #company = new Company();
+  readonly #coalescer = new FlushCoalescer();
   #gathering: NodeJS.Timeout | null = null;
   readonly #onTurn = (): void => {
     this.#scheduled = false;
@@ -68,7 +68,7 @@ export class Batcher {
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
     if (this.#closing !== null) return null;
     const outcome = this.#store.now?.(operation) ?? null;
-    this.#company.told(operation, outcome);
+    this.#coalescer.onResult(operation, outcome);
     return outcome as Outcome<N> | null;
   }
 
@@ -81,8 +81,8 @@ export class Batcher {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
       this.#queue.push({ operation, resolve: resolve as Waiting['resolve'], reject });
       if (!alwaysWaitsForDisk(operation)) this.#pressing = true;
-      this.#company.asked(operation);
-      this.#schedule(this.#company.complete);
+      this.#coalescer.onSubmit(operation);
+      this.#schedule(this.#coalescer.allArrived);
     });
   }
 
@@ -127,7 +127,7 @@ export class Batcher {
     if (this.#scheduled || this.#flight !== null) return;
     if (!this.#pressing) {
       if (this.#flushes > 0) return;
-      if (!complete && this.#company.expected) {
+      if (!complete && this.#coalescer.worthWaiting) {
         this.#gathering ??= setTimeout(this.#onTurn, GATHER_MS);
         return;
       }
@@ -163,7 +163,7 @@ export class Batcher {
     // A mark whose time came while the batch was under way.
     if (this.#marks.size > 0 && this.#markTimer === null) this.#pressing = true;
     else if (this.#queue.length === 0) return;
-    this.#schedule(this.#company.complete);
+    this.#schedule(this.#coalescer.allArrived);
   }
 
   /** What a loss of power may not undo is told when it is on the disk; what is pressing does not wait for that. */
@@ -176,13 +176,13 @@ export class Batcher {
         waiting.reject(new StoreError('the store gave no result'));
         return;
       }
-      this.#company.told(waiting.operation, result);
+      this.#coalescer.onResult(waiting.operation, result);
       if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else tell(waiting, result);
     });
     if (later.length === 0 || store.flushed === undefined) return;
     this.#flushes++;
-    this.#company.flushed(later.length);
+    this.#coalescer.onFlush(later.length);
     store
       .flushed()
       .then(

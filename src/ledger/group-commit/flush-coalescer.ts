@@ -5,36 +5,36 @@
 import type { Operation, Result } from '../operations.ts';
 
 /** Fewer than this are not worth waiting for. */
-const COMPANY_MIN = 3;
+const WORTH_WAITING_MIN = 3;
 
-export class Company {
+export class FlushCoalescer {
   /** Holds whose end nobody has asked for yet: about, for it only decides who waits for a moment. */
   #underWay = 0;
   /** How many waited for the last flush together. */
   #last = 0;
 
   /** Whether those that wait should expect more to come. */
-  get expected(): boolean {
-    return this.#last >= COMPANY_MIN;
+  get worthWaiting(): boolean {
+    return this.#last >= WORTH_WAITING_MIN;
   }
 
   /** Whether everybody who was under way has come. */
-  get complete(): boolean {
+  get allArrived(): boolean {
     return this.#underWay === 0;
   }
 
-  asked({ op }: Operation): void {
+  onSubmit({ op }: Operation): void {
     if (op === 'settle' || op === 'void') this.#leave(1);
   }
 
-  told(operation: Operation, result: Result): void {
+  onResult(operation: Operation, result: Result): void {
     if (result === null) return;
     if (operation.op === 'admit') {
       if (operation.request.hold !== null && 'kind' in result && result.kind === 'admitted') this.#underWay++;
     } else if (operation.op === 'recover' && 'voided' in result) this.#leave(result.charged + result.voided);
   }
 
-  flushed(together: number): void {
+  onFlush(together: number): void {
     this.#last = together;
   }
 

@@ -6,7 +6,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 const ROWS_AT_ONCE = 8;
 
-export class BufferedInsert {
+export class BatchInsert {
   readonly #one: StatementSync;
   readonly #many: StatementSync;
   #rows: (readonly SQLInputValue[])[] = [];

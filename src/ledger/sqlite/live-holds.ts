@@ -3,7 +3,7 @@
  * enters such text in a table of the engine before it looks for it, which costs more than all other work on a hold in
  * memory. So they are found by a number that is made of the id; those that share one are told apart by the id itself.
  */
-import { TurnoverMap } from '../../lib/compacting-map.ts';
+import { CompactingMap } from '../../lib/compacting-map.ts';
 
 interface Identified {
   readonly id: string;
@@ -13,7 +13,7 @@ interface Identified {
 const CHARACTERS = 8;
 
 export class LiveHolds<H extends Identified> {
-  readonly #byNumber = new TurnoverMap<number, H | H[]>();
+  readonly #byNumber = new CompactingMap<number, H | H[]>();
   #size = 0;
 
   constructor(holds: Iterable<H>) {

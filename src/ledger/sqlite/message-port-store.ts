@@ -1,6 +1,6 @@
 /** The store as a client of the writer thread sees it: batches over a message port. */
 import type { MessagePort } from 'node:worker_threads';
-import { TurnoverMap } from '../../lib/compacting-map.ts';
+import { CompactingMap } from '../../lib/compacting-map.ts';
 import { StoreError, type StoreErrorName, storeError } from '../errors.ts';
 import type { Operation, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /** For any thread: the port comes from `connect()` of the store that started the writer. */
-export function openPortStore(port: MessagePort): Store {
-  const waiting = new TurnoverMap<number, Waiting>();
+export function openMessagePortStore(port: MessagePort): Store {
+  const waiting = new CompactingMap<number, Waiting>();
   let number = 0;
   let closed = false;
 

@@ -1,6 +1,6 @@
 /** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { BufferedInsert } from './batch-insert.ts';
+import { BatchInsert } from './batch-insert.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 export type ColdStatements = (sql: string) => StatementSync;
@@ -60,8 +60,8 @@ export function prepareStatements(database: DatabaseSync) {
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
-    charges: new BufferedInsert(database, 'INTO entries', CHARGE_COLUMNS),
-    usage: new BufferedInsert(database, 'INTO usage', USAGE_COLUMNS),
+    charges: new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS),
+    usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
     addClaim: prepare(`
       INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (?, ?, ?, ?, 'running')`),
@@ -72,7 +72,7 @@ export function prepareStatements(database: DatabaseSync) {
   };
 }
 
-/** A key with its sums. */
+/** A key with its totals. */
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
     k.budget, k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,

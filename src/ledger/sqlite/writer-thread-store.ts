@@ -4,21 +4,21 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
 import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
 import type { Store } from '../store.ts';
-import { openPortStore } from './message-port-store.ts';
+import { openMessagePortStore } from './message-port-store.ts';
 import type { WriterCommand, WriterReport } from './writer-thread.ts';
 
-export interface SqliteStore extends Store {
-  /** A port to the writer for another thread, which opens it with `openPortStore`. */
+export interface WriterThreadStore extends Store {
+  /** A port to the writer for another thread, which opens it with `openMessagePortStore`. */
   connect(): MessagePort;
 }
 
-export interface SqliteStoreOptions {
+export interface WriterThreadStoreOptions {
   readonly file: string;
   /** The writer has ended by itself: from now on every batch fails. */
   readonly onBroken?: (why: Error) => void;
 }
 
-export async function openSqliteStore({ file, onBroken }: SqliteStoreOptions): Promise<SqliteStore> {
+export async function openWriterThreadStore({ file, onBroken }: WriterThreadStoreOptions): Promise<WriterThreadStore> {
   const worker = new Worker(workerFile('writer-thread', import.meta.url), { workerData: { file } });
   const exited = once(worker, 'exit').catch(() => undefined);
   let failure: Error | undefined;
@@ -37,7 +37,7 @@ export async function openSqliteStore({ file, onBroken }: SqliteStoreOptions): P
     return port1;
   }
 
-  const client = openPortStore(connect());
+  const client = openMessagePortStore(connect());
   return {
     connect,
     apply: client.apply,

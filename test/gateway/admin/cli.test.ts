@@ -8,7 +8,7 @@ import { storeFile } from '../../../src/admin/data-folder.ts';
 import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
-import { openSqliteEngine } from '../../../src/ledger/sqlite/engine.ts';
+import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
 import { gateway, gatewayJson, startHost, temporaryFolder } from '../../support/admin-fixture.ts';
 
 describe('gateway commands without a gateway', () => {
@@ -160,7 +160,7 @@ describe('gateway commands without a gateway', () => {
 
   test('a long list arrives whole through a pipe', async (t) => {
     const data = temporaryFolder(t);
-    const ledger = createLedger(openSqliteEngine({ file: storeFile(data) }));
+    const ledger = createLedger(openSyncStore({ file: storeFile(data) }));
     const secret = 's'.repeat(64);
     const label = 'x'.repeat(200);
     await Promise.all(
@@ -244,7 +244,7 @@ describe('gateway commands beside a running gateway', () => {
   test('a second gateway on the same folder is refused, and the first one keeps its socket', async (t) => {
     const data = temporaryFolder(t);
     await startHost(t, data);
-    assert.throws(() => openSqliteEngine({ file: storeFile(data) }), /is locked/);
+    assert.throws(() => openSyncStore({ file: storeFile(data) }), /is locked/);
     assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 0);
   });
 

@@ -1,6 +1,6 @@
 /** A client for HTTP/1.1: pools of kept connections, callbacks instead of streams, failures as values. */
 
-import { Deadlines } from '../../../lib/deadline-timer.ts';
+import { DeadlineTimer } from '../../../lib/deadline-timer.ts';
 import { type AnswerListener, type CallTimeouts, ClientCall } from './call.ts';
 import type { ClientConnection } from './connection.ts';
 import { Origin } from './origin.ts';
@@ -39,7 +39,7 @@ interface Destination {
 }
 
 export class Http1Client {
-  readonly #deadlines = new Deadlines<ClientConnection>();
+  readonly #deadlines = new DeadlineTimer<ClientConnection>();
   readonly #pools = new Map<string, Pool>();
   #destinations = new WeakMap<object, Destination>();
 

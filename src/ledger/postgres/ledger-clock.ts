@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 /** A little slower than time, so that a process whose clock runs fast never pushes the others ahead. */
 const FLOOR_SPEED = 0.999;
 
-export class LedgerTime {
+export class LedgerClock {
   readonly #clock: Clock | null;
   #seenMs = 0;
   #seenAtMs = 0;

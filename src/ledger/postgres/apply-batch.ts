@@ -3,8 +3,8 @@ import type { Result } from '../operations.ts';
 import type { Connection } from './connection.ts';
 import { decode } from './decode.ts';
 import { type Element, encode, type HotName, type HotOperation } from './encode.ts';
-import { isConflict, isOperationFailure, Refusal } from './failure.ts';
-import type { LedgerTime } from './time.ts';
+import { isConflict, isOperationFailure, Refusal } from './error-mapping.ts';
+import type { LedgerClock } from './ledger-clock.ts';
 
 /** What one statement may bring along or back, in bytes, and how many operations: its locks must not be held for long. */
 const WEIGHT_MAX = 64_000_000;
@@ -24,7 +24,7 @@ interface Placed {
 /** Writes the outcomes of the operations at `indexes` into `results`. */
 export async function applyHot(
   connection: Connection,
-  time: LedgerTime,
+  clock: LedgerClock,
   batch: readonly (readonly [index: number, operation: HotOperation])[],
   results: Result[],
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function applyHot(
     for (const element of encoded(operation, index, results)) {
       const full = round.length >= ELEMENTS_MAX || weight + element.weight > WEIGHT_MAX;
       if (full || element.names.some((name) => names.has(name))) {
-        await applyRound(connection, time, round, results);
+        await applyRound(connection, clock, round, results);
         round = [];
         names = new Set();
         weight = 0;
@@ -46,7 +46,7 @@ export async function applyHot(
       weight += element.weight;
     }
   }
-  if (round.length > 0) await applyRound(connection, time, round, results);
+  if (round.length > 0) await applyRound(connection, clock, round, results);
 }
 
 /** What is out of range fails here, alone. */
@@ -62,7 +62,7 @@ function encoded(operation: HotOperation, index: number, results: Result[]): rea
 
 async function applyRound(
   connection: Connection,
-  time: LedgerTime,
+  clock: LedgerClock,
   round: readonly Placed[],
   results: Result[],
 ): Promise<void> {
@@ -77,8 +77,8 @@ async function applyRound(
     others.length === 0 ? null : elementsText(others, keyed.length + 1),
     placed.length,
   ];
-  const { now, results: outcomes } = await call(connection, time, values);
-  time.saw(now);
+  const { now, results: outcomes } = await call(connection, clock, values);
+  clock.saw(now);
   for (const [place, { op, index }] of placed.entries()) {
     const result = decode(op, outcomes[place] ?? null, now);
     // An operation with several elements has failed when one of them has.
@@ -91,11 +91,11 @@ interface Answer {
   readonly results: readonly unknown[];
 }
 
-async function call(connection: Connection, time: LedgerTime, values: readonly unknown[]): Promise<Answer> {
+async function call(connection: Connection, clock: LedgerClock, values: readonly unknown[]): Promise<Answer> {
   let statement = TOGETHER;
   for (let tries = 1; ; tries++) {
     try {
-      const [row] = await connection.query(statement.text, [...values, ...time.values()], statement.name);
+      const [row] = await connection.query(statement.text, [...values, ...clock.values()], statement.name);
       return JSON.parse(String(row?.answer)) as Answer;
     } catch (error) {
       if (isConflict(error) && tries < CONFLICT_TRIES) continue;

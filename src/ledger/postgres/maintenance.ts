@@ -2,12 +2,12 @@
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { integer } from './columns.ts';
 import type { Connection } from './connection.ts';
-import type { LedgerTime } from './time.ts';
+import type { LedgerClock } from './ledger-clock.ts';
 
-export async function recover(connection: Connection, time: LedgerTime, limit: number): Promise<Recovered> {
-  const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...time.values()]);
+export async function recover(connection: Connection, clock: LedgerClock, limit: number): Promise<Recovered> {
+  const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...clock.values()]);
   if (row === undefined) throw new TypeError('recovery gave no answer');
-  time.saw(integer(row, 'now_ms'));
+  clock.saw(integer(row, 'now_ms'));
   return { charged: Number(row.charged), voided: Number(row.voided), more: row.more === true };
 }
 
@@ -21,11 +21,11 @@ const OLD: readonly (readonly [table: string, key: string, atMs: string])[] = [
 
 export async function prune(
   connection: Connection,
-  time: LedgerTime,
+  clock: LedgerClock,
   limit: number,
   usageKeepMs: number | null,
 ): Promise<Pruned> {
-  const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', time.values());
+  const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
   const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
   const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, usageKeepMs];
   let removed = 0;
