@@ -1,4 +1,4 @@
-/** Texts → tokens, by real tokenizers; slow, and therefore only called on the counting thread. Pure. */
+/** Texts → tokens, by real tokenizers; slow, and therefore only called on the counting worker. Pure. */
 import type { Tokenizer } from './tokenizer.ts';
 
 export interface Texts {

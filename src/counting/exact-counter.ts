@@ -1,5 +1,5 @@
 /**
- * Counts prompts exactly, off the event loop. The thread starts with the first count, never keeps the process alive,
+ * Counts prompts exactly, off the event loop. The worker starts with the first count, never keeps the process alive,
  * and stops when nothing has been counted for a while. A count that cannot be had in time is null: nobody is refused
  * because this is slow.
  */
@@ -92,7 +92,7 @@ export class ExactCounter {
     }
   }
 
-  /** A thread that counts does not listen: one that takes too long can only be ended. */
+  /** A worker that counts reads no messages: one that takes too long can only be terminated. */
   #late(waiting: Waiting): void {
     const index = this.#queue.indexOf(waiting);
     if (index >= 0) {

@@ -1,7 +1,7 @@
 /**
  * The token counter: low, likely and high.
  * - `high` is provable: a token covers at least one byte of text, so a body never has more tokens than bytes, plus
- *   what providers add themselves and what images may count for. Holds use it. It takes no look at the text.
+ *   what providers add themselves and what images may count for. Holds use it. It does not look at the text.
  * - `likely` is a calibrated guess, made when it is first asked for; local charges and token counts use it.
  * - The low one takes a real tokenizer, off the loop, and only when the context window may be exceeded: nothing is
  *   refused on less. The same count lowers `high` before a request is refused for want of balance.
@@ -15,15 +15,15 @@ import { type Prompt, readPrompt } from './prompt-text.ts';
 import { tokenizerOf } from './tokenizer.ts';
 import type { CountJob } from './worker.ts';
 
-/** What providers put around a prompt; the marks of each message are covered by the bytes of its JSON. */
+/** What providers put around a prompt; the tokens around each message are covered by the bytes of its JSON. */
 const FRAME_TOKENS_MAX = 32;
 /** Providers put a prompt of their own in front of tools, and a longer one for each tool that they know by its type. */
 const TOOL_PROMPT_TOKENS_MAX = 1_024;
 const TYPED_TOOL_TOKENS_MAX = 1_024;
 /** Around a counted message, part or tool, where no JSON covers it. */
-const MARK_TOKENS_MAX = 8;
-const TOOL_MARK_TOKENS_MAX = 16;
-const MARK_TOKENS_LIKELY = 3;
+const SEGMENT_TOKENS_MAX = 8;
+const TOOL_TOKENS_MAX = 16;
+const SEGMENT_TOKENS_LIKELY = 3;
 
 /** The most that one image counts for at the providers known here. */
 const IMAGE_TOKENS_MAX = 20_000;
@@ -38,7 +38,7 @@ const FILE_TOKENS_LIKELY = 3_000;
 const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
 /** With fewer bytes per token of the window than this, no refusal could rest on a count: the provider decides. */
 const BYTES_PER_TOKEN_DENSE = 2;
-/** What is shorter is held by its bytes: no balance hangs on the difference. */
+/** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
 export interface CountedRequest {
@@ -71,7 +71,7 @@ export class InputEstimate {
     return Math.min(this.#likely(), this.#highOfBytes());
   }
 
-  /** Whether the window may be exceeded, so that a count has to tell. */
+  /** Whether the window may be exceeded, so that a count has to decide. */
   get mayExceedWindow(): boolean {
     const window = this.#window;
     if (window === null || this.#counted !== null || this.#textBytes() <= window * BYTES_PER_TOKEN_DENSE) return false;
@@ -107,10 +107,10 @@ export class InputEstimate {
 
   #highOfCount(counted: ExactCount): number {
     const { attachments } = this.#request.info;
-    const { marks, tools, images, files, fileTokensMax } = this.#read();
+    const { segments, tools, images, files, fileTokensMax } = this.#read();
     // What was not recognised as an attachment by both readings is held by its bytes.
     if (fileTokensMax === null || images + files !== attachments.count) return Number.POSITIVE_INFINITY;
-    const around = marks * MARK_TOKENS_MAX + tools * TOOL_MARK_TOKENS_MAX + this.#added();
+    const around = segments * SEGMENT_TOKENS_MAX + tools * TOOL_TOKENS_MAX + this.#added();
     return counted.high + around + fileTokensMax + images * this.#imageTokensMax();
   }
 
@@ -144,11 +144,11 @@ export class InputEstimate {
   }
 
   #guess(): number {
-    const { certain, definitions, marks, images, files, fileTokensMax } = this.#read();
+    const { certain, definitions, segments, images, files, fileTokensMax } = this.#read();
     const text = this.#counted?.likely ?? likelyTokens([...certain, ...definitions]);
     const inFiles =
       fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
-    return text + marks * MARK_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+    return text + segments * SEGMENT_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
   }
 
   #read(): Prompt {

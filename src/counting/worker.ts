@@ -1,4 +1,4 @@
-/** The counting thread: loads a tokenizer when one is first needed, and counts one prompt at a time. */
+/** The counting worker: loads a tokenizer when one is first needed, and counts one prompt at a time. */
 import { parentPort } from 'node:worker_threads';
 import { countTexts, type Encoder, type ExactCount, type Texts } from './exact-count.ts';
 import { type Encoding, encodingsFor, type Tokenizer } from './tokenizer.ts';
@@ -31,7 +31,7 @@ async function count({ texts, tokenizer }: CountJob): Promise<ExactCount> {
 const parent = parentPort;
 if (parent !== null) {
   parent.on('message', (job: CountJob) => {
-    // A failure ends the thread, and its error reaches whoever waits.
+    // A failure ends the worker, and its error reaches whoever waits.
     void count(job).then((counted) => parent.postMessage(counted));
   });
 }

@@ -70,7 +70,7 @@ describe('high', () => {
       );
     });
 
-    test(`[R13] ${format}: the JSON of an empty message covers the marks that a provider puts around one`, () => {
+    test(`[R13] ${format}: the JSON of an empty message covers the segments that a provider puts around one`, () => {
       const empty = (count: number) => inputOf(format, bodyWith(format, Array(count).fill(''))).high;
       assert.ok(empty(1_001) - empty(1) >= 1_000 * 2 * PER_MESSAGE);
     });
