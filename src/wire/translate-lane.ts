@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { type JsonObject, parseJson } from '../lib/json.ts';
 import { broken } from './errors.ts';
 import { HUB_FORMATS } from './hub.ts';
 import type { Lane, LaneFailure, UpstreamOrder } from './lane.ts';
-import { parseJson } from './read.ts';
 import { Shaper, TranslateStream, TurnMeter } from './translate/stream.ts';
 import { type ToolNames, toolNames } from './translate/tool-names.ts';
 import type { AnswerContext, TurnEvent, WrittenTurn } from './translate/turn.ts';

@@ -2,8 +2,7 @@
 
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import type { Lane, LaneFailure, Meter } from '../../src/wire/lane.ts';
-import { wholeBytes } from '../../src/wire/lane.ts';
+import { type Lane, type LaneFailure, type Meter, wholeBytes } from '../../src/wire/lane.ts';
 import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate-lane.ts';
 
 export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];

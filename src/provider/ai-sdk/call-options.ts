@@ -1,8 +1,7 @@
 /** An upstream request in the responses format → a call of the AI SDK. */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import type { JsonObject } from '../../lib/json.ts';
+import { compact, type JsonObject, numberAt } from '../../lib/json.ts';
 import { refuse } from '../../wire/errors.ts';
-import { compact, numberAt } from '../../wire/read.ts';
 import { effortOf } from '../../wire/translate/settings.ts';
 import type { ToolNames } from '../../wire/translate/tool-names.ts';
 import { functionDescription, functionSchema, usableTools } from '../../wire/translate/tools.ts';

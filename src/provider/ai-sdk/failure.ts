@@ -1,7 +1,6 @@
 /** An error of a provider package → what the provider would have said over HTTP, or how the transport failed. */
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, objectAt, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../../wire/read.ts';
+import { isObject, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import type { TransportFailure } from '../upstream.ts';
 
 export interface Refusal {

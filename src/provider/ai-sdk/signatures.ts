@@ -2,8 +2,7 @@
  * What a provider signs (thoughts, and with Gemini tool calls) and wants to see again unchanged. It travels through the
  * client as the `encrypted_content` of a reasoning item: a string that clients of every format keep and send back.
  */
-import { isObject, type JsonObject, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../../wire/read.ts';
+import { isObject, type JsonObject, parseJson, stringAt } from '../../lib/json.ts';
 
 /** By the name under which the package looks for it. */
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -4,9 +4,8 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { wholeBytes } from '../../wire/lane.ts';
-import { parseJson } from '../../wire/read.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
 import { Shaper } from '../../wire/translate/stream.ts';
 import { toolNames } from '../../wire/translate/tool-names.ts';

@@ -1,7 +1,7 @@
 /** The hub → a chat-completions request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
 import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';

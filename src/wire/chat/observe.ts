@@ -1,23 +1,19 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import { RepeatedFrame } from '../passthrough/frame-template.ts';
 import {
-  dataIs,
   type EditList,
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  parsedData,
-  parsedText,
   type StreamObserver,
-  saneCounts,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
-import type { FrameView } from '../sse.ts';
+import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readChatTokens } from './tokens.ts';
 
@@ -80,7 +76,7 @@ export class ChatObserver implements StreamObserver {
     const before = edits.length;
     const finishes = this.#finishes;
     this.#scan(frame, edits);
-    if (this.#error) return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (this.#error) return this.#fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
       if (first) return this.#fail(brokenStream('The provider sent an event that is no chat completion chunk.'));
       return 'event';
@@ -172,7 +168,7 @@ export class ChatObserver implements StreamObserver {
   }
 
   #report(usage: string): void {
-    this.#reported = chatTokens(parsedText(usage));
+    this.#reported = readChatTokens(parseJson(usage));
     this.#reportedFinal = this.#reported !== null && (this.finished || this.#emptyChoices || !this.#hasChoices);
   }
 
@@ -257,17 +253,12 @@ function deltaPatches(text: string, start: number, end: number): [number, number
   return patches;
 }
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
-export function chatTokens(usage: unknown): TokenCounts | null {
-  return isObject(usage) ? saneCounts(readChatTokens(usage)) : null;
-}
-
 export function isChatAnswer(answer: JsonObject): boolean {
   return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
 }
 
 export function chatWholeMeter(answer: JsonObject): Meter {
-  const reported = chatTokens(answer.usage);
+  const reported = readChatTokens(answer.usage);
   let outputBytes = 0;
   for (const choice of arrayAt(answer, 'choices') ?? []) {
     const message = isObject(choice) ? objectAt(choice, 'message') : undefined;

@@ -1,7 +1,15 @@
 /** Chat-completion chunks → events of the hub. One per attempt. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseJson,
+  stringAt,
+} from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, objectsAt, parseJson } from '../read.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
@@ -61,8 +69,7 @@ export class ChatReader implements EventReader {
       });
     }
     for (const choice of objectsAt(chunk, 'choices')) this.#choice(choice, events);
-    const usage = objectAt(chunk, 'usage');
-    const tokens = usage && readChatTokens(usage);
+    const tokens = readChatTokens(chunk.usage);
     if (tokens) events.push({ type: 'usage', tokens });
     return events;
   }

@@ -1,7 +1,17 @@
 /** A chat-completions request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  booleanAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  stringAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
 import type {
   CacheMark,

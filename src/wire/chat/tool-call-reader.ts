@@ -2,9 +2,8 @@
  * Tool-call deltas of the chat format → events. The format says neither when a call ends nor, in many servers, which
  * call a delta belongs to; this finds out, and keeps calls apart whose deltas come interleaved.
  */
-import { type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt } from '../read.ts';
 import type { ToolKind, TurnEvent } from '../translate/turn.ts';
 
 interface Call {

@@ -1,7 +1,6 @@
 /** Events of the hub → a whole chat completion. */
 
-import type { JsonObject } from '../../lib/json.ts';
-import { compact } from '../read.ts';
+import { compact, type JsonObject } from '../../lib/json.ts';
 import { answerId } from '../translate/answer-writing.ts';
 import { collect, type TextBlock } from '../translate/collect-answer.ts';
 import type { AnswerContext, TurnEvent } from '../translate/turn.ts';

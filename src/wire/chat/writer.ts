@@ -1,7 +1,6 @@
 /** Events of the hub → chat-completion chunks. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { compact } from '../read.ts';
+import { compact, type JsonObject } from '../../lib/json.ts';
 import { responsesAnnotation } from '../translate/annotations.ts';
 import { answerId, dataFrame, paragraphOf } from '../translate/answer-writing.ts';
 import type { Annotation, AnswerContext, EventWriter, ToolKind, TurnEvent } from '../translate/turn.ts';

@@ -5,7 +5,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { type Layout, objectLayout } from './scan.ts';
 
 const DEPTH_MAX = 256;
@@ -29,21 +29,14 @@ export function parseBody(bytes: Buffer): ParsedBody {
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
-  const body = parse(ascii ? view : bytes.toString());
+  const body = parseJson(ascii ? view : bytes.toString());
+  if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
   if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
   // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
   const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
   if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
   return { bytes, body, layout };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw refusal('The request body is not valid JSON.');
-  }
 }
 
 /** The scan tells no object from a broken one; the first character does. */

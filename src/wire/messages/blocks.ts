@@ -1,7 +1,6 @@
 /** Content blocks of a messages request → parts of the hub. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { compact, isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, objectsAt } from '../read.ts';
 import { unpackThought } from '../translate/packed-reasoning.ts';
 import type { BinarySource, CacheMark, Part, TextPart, Thought } from '../translate/turn.ts';
 

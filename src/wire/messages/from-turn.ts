@@ -1,7 +1,7 @@
 /** The hub → a messages request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { functionDescription, functionSchema, settleResults, usableTools } from '../translate/tools.ts';
 import type {

@@ -1,27 +1,21 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import { RepeatedFrame } from '../passthrough/frame-template.ts';
 import {
-  dataIs,
   type EditList,
-  eventName,
-  figure,
   looksLikeObject,
   OutputCounter,
-  orZero,
   PublicModel,
-  parsedData,
-  parsedText,
   type StreamObserver,
-  saneCounts,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
-import type { FrameView } from '../sse.ts';
+import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { readMessagesTokens } from './tokens.ts';
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
@@ -62,7 +56,7 @@ export class MessagesObserver implements StreamObserver {
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
     }
     this.#scan(frame, edits);
-    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame), first));
     if (this.#frameUsage !== null) this.#report(this.#frameUsage);
     switch (this.#type) {
       case 'message_stop':
@@ -138,10 +132,10 @@ export class MessagesObserver implements StreamObserver {
   }
 
   #report(text: string): void {
-    const usage = parsedText(text);
+    const usage = parseJson(text);
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    this.#reported = messagesTokens(this.#usage);
+    this.#reported = readMessagesTokens(this.#usage);
     const told = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
     this.#reportedFinal = this.#reported !== null && told;
   }
@@ -151,37 +145,12 @@ function withoutNulls(usage: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
 }
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
-export function messagesTokens(usage: unknown): TokenCounts | null {
-  if (!isObject(usage)) return null;
-  const creation = objectAt(usage, 'cache_creation');
-  const input = figure(usage.input_tokens);
-  const output = figure(usage.output_tokens);
-  const cacheRead = orZero(figure(usage.cache_read_input_tokens));
-  const hour = orZero(figure(creation?.ephemeral_1h_input_tokens));
-  const minutes = orZero(figure(creation?.ephemeral_5m_input_tokens));
-  const told = figure(usage.cache_creation_input_tokens);
-  const thought = orZero(figure(objectAt(usage, 'output_tokens_details')?.thinking_tokens));
-  if (typeof input !== 'number' || typeof output !== 'number' || cacheRead === 'insane') return null;
-  if (hour === 'insane' || minutes === 'insane' || told === 'insane' || thought === 'insane') return null;
-  const written = told === 'absent' ? hour + minutes : told;
-  if (hour > written) return null;
-  return saneCounts({
-    input,
-    cacheRead,
-    cacheWrite: written - hour,
-    cacheWrite1h: hour,
-    output,
-    reasoning: Math.min(thought, output),
-  });
-}
-
 export function isMessagesAnswer(answer: JsonObject): boolean {
   return answer.type === 'message' && Array.isArray(answer.content);
 }
 
 export function messagesWholeMeter(answer: JsonObject): Meter {
-  const reported = messagesTokens(answer.usage);
+  const reported = readMessagesTokens(answer.usage);
   let outputBytes = 0;
   for (const block of arrayAt(answer, 'content') ?? []) {
     if (!isObject(block)) continue;

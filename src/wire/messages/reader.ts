@@ -1,9 +1,8 @@
 /** Message stream events → events of the hub. One per attempt. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, parseJson } from '../read.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
-import { messagesTokens } from './observe.ts';
+import { readMessagesTokens } from './tokens.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -89,7 +88,7 @@ export class MessagesReader implements EventReader {
     const told = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
     if (told.length === 0) return;
     this.#told = { ...this.#told, ...Object.fromEntries(told) };
-    const tokens = messagesTokens(this.#told);
+    const tokens = readMessagesTokens(this.#told);
     if (tokens) events.push({ type: 'usage', tokens });
   }
 

@@ -1,7 +1,18 @@
 /** A messages request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  booleanAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  stringAt,
+  stringsAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, numberAt, objectsAt, stringsAt } from '../read.ts';
 import type {
   ReasoningWish,
   TextPart,

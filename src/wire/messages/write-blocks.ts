@@ -1,7 +1,7 @@
 /** Parts of the hub → content blocks of a messages request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { argumentsValue, leaveOut, messagesCallId } from '../translate/tools.ts';
 import type {

@@ -1,7 +1,6 @@
 /** Events of the hub → a whole message. */
 
-import { isObject } from '../../lib/json.ts';
-import { parseJson } from '../read.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import { messagesCitation } from '../translate/annotations.ts';
 import { answerId, likelyTokens } from '../translate/answer-writing.ts';
 import { type AnswerBlock, collect, signatureOf } from '../translate/collect-answer.ts';

@@ -1,5 +1,4 @@
 /** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
-import type { TokenCounts } from '../../core/usage.ts';
 import type { Json } from '../../lib/json.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
@@ -146,57 +145,7 @@ export function looksLikeObject(frame: FrameView): boolean {
   return end > start && text.charCodeAt(start) === OPEN_BRACE && text.charCodeAt(end) === CLOSE_BRACE;
 }
 
-export function dataIs(frame: FrameView, value: string): boolean {
-  return (
-    frame.text.startsWith(value, frame.dataStart) && frame.text.slice(frame.dataStart, frame.dataEnd).trim() === value
-  );
-}
-
-export function eventName(frame: FrameView): string {
-  return frame.text.slice(frame.eventStart, frame.eventEnd);
-}
-
-/** The frame's data, parsed; undefined where it is no JSON. */
-export function parsedData(frame: FrameView): unknown {
-  try {
-    return JSON.parse(frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd));
-  } catch {
-    return undefined;
-  }
-}
-
-/** A JSON value cut out of a text, parsed; undefined where it is no JSON. */
-export function parsedText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The UTF-8 length of a member that is text; what is none counts nothing. */
 export function textBytes(value: Json | undefined): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0;
-}
-
-/**
- * One figure of a usage report: a sane count, `absent`, or `insane` (negative, fractional, past what a number holds
- * exactly, or no number at all), which discredits the whole report.
- */
-export type Figure = number | 'absent' | 'insane';
-
-export function figure(value: unknown): Figure {
-  if (value === undefined || value === null) return 'absent';
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 'insane';
-}
-
-export function orZero(value: Figure): number | 'insane' {
-  return value === 'absent' ? 0 : value;
-}
-
-/** Null where the sum of the classes is no longer a safe integer. */
-export function saneCounts(tokens: TokenCounts | null): TokenCounts | null {
-  if (tokens === null) return null;
-  const sum = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h + tokens.output;
-  return Number.isSafeInteger(sum) ? tokens : null;
 }

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import type {
@@ -17,9 +17,9 @@ import type {
   UpstreamOrder,
   WholeAnswer,
 } from '../lane.ts';
-import { FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
+import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { EditList, eventName, parsedText, type StreamObserver, type Verdict } from './observer.ts';
+import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 
 /** What one format adds to the lane. */
 export interface PassthroughFormat {
@@ -54,7 +54,7 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
 }
 
 function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughFormat): WholeAnswer {
-  const answer = isUtf8(bytes) ? parsedText(bytes.toString()) : undefined;
+  const answer = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined;
   if (!isObject(answer)) {
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
   }
@@ -209,7 +209,7 @@ export class PassthroughStream implements LaneStream {
   #judgeForeign(frame: FrameView): Verdict {
     const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
     if (text === '') return 'neutral';
-    const value = parsedText(text);
+    const value = parseJson(text);
     if (isObject(value) && isObject(value.error)) this.#fail(readFailure(value as Json, true));
     else this.#fail(brokenStream('The provider answered with something that is not an event stream.'));
     return 'failed';

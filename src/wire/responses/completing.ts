@@ -2,9 +2,8 @@
  * Responses objects are complete for every client. A provider whose objects or events are not is read and written
  * anew; whether it is shows in its first event, before which the client has seen nothing.
  */
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
-import { parseJson } from '../read.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 
 /** What the official clients read without asking whether it is there. */

@@ -1,7 +1,6 @@
 /** The hub → a responses request. */
-import type { JsonObject } from '../../lib/json.ts';
+import { compact, type JsonObject, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, parseJson } from '../read.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
 import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';

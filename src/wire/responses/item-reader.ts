@@ -2,8 +2,7 @@
  * One output item of a response, whether it comes in deltas, whole at its end, or both: what the end shows and the
  * deltas did not is told at the end, and nothing twice.
  */
-import { type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
-import { numberAt, objectsAt } from '../read.ts';
+import { type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { SEARCH_TOOL } from './tools.ts';
 

@@ -1,7 +1,6 @@
 /** Output items of a response as they come into being, and the events that tell of it. */
 
-import type { Json, JsonObject } from '../../lib/json.ts';
-import { compact, parseJson } from '../read.ts';
+import { compact, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import { responsesAnnotation } from '../translate/annotations.ts';
 import { encryptedOf, ThoughtDraft } from '../translate/collect-answer.ts';
 import type { Thought, ToolRef, TurnEvent } from '../translate/turn.ts';

@@ -1,7 +1,15 @@
 /** Input items of a responses request → parts of the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  stringAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, objectsAt } from '../read.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
 import { unpackThought } from '../translate/packed-reasoning.ts';
 import type { BinarySource, CacheMark, Part, TextPart, ToolKind, TurnMessage, TurnTool } from '../translate/turn.ts';

@@ -1,7 +1,6 @@
 /** Tools of the responses format, in both directions. Namespaces are flattened in the hub and grouped again here. */
-import { type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { booleanAt, compact, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, objectsAt } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { functionDescription, functionSchema } from '../translate/tools.ts';
 import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../translate/turn.ts';

@@ -2,8 +2,7 @@
  * How a signed thought travels through a client of another format. The client keeps an opaque string and sends it back
  * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
  */
-import { isObject, stringAt } from '../../lib/json.ts';
-import { parseJson, stringsAt } from '../read.ts';
+import { isObject, parseJson, stringAt, stringsAt } from '../../lib/json.ts';
 import type { Thought } from './turn.ts';
 
 /** How a packed thought begins; no provider's own signature does. */

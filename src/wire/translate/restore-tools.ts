@@ -1,7 +1,6 @@
 /** Between reader and writer: the target's tools become the client's own again. */
 import type { Format } from '../../core/endpoints.ts';
-import { isObject, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../read.ts';
+import { isObject, parseJson, stringAt } from '../../lib/json.ts';
 import type { ToolNames } from './tool-names.ts';
 import type { TurnEvent } from './turn.ts';
 

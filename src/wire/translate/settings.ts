@@ -1,7 +1,6 @@
 /** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
 import { hash } from 'node:crypto';
-import { isObject, type Json, objectAt } from '../../lib/json.ts';
-import { objectsAt, stringsAt } from '../read.ts';
+import { isObject, type Json, objectAt, objectsAt, stringsAt } from '../../lib/json.ts';
 import type { OutputShape, Turn } from './turn.ts';
 
 /** The settings that chat and responses write under the same names. */

@@ -1,8 +1,7 @@
 /** What the formats share in writing tools, calls and results. */
 
-import { isObject, type Json } from '../../lib/json.ts';
+import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { parseJson } from '../read.ts';
 import type { ClientTool, ForeignTool, OpaquePart, ToolCallPart, ToolResultPart, Turn, TurnMessage } from './turn.ts';
 
 /** A custom tool as a function: its free text is the one argument. */
