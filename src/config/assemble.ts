@@ -104,7 +104,7 @@ export function assembleModel(parts: ModelParts): Model {
       structured_output: parts.capabilities?.structured_output ?? true,
       streaming: parts.capabilities?.streaming ?? true,
     },
-    visibleOutput: parts.visibleOutput ?? parts.capabilities?.reasoning === false,
+    visibleOutput: parts.visibleOutput ?? (parts.capabilities?.reasoning === false ? true : null),
     pricing: parts.markup === undefined ? providerPricing : pricingFromUsd(parts.usd, parts.usdPerCredit, parts.markup),
     providerPricing,
     publishedPricing: publishedUsd(parts.usd, parts.markup),

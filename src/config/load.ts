@@ -140,6 +140,7 @@ function streamsOf({ streams = {} }: FileConfig): StreamSettings {
     totalMs: milliseconds(streams.total, 300_000),
     keepAliveMs: milliseconds(streams.keep_alive, 10_000),
     headersWaitMs: milliseconds(streams.headers_wait, 15_000),
+    holdWaitMs: milliseconds(streams.hold_wait, 10_000),
   };
 }
 

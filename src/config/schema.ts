@@ -229,7 +229,7 @@ const ModelSchema = Type.Object(
     visible_output: Type.Optional(
       Type.Boolean({
         description:
-          'All output that is billed can be seen in a stream, so its holds may be elastic. Default: whether the model does not reason.',
+          'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
       }),
     ),
     pricing: Type.Optional(PricingSchema),
@@ -263,7 +263,7 @@ export const FileSchema = Type.Object(
     holds: Type.Optional(
       Type.Enum(['full', 'elastic'], {
         description:
-          'full: the worst case is held at once. elastic: a part, extended as the answer grows. Default: full.',
+          'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: full.',
       }),
     ),
     elastic_keys: Type.Optional(
@@ -290,6 +290,11 @@ export const FileSchema = Type.Object(
         {
           total: seconds('From acceptance to the end of a stream. Default and most: 300.', 300),
           keep_alive: seconds('Silence after which a keep-alive is sent; 0: never. Default 10.', 300, 0),
+          hold_wait: seconds(
+            'How long a stream waits for other requests when their holds keep its own from growing. Default 10.',
+            60,
+            0,
+          ),
           headers_wait: seconds(
             'How long the 200 waits for the first event once the provider has accepted. Default 15.',
             300,

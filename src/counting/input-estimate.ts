@@ -36,8 +36,6 @@ const FILE_TOKENS_MAX = 2_000_000;
 const FILE_TOKENS_LIKELY = 3_000;
 
 const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
-/** With fewer bytes per token of the window than this, no refusal could rest on a count: the provider decides. */
-const BYTES_PER_TOKEN_DENSE = 2;
 /** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
@@ -62,11 +60,10 @@ export class InputEstimate {
     this.#window = model.contextWindow;
     this.#targets = targets;
     this.#counted = counted;
-    const high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
-    this.high = this.#window === null ? high : Math.min(high, this.#window + this.#billedBeyondWindow());
+    this.high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
   }
 
-  /** Of the whole input, also where that is more than the window takes. */
+  /** Of the whole input, also where that is more than the window has room for. */
   get likely(): number {
     return Math.min(this.#likely(), this.#highOfBytes());
   }
@@ -74,14 +71,24 @@ export class InputEstimate {
   /** Whether the window may be exceeded, so that a count has to decide. */
   get mayExceedWindow(): boolean {
     const window = this.#window;
-    if (window === null || this.#counted !== null || this.#textBytes() <= window * BYTES_PER_TOKEN_DENSE) return false;
-    return !this.#read().shortened && this.#likely() > window;
+    if (window === null || this.#counted !== null || this.#textBytes() <= window) return false;
+    return !this.#read().shortened && this.#likely() >= window;
   }
 
-  /** How many tokens are too many for the window; null when they are not, or when nothing is sure. */
+  /** How many tokens the input has where that leaves no room in the window; null where it does, or nothing is sure. */
   get overflowTokens(): number | null {
-    const sure = this.#counted !== null && this.#window !== null && this.#counted.low > this.#window;
-    return sure && !this.#read().shortened ? this.#likely() : null;
+    if (this.#counted === null || this.#window === null || this.#read().shortened) return null;
+    const text = Math.max(this.#counted.low, this.#counted.likely) + this.#read().segments * SEGMENT_TOKENS_LIKELY;
+    return text >= this.#window ? Math.max(text, this.#likely()) : null;
+  }
+
+  /** How much output the window leaves room for beside the input, where that is less than this limit. */
+  outputRoom(outputLimit: number): number {
+    const window = this.#window;
+    if (window === null || this.high + outputLimit <= window) return outputLimit;
+    const room = window - this.#likely();
+    // An input that leaves none is refused where a count has confirmed it; without a count the provider decides.
+    return room > 0 ? Math.min(outputLimit, room) : outputLimit;
   }
 
   /** Whether a count could make `high` notably smaller. */
@@ -101,7 +108,7 @@ export class InputEstimate {
   #highOfBytes(): number {
     const { attachments, needs } = this.#request.info;
     const text = this.#textBytes() + this.#added();
-    if (needs.files !== undefined) return this.#window ?? text + attachments.count * FILE_TOKENS_MAX;
+    if (needs.files !== undefined) return text + (this.#window ?? attachments.count * FILE_TOKENS_MAX);
     return attachments.count === 0 ? text : text + attachments.count * this.#imageTokensMax();
   }
 
@@ -127,11 +134,6 @@ export class InputEstimate {
 
   #imageTokensMax(): number {
     return this.#billsImagesBeyondWindow() ? IMAGE_BILLED_TOKENS_MAX : IMAGE_TOKENS_MAX;
-  }
-
-  #billedBeyondWindow(): number {
-    const { count } = this.#request.info.attachments;
-    return count > 0 && this.#billsImagesBeyondWindow() ? count * IMAGE_BILLED_TOKENS_MAX : 0;
   }
 
   #billsImagesBeyondWindow(): boolean {

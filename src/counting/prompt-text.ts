@@ -163,9 +163,7 @@ function decodedBytes(base64: string): number {
   return Math.ceil((base64.length * 3) / 4);
 }
 
-function mayBeShortened(body: JsonObject): boolean {
-  if (body.truncation !== undefined && body.truncation !== null && body.truncation !== 'disabled') return true;
-  return [body.context_management, body.transforms, body.plugins].some(
-    (value) => value !== undefined && value !== null,
-  );
+/** `context_management` edits a prompt that fits; it does not make a longer one fit. */
+function mayBeShortened({ truncation }: JsonObject): boolean {
+  return truncation !== undefined && truncation !== null && truncation !== 'disabled';
 }

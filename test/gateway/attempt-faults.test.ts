@@ -67,7 +67,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     response: responseSink(),
     recorder: null,
     keepAlive: CONTENT,
-    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
+    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0, holdWaitMs: 0 },
     secrets: () => [],
     onProof: () => {},
     onEnd: () => {},

@@ -234,7 +234,12 @@ models:
       headersTimeoutMs: 20_000,
       bodyTimeoutMs: 120_000,
     });
-    assert.deepEqual(plain.streams, { totalMs: 300_000, keepAliveMs: 10_000, headersWaitMs: 15_000 });
+    assert.deepEqual(plain.streams, {
+      totalMs: 300_000,
+      keepAliveMs: 10_000,
+      headersWaitMs: 15_000,
+      holdWaitMs: 10_000,
+    });
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['full', 1]);
     const changed = await loadText(
@@ -243,7 +248,7 @@ models:
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.drainMs], [2048, 0]);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
-    assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000 });
+    assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
     assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
     assert.equal(changed.holds, 'elastic');
   });
