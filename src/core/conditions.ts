@@ -126,6 +126,7 @@ export const CONDITIONS = {
     type: 'api_error',
     typeB: 'api_error',
     retry: 'allowed',
+    retryAfterS: 1,
     sentence: 'The provider is temporarily unavailable for this request.',
   },
   upstream_error: {

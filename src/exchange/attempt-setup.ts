@@ -35,6 +35,7 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
     catalog,
     routing: policy.routing,
     streamed: info.stream,
+    keyId: exchange.keyId,
     state: gateway.routing,
     clock: gateway.clock,
   });
@@ -84,7 +85,7 @@ class AttemptSetup implements AttemptOptions {
     this.#exchange = exchange;
     this.#next = next;
     // Nothing may fail between the start of the call record and the attempt that ends it.
-    this.#callRecord = gateway.routing.health.begin(target, info.stream);
+    this.#callRecord = gateway.routing.health.begin(target, exchange.keyId, info.stream);
   }
 
   secrets(): readonly string[] {

@@ -83,6 +83,10 @@ export class Exchange implements InFlightExchange {
     response.onClose(() => this.#stop('client_gone'));
   }
 
+  get keyId(): string {
+    return this.#admission.keyId;
+  }
+
   get info(): RequestInfo {
     return this.plan.request.info;
   }
