@@ -85,7 +85,7 @@ function laneTo({ model, target, provider }: ProbeOrder): Lane {
     format,
     request: { ...parsed, info },
     model,
-    writesAnew: false,
+    rewritesAnswer: false,
     likelyInputTokens: () => 1,
   });
   return lanes.to(target, provider);

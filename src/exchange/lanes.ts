@@ -12,8 +12,8 @@ import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { withoutForeignThoughts } from '../wire/passthrough/strip-packed-reasoning.ts';
-import { completingLane } from '../wire/responses/completing.ts';
+import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
+import { rewriteLane } from '../wire/rewrite-lane.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import type { ValidRequest } from './request.ts';
 
@@ -21,10 +21,10 @@ export interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;
-  /** The answer is written by this side even where bytes could pass, so that it can be ended at any point. */
-  readonly writesAnew: boolean;
-  /** What is said of the input before the provider has told, and where it never does. */
-  likelyInputTokens(): number;
+  /** The gateway writes the answer itself even where the provider's bytes could pass, so that it can end it at any point. */
+  readonly rewritesAnswer: boolean;
+  /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
+  readonly likelyInputTokens: () => number;
 }
 
 export class Lanes {
@@ -78,31 +78,23 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { format, request, model } = this.#options;
-    const { bytes, body, layout } = target.format === format ? withoutForeignThoughts(format, priced) : priced;
-    const outputLimitField = provider.chatLimitField;
-    const translate = (): Lane =>
-      translateLane({
-        from: format,
-        to: target.format,
-        body,
-        publicModel: model.id,
-        likelyInputTokens: format === 'chat' ? undefined : this.#options.likelyInputTokens(),
-        outputLimitField,
-        reasoning: model.capabilities.reasoning,
+    const { request, model, rewritesAnswer, likelyInputTokens } = this.#options;
+    const from = FORMATS[this.#options.format];
+    const to = FORMATS[target.format];
+    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens };
+    if (from !== to) {
+      const { reasoning } = model.capabilities;
+      return translateLane({
+        ...common,
+        from,
+        to,
+        body: priced.body,
+        reasoning,
         extended: provider.kind === 'ai-sdk',
       });
-    if (target.format !== format || this.#options.writesAnew) return translate();
-    const { info } = request;
-    const passthrough = FORMATS[format].passthrough({
-      bytes,
-      body,
-      layout,
-      info,
-      publicModel: model.id,
-      outputLimitField,
-    });
-    return format === 'responses' ? completingLane(passthrough, translate) : passthrough;
+    }
+    const own = { ...stripPackedReasoning(from.inputField, priced), ...common, info: request.info };
+    return rewritesAnswer ? rewriteLane(from, own) : from.passthrough(own);
   }
 }
 

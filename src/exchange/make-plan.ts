@@ -12,6 +12,7 @@ import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
 import type { RequestInfo } from '../wire/format.ts';
+import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
@@ -98,7 +99,7 @@ export function makePlan(
     format: endpoint.format,
     request,
     model,
-    writesAnew: elastic,
+    rewritesAnswer: elastic,
     likelyInputTokens: () => input.likely,
   });
   const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);
@@ -171,7 +172,7 @@ function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], i
   return longestMs;
 }
 
-function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {
+function contextExceeded(endpoint: FormatEndpoint, inputTokens: number, contextWindow: number): GatewayError {
   // Clients of both formats act on exactly this wording.
   const message =
     endpoint.envelope === 'B'
@@ -179,7 +180,7 @@ function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow:
       : `This model's maximum context length is ${contextWindow} tokens. However, your request resulted in ${inputTokens} tokens.`;
   return new GatewayError('context_length_exceeded', {
     message,
-    param: endpoint.name === 'responses' ? 'input' : 'messages',
+    param: FORMATS[endpoint.format].inputField,
   });
 }
 

@@ -1,8 +1,18 @@
-/** A format module: what the gateway must know of one wire format to bill it and to pass it through. */
+/** A format module: what the gateway must know of one wire format to bill it, to pass it through and to translate it. */
 import type { Format } from '../core/endpoints.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { Json, JsonObject } from '../lib/json.ts';
 import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPosition } from './lane.ts';
+import type { ToolNames } from './translate/tool-names.ts';
+import type {
+  AnswerContext,
+  EventReader,
+  EventWriter,
+  TargetTraits,
+  Turn,
+  TurnEvent,
+  WrittenTurn,
+} from './translate/turn.ts';
 
 /** What admission, estimate and lanes need to know of a valid request. */
 export interface RequestInfo {
@@ -36,8 +46,16 @@ export interface FormatContext {
   readonly betas: boolean;
 }
 
+export type ChatLimitField = 'max_tokens' | 'max_completion_tokens';
+
 export interface WireFormat {
   readonly name: Format;
+  /** The member of a request that holds the conversation: what a refusal of the input as a whole names. */
+  readonly inputField: 'messages' | 'input';
+  /** Whether a request can name stop sequences; for a format that cannot, the gateway applies them to the answer. */
+  readonly takesStopSequences: boolean;
+  /** Whether an answer has a field of its own for the explanation of a refusal. */
+  readonly explainsRefusals: boolean;
   /**
    * Validates the parsed body against the schema and the format's own rules and returns its info.
    * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.
@@ -49,6 +67,21 @@ export interface WireFormat {
   failureFrames(failure: InBandFailure): Buffer;
   /** What keeps a silent stream alive: a `ping` event or an SSE comment. */
   readonly keepAlive: Buffer;
+
+  /** The field of a request that holds the output limit; chat targets differ in theirs. */
+  outputLimitField(chatField: ChatLimitField): string;
+  /** Whether the client of a stream wants to see its usage. */
+  asksForUsage(body: JsonObject): boolean;
+  /** A request → the hub. Throws `GatewayError('invalid_request')` where no other format can carry it. */
+  toTurn(body: JsonObject): Turn;
+  /** The hub → a request. Throws `GatewayError('invalid_request')` where this format cannot carry it. */
+  fromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn;
+  /** The provider's answer → the hub, streamed or whole. */
+  reader(): EventReader;
+  readBody(body: Json): readonly TurnEvent[];
+  /** The hub → the client's answer, streamed or whole. */
+  writer(context: AnswerContext): EventWriter;
+  writeBody(events: readonly TurnEvent[], context: AnswerContext): object;
 }
 
 export interface PassthroughRequest {
@@ -59,9 +92,11 @@ export interface PassthroughRequest {
   /** Where the members of the body lie, as `parseBody` found them; looked for again where it is not given. */
   readonly layout?: Layout | undefined;
   /** The field in which a chat target takes the output limit when the client gave none; `max_tokens` by default. */
-  readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  readonly outputLimitField?: ChatLimitField | undefined;
   /** The id that the client asked for: what `model` says in everything it gets back. */
   readonly publicModel: string;
+  /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
+  readonly likelyInputTokens?: (() => number) | undefined;
 }
 
 export interface InBandFailure {

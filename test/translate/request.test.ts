@@ -4,7 +4,7 @@ import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type ParsedBody, parseBody } from '../../src/wire/json/parse-request.ts';
-import { withoutForeignThoughts } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
+import { stripPackedReasoning } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
 import { packThought } from '../../src/wire/translate/packed-reasoning.ts';
 import { lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
@@ -92,7 +92,7 @@ describe('the output limit', () => {
   });
 
   test('the client asking for its own format keeps every field it sent', () => {
-    const body = { ...MINIMAL.responses, truncation: 'auto', previous_response_id: 'resp_1', anything: { goes: 1 } };
+    const body = { ...MINIMAL.responses, truncation: 'auto', user: 'u', anything: { goes: 1 } };
     const sent = upstreamBody('responses', 'responses', body);
     assert.deepEqual(sent, { ...body, model: 'up', max_output_tokens: 4096 });
   });
@@ -333,7 +333,7 @@ describe('thoughts of another provider', () => {
       { role: 'assistant', content: [foreign] },
       { role: 'user', content: 'y' },
     ];
-    const cleaned = withoutForeignThoughts('messages', request({ ...MINIMAL.messages, messages }));
+    const cleaned = stripPackedReasoning('messages', request({ ...MINIMAL.messages, messages }));
     assert.deepEqual(cleaned.body.messages, [messages[0], { role: 'assistant', content: [own, text] }, messages[3]]);
     assert.deepEqual(JSON.parse(cleaned.bytes.toString()), cleaned.body);
     const item = {
@@ -343,12 +343,12 @@ describe('thoughts of another provider', () => {
       encrypted_content: packThought({ origin: 'messages', texts: [] }),
     };
     const input = [{ role: 'user', content: 'x' }, item, { ...item, encrypted_content: 'own' }];
-    const items = withoutForeignThoughts('responses', request({ ...MINIMAL.responses, input }));
+    const items = stripPackedReasoning('input', request({ ...MINIMAL.responses, input }));
     assert.deepEqual(items.body.input, [input[0], input[2]]);
   });
 
   test('a request without any is the same bytes', () => {
     const untouched = request({ ...MINIMAL.messages, messages: [{ role: 'user', content: `"${packed}"` }] });
-    assert.equal(withoutForeignThoughts('messages', untouched), untouched);
+    assert.equal(stripPackedReasoning('messages', untouched), untouched);
   });
 });

@@ -3,7 +3,7 @@
 import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
   functionArguments,
@@ -258,7 +258,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     logit_bias: settings.logitBias,
     logprobs: settings.logprobs,
     top_logprobs: settings.logprobs === true ? settings.topLogprobs : undefined,
-    response_format: settings.output && writeOutput(settings.output, writing.turn),
+    response_format: settings.output && writeOutput(settings.output),
     verbosity: settings.verbosity,
     reasoning_effort: traits.reasoning ? effortOf(writing.turn) : undefined,
     user: writeUser(writing.turn),
@@ -266,10 +266,9 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
   };
 }
 
-function writeOutput(output: OutputShape, turn: Turn): unknown {
+function writeOutput(output: OutputShape): unknown {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema } = output;
-  const strict = strictOf(turn, output);
+  const { name, description, schema, strict } = output;
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'output', description, schema, strict }) };
 }

@@ -2,8 +2,14 @@
 import type { WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { messagesFailureFrames } from './failure.ts';
+import { messagesFromTurn } from './from-turn.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
+import { readMessagesBody } from './read-body.ts';
+import { MessagesReader } from './reader.ts';
+import { messagesToTurn } from './to-turn.ts';
 import { validateMessages } from './validate-request.ts';
+import { writeMessagesBody } from './write-body.ts';
+import { MessagesWriter } from './writer.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
@@ -17,8 +23,19 @@ const passthrough: PassthroughFormat = {
 
 export const messagesFormat: WireFormat = {
   name: 'messages',
+  inputField: 'messages',
+  takesStopSequences: true,
+  explainsRefusals: true,
   validateRequest: (body, _bytes, context) => validateMessages(body, context),
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: messagesFailureFrames,
   keepAlive: Buffer.from('event: ping\ndata: {"type":"ping"}\n\n'),
+  outputLimitField: () => 'max_tokens',
+  asksForUsage: () => true,
+  toTurn: messagesToTurn,
+  fromTurn: messagesFromTurn,
+  reader: () => new MessagesReader(),
+  readBody: readMessagesBody,
+  writer: (context) => new MessagesWriter(context),
+  writeBody: writeMessagesBody,
 };

@@ -33,7 +33,7 @@ export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNa
     ...writeSettings(writing, traits),
     stream: turn.stream ? true : undefined,
   });
-  return { body, warnings };
+  return { body, warnings, usesOutputLimit: turn.settings.reasoning !== undefined };
 }
 
 /** What is said before the first message is the system prompt; the format has no place for it later on. */

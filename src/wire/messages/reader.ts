@@ -79,17 +79,18 @@ export class MessagesReader implements EventReader {
     const message = objectAt(value, 'message') ?? {};
     // Usage first: a writer that opens with it must know it by then.
     const events: TurnEvent[] = [];
-    this.#usage(message, events);
+    this.#usage(message, true, events);
     events.push({ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null });
     return events;
   }
 
-  #usage(value: JsonObject, events: TurnEvent[]): void {
+  /** The output of a report is only to be trusted with the reason to finish; before it, the report is `partial`. */
+  #usage(value: JsonObject, partial: boolean, events: TurnEvent[]): void {
     const told = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
     if (told.length === 0) return;
     this.#told = { ...this.#told, ...Object.fromEntries(told) };
     const tokens = readMessagesTokens(this.#told);
-    if (tokens) events.push({ type: 'usage', tokens });
+    if (tokens) events.push(partial ? { type: 'usage', tokens, partial } : { type: 'usage', tokens });
   }
 
   #blockStart(value: JsonObject): readonly TurnEvent[] {
@@ -174,7 +175,7 @@ export class MessagesReader implements EventReader {
       for (const index of [...this.#blocks.keys()]) events.push(...this.#blockStop(index));
       events.push(finish);
     }
-    this.#usage(value, events);
+    this.#usage(value, !this.#finished, events);
     return events;
   }
 

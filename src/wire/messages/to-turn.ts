@@ -14,6 +14,7 @@ import {
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import type {
+  OutputShape,
   ReasoningWish,
   TextPart,
   ToolChoice,
@@ -113,7 +114,7 @@ function readSettings(body: JsonObject): TurnSettings {
     topP: numberAt(body, 'top_p'),
     topK: numberAt(body, 'top_k'),
     stop: stringsAt(body, 'stop_sequences'),
-    output: format && ({ kind: 'schema', schema: format.schema ?? {} } as const),
+    output: format && readOutput(format.schema ?? {}),
     reasoning: readReasoning(objectAt(body, 'thinking'), stringAt(output, 'effort')),
     parallelToolCalls: parallel === undefined ? undefined : !parallel,
     user: stringAt(objectAt(body, 'metadata') ?? {}, 'user_id'),
@@ -130,4 +131,29 @@ function readReasoning(thinking: JsonObject | undefined, effort: string | undefi
     budgetTokens: thinking && numberAt(thinking, 'budget_tokens'),
     display: thinking && stringAt(thinking, 'display'),
   });
+}
+
+/**
+ * The format always holds an answer to its schema and has no field that says so; the others take `strict` only with a
+ * schema that names every property as required.
+ */
+function readOutput(schema: Json): OutputShape {
+  return compact({ kind: 'schema', schema, strict: isStrictSchema(schema) ? true : undefined });
+}
+
+function isStrictSchema(schema: Json | undefined): boolean {
+  if (!isObject(schema)) return true;
+  const properties = objectAt(schema, 'properties');
+  if (schema.type === 'object' || properties) {
+    const required = new Set(stringsAt(schema, 'required'));
+    const names = Object.keys(properties ?? {});
+    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
+  }
+  const inner = [
+    ...Object.values(properties ?? {}),
+    ...Object.values(objectAt(schema, '$defs') ?? {}),
+    schema.items,
+    ...objectsAt(schema, 'anyOf'),
+  ];
+  return inner.every(isStrictSchema);
 }

@@ -2,9 +2,10 @@
 
 import { isObject, parseJson } from '../../lib/json.ts';
 import { messagesCitation } from '../translate/annotations.ts';
-import { answerId, likelyTokens } from '../translate/answer-writing.ts';
-import { type AnswerBlock, collect, signatureOf } from '../translate/collect-answer.ts';
+import { answerId, placeholderUsage } from '../translate/answer-writing.ts';
+import { type AnswerBlock, collect } from '../translate/collect-answer.ts';
 import type { AnswerContext, Thought, TurnEvent } from '../translate/turn.ts';
+import { signatureOf } from './signature.ts';
 import { writeMessagesTokens } from './tokens.ts';
 import { messagesEnding } from './writer.ts';
 
@@ -19,7 +20,7 @@ export function writeMessagesBody(events: readonly TurnEvent[], context: AnswerC
     content: answer.blocks.flatMap(writeBlock),
     container: null,
     ...messagesEnding(answer.finish),
-    usage: writeMessagesTokens(answer.tokens ?? likelyTokens(context, characters)),
+    usage: writeMessagesTokens(answer.tokens ?? placeholderUsage(context, characters)),
   };
 }
 

@@ -1,9 +1,10 @@
 /** Events of the hub → message stream events. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { messagesCitation } from '../translate/annotations.ts';
-import { answerId, eventFrame, likelyTokens, paragraphOf } from '../translate/answer-writing.ts';
-import { signatureOf, ThoughtDraft } from '../translate/collect-answer.ts';
+import { answerId, eventFrame, paragraphOf, placeholderUsage } from '../translate/answer-writing.ts';
+import { ThoughtDraft } from '../translate/collect-answer.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
+import { signatureOf } from './signature.ts';
 import { writeMessagesTokens } from './tokens.ts';
 
 type Finish = Extract<TurnEvent, { type: 'finish' }>;
@@ -82,7 +83,7 @@ export class MessagesWriter implements EventWriter {
   }
 
   #opening(id: string | null): string {
-    const tokens = this.#tokens ?? likelyTokens(this.#context, 0);
+    const tokens = this.#tokens ?? placeholderUsage(this.#context, 0);
     const message = {
       id: answerId(this.#context, id, 'msg_'),
       type: 'message',
@@ -210,7 +211,7 @@ export class MessagesWriter implements EventWriter {
   }
 
   #messageDelta(): string {
-    const tokens = this.#tokens ?? likelyTokens(this.#context, this.#characters);
+    const tokens = this.#tokens ?? placeholderUsage(this.#context, this.#characters);
     const delta = { ...messagesEnding(this.#finish), container: null };
     return eventFrame('message_delta', { type: 'message_delta', delta, usage: writeMessagesTokens(tokens) });
   }

@@ -14,7 +14,7 @@ import type {
   LaneStream,
   Meter,
   StreamPosition,
-  UpstreamOrder,
+  UpstreamParams,
   WholeAnswer,
 } from '../lane.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
@@ -24,7 +24,7 @@ import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 /** What one format adds to the lane. */
 export interface PassthroughFormat {
   /** The changes that the request body needs besides `model`. */
-  changes(request: PassthroughRequest, order: UpstreamOrder): Change[];
+  changes(request: PassthroughRequest, order: UpstreamParams): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
   wholeMeter(answer: JsonObject): Meter;
@@ -129,8 +129,8 @@ export class PassthroughStream implements LaneStream {
     return !this.#splitter.flowing;
   }
 
-  position(): StreamPosition {
-    return this.#observer.position?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition | null {
+    return this.#observer.position?.() ?? null;
   }
 
   get #over(): boolean {

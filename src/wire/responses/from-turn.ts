@@ -2,7 +2,7 @@
 import { compact, type JsonObject, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { functionArguments, leaveOut, markError, usableTools } from '../translate/tools.ts';
 import type {
@@ -224,7 +224,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     ...(settings.logprobs === true ? ['message.output_text.logprobs'] : []),
   ];
   const text = compact({
-    format: settings.output && writeOutput(settings.output, turn),
+    format: settings.output && writeOutput(settings.output),
     verbosity: settings.verbosity,
   });
   return {
@@ -247,10 +247,9 @@ function writeReasoning(turn: Turn): object | undefined {
   return Object.keys(reasoning).length > 0 ? reasoning : undefined;
 }
 
-function writeOutput(output: OutputShape, turn: Turn): object {
+function writeOutput(output: OutputShape): object {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema } = output;
-  const strict = strictOf(turn, output);
+  const { name, description, schema, strict } = output;
   return compact({ type: 'json_schema', name: name ?? 'output', description, schema, strict });
 }

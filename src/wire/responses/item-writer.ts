@@ -2,7 +2,8 @@
 
 import { compact, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import { responsesAnnotation } from '../translate/annotations.ts';
-import { encryptedOf, ThoughtDraft } from '../translate/collect-answer.ts';
+import { ThoughtDraft } from '../translate/collect-answer.ts';
+import { packThought } from '../translate/packed-reasoning.ts';
 import type { Thought, ToolRef, TurnEvent } from '../translate/turn.ts';
 
 type Emit = (type: string, fields: object) => void;
@@ -236,4 +237,10 @@ export class OpaqueItem implements OutputItem {
   object(): object {
     return this.#raw;
   }
+}
+
+/** What stands as the encrypted content of a reasoning item; null where the thought cannot be sent back anyway. */
+function encryptedOf(thought: Thought): string | null {
+  if (thought.origin === 'responses') return thought.encrypted ?? null;
+  return thought.origin === 'messages' ? packThought(thought) : null;
 }

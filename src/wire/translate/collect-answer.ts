@@ -1,7 +1,6 @@
 /** An answer's events put together: what a whole body holds. */
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
-import { packThought } from './packed-reasoning.ts';
 import type { Annotation, Thought, ToolRef, TurnEvent } from './turn.ts';
 
 export interface TextBlock {
@@ -61,18 +60,6 @@ export class ThoughtDraft {
       encrypted: event?.encrypted,
     };
   }
-}
-
-/** What stands as the signature of a thinking block: its own, or the thought of another format packed into one. */
-export function signatureOf(thought: Thought): string {
-  if (thought.origin === 'messages') return thought.signature ?? '';
-  return packThought(thought.origin === 'chat' ? { origin: 'chat', texts: [] } : thought);
-}
-
-/** What stands as the encrypted content of a reasoning item; null where the thought cannot be sent back anyway. */
-export function encryptedOf(thought: Thought): string | null {
-  if (thought.origin === 'responses') return thought.encrypted ?? null;
-  return thought.origin === 'messages' ? packThought(thought) : null;
 }
 
 export function collect(events: Iterable<TurnEvent>): Answer {

@@ -2,6 +2,7 @@
  * How a signed thought travels through a client of another format. The client keeps an opaque string and sends it back
  * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
  */
+import type { Format } from '../../core/endpoints.ts';
 import { isObject, parseJson, stringAt, stringsAt } from '../../lib/json.ts';
 import type { Thought } from './turn.ts';
 
@@ -21,8 +22,8 @@ export function unpackThought(packed: string): Thought | undefined {
   if (!isPacked(packed)) return undefined;
   const value = parseJson(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString());
   if (!isObject(value)) return undefined;
-  const origin = value.origin;
-  if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;
+  const { origin } = value;
+  if (!isFormat(origin)) return undefined;
   return {
     origin,
     texts: stringsAt(value, 'texts') ?? [],
@@ -32,4 +33,10 @@ export function unpackThought(packed: string): Thought | undefined {
     encrypted: stringAt(value, 'encrypted'),
     full: stringsAt(value, 'full'),
   };
+}
+
+const ORIGINS: Readonly<Record<Format, true>> = { chat: true, responses: true, messages: true };
+
+function isFormat(value: unknown): value is Format {
+  return typeof value === 'string' && Object.hasOwn(ORIGINS, value);
 }

@@ -1,7 +1,6 @@
 /** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
 import { hash } from 'node:crypto';
-import { isObject, type Json, objectAt, objectsAt, stringsAt } from '../../lib/json.ts';
-import type { OutputShape, Turn } from './turn.ts';
+import type { Turn } from './turn.ts';
 
 /** The settings that chat and responses write under the same names. */
 export function plainSettings(turn: Turn): object {
@@ -19,10 +18,10 @@ export function plainSettings(turn: Turn): object {
 
 const USER_LENGTH_MAX = 64;
 
-/** Chat and responses providers take at most 64 characters as `user`; a longer id is told by its digest. */
+/** Chat and responses providers take at most 64 characters as `user`; a longer id is replaced by its digest. */
 export function writeUser(turn: Turn): string | undefined {
   const { user } = turn.settings;
-  if (user === undefined || turn.origin !== 'messages' || user.length <= USER_LENGTH_MAX) return user;
+  if (user === undefined || user.length <= USER_LENGTH_MAX) return user;
   return hash('sha256', user, 'hex');
 }
 
@@ -59,30 +58,4 @@ export function budgetOf(effort: string, outputLimit: number): number | undefine
   const wished = BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN;
   const budget = Math.min(wished, Math.floor(outputLimit * BUDGET_SHARE_MAX));
   return budget >= BUDGET_MIN ? budget : undefined;
-}
-
-/**
- * Whether the far side is asked to hold the schema strictly. The messages format always does and says nothing of it;
- * the others take `strict` only with a schema that names every property as required.
- */
-export function strictOf(turn: Turn, output: Extract<OutputShape, { kind: 'schema' }>): boolean | undefined {
-  if (output.strict !== undefined || turn.origin !== 'messages') return output.strict;
-  return isStrictSchema(output.schema) ? true : undefined;
-}
-
-function isStrictSchema(schema: Json | undefined): boolean {
-  if (!isObject(schema)) return true;
-  const properties = objectAt(schema, 'properties');
-  if (schema.type === 'object' || properties) {
-    const required = new Set(stringsAt(schema, 'required'));
-    const names = Object.keys(properties ?? {});
-    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
-  }
-  const inner = [
-    ...Object.values(properties ?? {}),
-    ...Object.values(objectAt(schema, '$defs') ?? {}),
-    schema.items,
-    ...objectsAt(schema, 'anyOf'),
-  ];
-  return inner.every(isStrictSchema);
 }

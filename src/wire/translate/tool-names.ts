@@ -16,8 +16,14 @@ export interface ToolNames {
 const NAME_LENGTH_MAX: Readonly<Record<Format, number>> = { chat: 64, responses: 64, messages: 128 };
 const DIGEST_LENGTH = 8;
 
+/** For a target of the client's own format. */
+export const sameToolNames: ToolNames = {
+  out: (tool) => tool.name,
+  back: (name) => ({ kind: 'function', name }),
+};
+
 export function toolNames(turn: Turn, to: Format): ToolNames {
-  if (turn.origin === to) return { out: (tool) => tool.name, back: (name) => ({ kind: 'function', name }) };
+  if (turn.origin === to) return sameToolNames;
   const outward = new Map<string, string>();
   const backward = new Map<string, ToolRef>();
   const names: ToolNames = {

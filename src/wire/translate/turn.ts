@@ -5,6 +5,7 @@
 import type { Format } from '../../core/endpoints.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import type { StreamPosition } from '../lane.ts';
 
 /** A prompt-cache mark, kept as the client wrote it; only formats of the same family can carry it. */
 export interface CacheMark {
@@ -294,7 +295,12 @@ export type TurnEvent =
   /** A block that only its own format knows, complete. */
   | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
   /** The best figures so far; a later one replaces an earlier one. */
-  | { readonly type: 'usage'; readonly tokens: TokenCounts }
+  | {
+      readonly type: 'usage';
+      readonly tokens: TokenCounts;
+      /** A report of the input, made before the output was known. */
+      readonly partial?: boolean | undefined;
+    }
   | {
       readonly type: 'finish';
       readonly reason: FinishReason;
@@ -311,6 +317,8 @@ export type TurnEvent =
 export interface WrittenTurn {
   readonly body: Record<string, unknown>;
   readonly warnings: readonly string[];
+  /** The body depends on the output limit (a thinking budget does): it is written again once that is known. */
+  readonly usesOutputLimit?: boolean | undefined;
 }
 
 /** What the target can and wants, beyond its format. */
@@ -336,6 +344,8 @@ export interface EventWriter {
   write(event: TurnEvent): string;
   /** The terminal part; called once, after `end`. */
   terminal(): string;
+  /** Where the stream stands, for formats whose failure event must fit into the sequence. */
+  position?(): StreamPosition;
 }
 
 /** What a writer needs to know beside the events. */
@@ -346,8 +356,8 @@ export interface AnswerContext {
   /** The id for answers whose provider gave none, without a prefix. */
   readonly answerId: string;
   readonly includeUsage: boolean;
-  /** What `message_start` says of the input where the provider has not told yet. */
-  readonly likelyInputTokens: number;
+  /** The estimated input, for usage that must be shown before the provider reports it. */
+  readonly likelyInputTokens: () => number;
   readonly outputLimit: number | null;
   /** Usage that the provider has not reported is left out instead of guessed: what reads the answer charges by it. */
   readonly reportedUsageOnly?: boolean | undefined;

@@ -3,6 +3,7 @@
  * anew; whether it is shows in its first event, before which the client has seen nothing.
  */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
+import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 
@@ -23,37 +24,29 @@ const REQUIRED = [
   'top_p',
 ] as const;
 
-/** `rewrite` makes the lane that reads and writes anew; it is only asked for when it is needed. */
-export function completingLane(passthrough: Lane, rewrite: () => Lane): Lane {
-  let rewriting: Lane | null = null;
-  const rewriter = (): Lane => {
-    rewriting ??= rewrite();
-    return rewriting;
-  };
-  let upstreamOrder: Parameters<Lane['requestBody']>[0] | null = null;
-  const ready = (): Lane => {
-    const lane = rewriter();
-    // The writer tells the effective limit to the client, as the request told it to the provider.
-    if (upstreamOrder) lane.requestBody(upstreamOrder);
-    return lane;
-  };
+/**
+ * `rewrite` gives what reads and writes answers anew; it is only called when that is needed. The output limit is the
+ * one that was sent upstream: the response object states it.
+ */
+export function fillMissingFieldsLane(passthrough: Lane, rewrite: (outputLimit: number | null) => Answers): Lane {
+  let outputLimit: number | null = null;
   return {
     kind: 'passthrough',
-    requestBody(order) {
-      upstreamOrder = order;
-      return passthrough.requestBody(order);
+    requestBody(params) {
+      outputLimit = params.outputLimit;
+      return passthrough.requestBody(params);
     },
     whole(answer) {
       const parsed = parseJson(answer.toString());
       return isObject(parsed) && parsed.error == null && parsed.object === 'response' && !isCompleteWhole(parsed)
-        ? ready().whole(answer)
+        ? rewrite(outputLimit).whole(answer)
         : passthrough.whole(answer);
     },
-    stream: () => new CompletingStream(passthrough.stream(), () => ready().stream()),
+    stream: () => new FillingStream(passthrough.stream(), () => rewrite(outputLimit).stream()),
   };
 }
 
-class CompletingStream implements LaneStream {
+class FillingStream implements LaneStream {
   #lane: LaneStream;
   readonly #rewrite: () => LaneStream;
   #splitter: FrameSplitter | null = new FrameSplitter();
@@ -100,8 +93,8 @@ class CompletingStream implements LaneStream {
     return this.#lane.betweenFrames?.() ?? true;
   }
 
-  position(): StreamPosition {
-    return this.#lane.position?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition | null {
+    return this.#lane.position?.() ?? null;
   }
 }
 
