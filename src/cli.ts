@@ -5,7 +5,7 @@ import { type AdminApi, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
-import { ensureDataDir, errorCode, storeFile } from './admin/data-folder.ts';
+import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
@@ -18,6 +18,7 @@ import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSqliteEngine } from './ledger/sqlite/engine.ts';
+import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
 
 const EXIT_FAILED = 1;

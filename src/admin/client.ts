@@ -6,10 +6,7 @@ import {
   type AdminErrorCode,
   type AuditView,
   type CreatedKey,
-  type CreditInput,
-  type KeyChangeInput,
   type KeyView,
-  type NewKeyInput,
 } from './api.ts';
 
 /** Nothing listens on the socket: there is no gateway, or it is not ready. Nothing was sent. */
@@ -31,7 +28,7 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['health'], undefined, AbortSignal.timeout(timeoutMs));
   }
 
-  createKey(input: NewKeyInput): Promise<CreatedKey> {
+  createKey(input: object): Promise<CreatedKey> {
     return this.#call('POST', ['keys'], input);
   }
 
@@ -44,7 +41,7 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['keys', keyId]);
   }
 
-  changeKey(keyId: string, input: KeyChangeInput): Promise<KeyView> {
+  changeKey(keyId: string, input: object): Promise<KeyView> {
     return this.#call('PATCH', ['keys', keyId], input);
   }
 
@@ -56,7 +53,7 @@ export class AdminClient implements AdminApi {
     return this.#call('DELETE', ['keys', keyId, 'secrets', prefix]);
   }
 
-  addCredit(keyId: string, input: CreditInput): Promise<KeyView> {
+  addCredit(keyId: string, input: object): Promise<KeyView> {
     return this.#call('POST', ['keys', keyId, 'credit'], input);
   }
 

@@ -1,5 +1,5 @@
 /** The operator's commands, written once over the API; they do not know whether a gateway runs. */
-import type { AdminApi, CreatedKey, KeyChangeInput, NewKeyInput } from './api.ts';
+import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 
@@ -48,7 +48,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'make a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input: NewKeyInput = { mode: flags.mode, credit: flags.credit, ...keyFields(flags) };
+      const input = { mode: flags.mode, credit: flags.credit, ...keySettings(flags) };
       return created(await api.createKey(withoutAbsent(input)), switches);
     },
   },
@@ -80,7 +80,7 @@ export const COMMANDS: readonly Command[] = [
     flags: KEY_FLAGS,
     switches: ['json'],
     summary: 'change what is given, leave the rest',
-    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keyFields(flags), switches),
+    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keySettings(flags), switches),
   },
   statusCommand('suspend', 'suspended', 'refuse the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
@@ -176,17 +176,12 @@ function statusCommand(word: string, status: string, summary: string): Command {
   };
 }
 
-async function change(
-  api: AdminApi,
-  id: string,
-  input: KeyChangeInput,
-  switches: ReadonlySet<string>,
-): Promise<Output> {
+async function change(api: AdminApi, id: string, input: object, switches: ReadonlySet<string>): Promise<Output> {
   const key = await api.changeKey(id, withoutAbsent(input));
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
 }
 
-function keyFields(flags: CommandArguments['flags']): KeyChangeInput {
+function keySettings(flags: CommandArguments['flags']): object {
   const { models } = flags;
   return {
     label: flags.label,

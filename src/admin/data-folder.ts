@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './api.ts';
 
 /** The embedded store. Beside it SQLite keeps `-wal` and `-shm`. */
@@ -28,9 +29,4 @@ async function mkdirs(path: string): Promise<void> {
   } catch (error) {
     if (errorCode(error) !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
-}
-
-/** The system's name for what went wrong, e.g. `ENOENT`. */
-export function errorCode(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }

@@ -115,7 +115,7 @@ function requireTrusted(options: AdminServerOptions, request: IncomingMessage): 
   const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
   if (!LOOPBACK_HOSTS.includes(name) && !options.hosts?.includes(name)) {
     const allowed = [...LOOPBACK_HOSTS, ...(options.hosts ?? [])].join(', ');
-    throw new AdminError('forbidden', `the Host header must name this listener: allowed are ${allowed}`);
+    throw new AdminError('forbidden', `the Host header must name this listener: expected one of ${allowed}`);
   }
   const origin = request.headers.origin;
   if (origin !== undefined && origin !== `http://${host}`) {

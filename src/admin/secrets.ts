@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './api.ts';
-import { ensureDataDir, errorCode, storeFile } from './data-folder.ts';
+import { ensureDataDir, storeFile } from './data-folder.ts';
 
 const INSTALLATION_FILE = 'installation.secret';
 const ADMIN_FILE = 'admin.secret';

@@ -147,7 +147,7 @@ export class AdminService implements AdminApi {
     if (providerScope !== 'all' && !known.providers.includes(providerScope)) {
       throw new AdminError(
         'invalid_input',
-        `provider_scope ${JSON.stringify(providerScope)} is no provider of this gateway: allowed are all, ${known.providers.join(', ')}`,
+        `provider_scope ${JSON.stringify(providerScope)} is not a provider of this gateway: expected one of all, ${known.providers.join(', ')}`,
         { field: 'provider_scope' },
       );
     }
@@ -155,7 +155,7 @@ export class AdminService implements AdminApi {
     if (stranger !== undefined) {
       throw new AdminError(
         'invalid_input',
-        `models has ${JSON.stringify(stranger)}, which is no model of this gateway: allowed are ${known.models.join(', ')}`,
+        `models has ${JSON.stringify(stranger)}, which is not a model of this gateway: expected one of ${known.models.join(', ')}`,
         { field: 'models' },
       );
     }

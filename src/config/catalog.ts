@@ -1,11 +1,12 @@
 /** The providers and models of a config file that is well-formed, checked against each other. */
 import type { Model, Target } from '../core/model.ts';
 import type { Provider, ProviderFactory } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
 import { type KnownModel, knownModel, priceBookFor } from './price-book.ts';
-import { joinPath, type Problem } from './problem.ts';
+import type { Problem } from './problem.ts';
 import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.ts';
 
 /** Scopes say `all` for every provider, so none may be called that. */

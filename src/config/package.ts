@@ -6,7 +6,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ProviderFactory } from '../core/provider.ts';
-import { joinPath, type Problem } from './problem.ts';
+import { joinPath } from '../lib/schema-errors.ts';
+import type { Problem } from './problem.ts';
 import type { FileConfig, FileProvider } from './schema.ts';
 
 export interface LoadedPackages {

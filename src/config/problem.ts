@@ -24,10 +24,3 @@ function problemLine(file: string, { path, message }: Problem): string {
 export function configError(file: string, problems: readonly Problem[]): ConfigError {
   return new ConfigError(problems.map((problem) => problemLine(file, problem)));
 }
-
-/** `models[0].id`; a key that is not a plain word is quoted. */
-export function joinPath(parent: string, key: string | number): string {
-  if (typeof key === 'number') return `${parent}[${key}]`;
-  if (!/^[A-Za-z_][\w-]*$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
-  return parent === '' ? key : `${parent}.${key}`;
-}

@@ -122,7 +122,7 @@ describe('the admin port', () => {
       ['POST', '/admin/keys', '{"mode":', 400, /not valid JSON/],
       ['POST', '/admin/keys', '', 400, /not valid JSON/],
       ['POST', '/admin/keys', '[]', 400, /must be a JSON object/],
-      ['POST', '/admin/keys', { mode: 'x' }, 400, /allowed are credit, token_budget/],
+      ['POST', '/admin/keys', { mode: 'x' }, 400, /must be one of credit, token_budget/],
       ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
       ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
       ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],

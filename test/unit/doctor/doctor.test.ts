@@ -41,7 +41,7 @@ describe('the command', () => {
     const { env } = await workplace(t, '');
     const { code, stdout, stderr } = await command(env, '--probes');
     assert.deepEqual([code, stdout], [2, '']);
-    assert.equal(stderr, 'gateway: doctor: unknown flag --probes: allowed are --no-probe, --json\n');
+    assert.equal(stderr, 'gateway: doctor: unknown flag --probes: expected one of --no-probe, --json\n');
   });
 
   test('while a gateway runs its store is asked through it, and it goes on', async () => {
