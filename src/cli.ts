@@ -1,7 +1,7 @@
 /** The `gateway` command: starts the gateway, or does one of the operator's commands and ends. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AdminApi, AdminError } from './admin/api.ts';
+import { type AdminConnection, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
@@ -24,8 +24,8 @@ import { openShared } from './process/open-store.ts';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 /** How long a gateway may hold the store without answering on its socket: it starts, recovers, or ends. */
-const REACH_MS = 5_000;
-const REACH_PAUSE_MS = 100;
+const CONNECT_MS = 5_000;
+const RETRY_PAUSE_MS = 100;
 
 /**
  * Never exits by itself: the process ends when everything is written and closed, so that what it prints is never cut
@@ -69,7 +69,12 @@ async function run(line: readonly string[]): Promise<void> {
     const settings = readSettings(process.env);
     const { doctor } = await import('./doctor/doctor.ts');
     const output = await doctor(
-      { settings, env: process.env, probes: !switches.has('no-probe'), reach: () => reach(settings, false) },
+      {
+        settings,
+        env: process.env,
+        probes: !switches.has('no-probe'),
+        connectAdmin: () => connectAdmin(settings, false),
+      },
       switches.has('json'),
     );
     process.stdout.write(output.text);
@@ -78,19 +83,14 @@ async function run(line: readonly string[]): Promise<void> {
   }
   const command = findCommand(COMMANDS, line, [START, DOCTOR]);
   const given = readArguments(command, line);
-  const reached = await reach(readSettings(process.env), command.createsData ?? false);
+  const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
-    const output = await command.run(reached.api, given);
+    const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
     process.exitCode = output.exitCode;
   } finally {
-    await reached.close();
+    await connection.close();
   }
-}
-
-interface Reached {
-  readonly api: AdminApi;
-  close(): Promise<void>;
 }
 
 interface OpenedLedger {
@@ -99,7 +99,7 @@ interface OpenedLedger {
 }
 
 /** The running gateway where one answers, otherwise the store itself; never both, and never without its lock. */
-async function reach(settings: Settings, createsData: boolean): Promise<Reached> {
+async function connectAdmin(settings: Settings, createsData: boolean): Promise<AdminConnection> {
   const { dataDir } = settings;
   // A database is reached without a folder; a gateway that runs here is only the shorter way.
   if (settings.databaseUrl !== null && !existsSync(dataDir)) return openLocal(settings);
@@ -113,10 +113,10 @@ async function reach(settings: Settings, createsData: boolean): Promise<Reached>
   const path = socketPath(dataDir);
   requirePrivateFolder(path, dataDir);
   const client = new AdminClient(path);
-  const untilMs = performance.now() + REACH_MS;
+  const untilMs = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      await client.health(REACH_MS);
+      await client.health(CONNECT_MS);
       return { api: client, close: async () => {} };
     } catch (error) {
       if (!(error instanceof NotRunningError)) throw error;
@@ -126,7 +126,7 @@ async function reach(settings: Settings, createsData: boolean): Promise<Reached>
     } catch (error) {
       if (!(error instanceof StoreLockedError)) throw error;
       if (performance.now() < untilMs) {
-        await delay(REACH_PAUSE_MS);
+        await delay(RETRY_PAUSE_MS);
         continue;
       }
       throw new AdminError(
@@ -138,7 +138,7 @@ async function reach(settings: Settings, createsData: boolean): Promise<Reached>
   }
 }
 
-async function openLocal(settings: Settings): Promise<Reached> {
+async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);

@@ -19,6 +19,12 @@ export interface AdminApi {
   audit(): Promise<AuditView>;
 }
 
+/** The operations of the running gateway where one answers, otherwise of the store itself. */
+export interface AdminConnection {
+  readonly api: AdminApi;
+  close(): Promise<void>;
+}
+
 interface KeyViewBase {
   readonly id: string;
   readonly prefix: string;

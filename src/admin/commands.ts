@@ -146,7 +146,7 @@ export const DOCTOR: CommandShape = {
   operands: [],
   flags: {},
   switches: ['no-probe', 'json'],
-  summary: 'examine config, providers, models and store; --no-probe spares the one-token generations, which cost money',
+  summary: 'check config, providers, models and store; --no-probe skips the one-token generations, which cost money',
 };
 
 export function helpText(): string {
