@@ -1,4 +1,5 @@
 /** How a key looks to the operator. Numbers are rounded here, for printing, and nowhere else. */
+import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { AuditReport, KeySummary } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
@@ -11,7 +12,7 @@ export function publicOrigin(host: string, port: number): string {
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const { key } = summary;
-  const origin = key.mode === 'credit' ? gatewayOrigin : `${gatewayOrigin}/token`;
+  const origin = originOf(gatewayOrigin, key.mode);
   const base = {
     id: key.id,
     prefix: key.prefix,
