@@ -1,4 +1,4 @@
-/** The `gateway` command: starts the gateway, or does one of the operator's commands and ends. */
+/** The `gateway` command: starts the gateway, or runs one of the operator's commands. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
@@ -23,7 +23,7 @@ import { openShared } from './process/open-store.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
-/** How long a gateway may hold the store without answering on its socket: it starts, recovers, or ends. */
+/** How long a gateway may lock the store without answering on its socket: while it starts, recovers or stops. */
 const CONNECT_MS = 5_000;
 const RETRY_PAUSE_MS = 100;
 
@@ -32,11 +32,11 @@ const RETRY_PAUSE_MS = 100;
  * off.
  */
 export async function main(line: readonly string[]): Promise<void> {
-  // Whoever reads the output may stop early (`| head`); that is no failure.
+  // The reader of the output may stop early (`| head`), which is not a failure.
   process.stdout.on('error', (error: Error & { code?: string }) => {
     if (error.code !== 'EPIPE') throw error;
   });
-  // Whatever this process creates (the store, its log, secrets, the socket) is for its own user only.
+  // What this process creates (store, log, secrets, socket) is for its own user only.
   process.umask(0o077);
   try {
     await run(line);
@@ -98,16 +98,16 @@ interface OpenedLedger {
   readonly secret: string;
 }
 
-/** The running gateway where one answers, otherwise the store itself; never both, and never without its lock. */
+/** Connects to the running gateway where one answers, and otherwise opens the store itself, with its lock. */
 async function connectAdmin(settings: Settings, createsData: boolean): Promise<AdminConnection> {
   const { dataDir } = settings;
-  // A database is reached without a folder; a gateway that runs here is only the shorter way.
+  // PostgreSQL needs no data folder; a gateway that is running here is only a shortcut.
   if (settings.databaseUrl !== null && !existsSync(dataDir)) return openLocal(settings);
   if (createsData) await ensureDataDir(dataDir);
   else if (!existsSync(dataDir)) {
     throw new AdminError(
       'unavailable',
-      `there is no data folder ${dataDir}: set GATEWAY_DATA, or make one with "gateway start" or "gateway keys create"`,
+      `the data folder ${dataDir} does not exist: set GATEWAY_DATA, or create it with "gateway start" or "gateway keys create"`,
     );
   }
   const path = socketPath(dataDir);
@@ -131,7 +131,7 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
       }
       throw new AdminError(
         'unavailable',
-        `${storeFile(dataDir)} is in use by a process that does not answer on ${path}: a gateway that starts or ends; try again`,
+        `${storeFile(dataDir)} is in use by a process that does not answer on ${path}: a gateway that is starting or stopping; try again`,
         { cause: error },
       );
     }
@@ -143,7 +143,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const service = new AdminService({
-    // What dead processes left is brought to its end before it is judged.
+    // What dead processes left behind is recovered before the audit.
     ledger: {
       ...ledger,
       audit: async () => {
@@ -184,7 +184,7 @@ function errorLines(error: unknown): readonly string[] {
     return [error.message];
   const address = addressLine(error);
   if (address !== null) return [address];
-  // Something that nobody foresaw: the stack is what helps to find it.
+  // An unexpected error: the stack helps to find it.
   return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
 }
 
@@ -196,7 +196,7 @@ function addressLine(error: unknown): string | null {
       return `${address}:${port} is in use: set GATEWAY_PORT or GATEWAY_ADMIN_PORT to a free port, or stop the other process`;
     case 'EACCES':
       if (port === undefined) return null;
-      return `${address}:${port} may not be listened on by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 on`;
+      return `${address}:${port} may not be used by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 up`;
     case 'EADDRNOTAVAIL':
       return `GATEWAY_HOST is "${address}": must be an address of this machine (0.0.0.0 listens everywhere)`;
     case 'ENOTFOUND':

@@ -1,6 +1,6 @@
 /**
- * What an operator can do, as plain JSON in and out. Two things implement it: the service on an opened store, and the
- * client that asks a running gateway; whoever uses it cannot tell which. Inputs have the shape of the operation's
+ * What an operator can do, as plain JSON in and out. It has two implementations: the service on an opened store,
+ * and the client of a running gateway. Inputs have the shape of the operation's
  * schema in schema.ts, and are validated by the service.
  */
 import type { KeyStatus, Mode } from '../core/key.ts';
@@ -12,7 +12,7 @@ export interface AdminApi {
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
   changeKey(keyId: string, input: object): Promise<KeyView>;
-  /** Rotation: a further secret for the key. The older ones go on working until they are revoked. */
+  /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;

@@ -7,7 +7,7 @@ export class UsageError extends Error {
 }
 
 export interface CommandShape {
-  /** What is typed after `gateway`. */
+  /** The words after `gateway`. */
   readonly words: readonly string[];
   readonly operands: readonly string[];
   /** Flags that take a value, by name, with the placeholder that the help shows. */
@@ -22,7 +22,7 @@ export interface CommandArguments {
   readonly switches: ReadonlySet<string>;
 }
 
-/** The command whose words the line begins with; `others` are only named where there is none. */
+/** The command whose words the line begins with; `others` are only listed in the error message. */
 export function findCommand<C extends CommandShape>(
   commands: readonly C[],
   line: readonly string[],
@@ -61,7 +61,7 @@ export function readArguments(command: CommandShape, line: readonly string[]): C
     if (token.kind !== 'option') continue;
     if (!known.includes(token.name) || !token.rawName.startsWith('--')) {
       const allowed =
-        known.length === 0 ? 'it takes none' : `expected one of ${known.map((flag) => `--${flag}`).join(', ')}`;
+        known.length === 0 ? 'it has no flags' : `expected one of ${known.map((flag) => `--${flag}`).join(', ')}`;
       throw new UsageError(`${name}: unknown flag ${token.rawName}: ${allowed}`);
     }
     if (token.name in flags || switches.has(token.name))

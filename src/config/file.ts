@@ -14,7 +14,7 @@ const PROBLEMS_MAX = 20;
 
 let compiled: ValidateFunction<FileConfig> | null = null;
 
-/** Compiled when the first file is read: a start without one does not pay for it. The schema itself is tested. */
+/** Compiled when the first file is read, so that a start without one does not pay for it. A test validates the schema. */
 function validator(): ValidateFunction<FileConfig> {
   if (compiled !== null) return compiled;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, meta: false, validateSchema: false });
@@ -23,7 +23,7 @@ function validator(): ValidateFunction<FileConfig> {
   return compiled;
 }
 
-/** `name` is what the problems call the file. Throws a ConfigError that lists every problem found. */
+/** `name` is the file's name in messages. Throws a ConfigError that lists every problem found. */
 export function parseConfigFile(text: string, name: string, env: Environment): FileConfig {
   const { value, problems } = expandEnvironment(parseYaml(text, name), env);
   if (problems.length > 0) throw configError(name, problems.slice(0, PROBLEMS_MAX));

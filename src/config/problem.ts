@@ -1,4 +1,4 @@
-/** What is wrong with a configuration: one line each, with the path and what is allowed. */
+/** The problems of a configuration: one line each, with the path and what is expected. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 

@@ -19,14 +19,14 @@ export interface Endpoint {
   readonly format: Format | null;
   /** Error statuses that the interface lists for this operation. */
   readonly statuses: readonly number[];
-  /** Where this operation lists fewer statuses: the condition told instead. */
+  /** Where this operation lists fewer statuses: the condition that is reported instead. */
   readonly projection: Readonly<Partial<Record<Condition, Condition>>>;
 }
 
 /** Statuses that belong to every endpoint. */
 export const COMMON_STATUSES: readonly number[] = [405, 413, 426, 500];
 
-/** Routes without a 403 tell every refusal of the key itself as a 401; the message still says why. */
+/** Routes without a 403 report every refusal of the key itself as a 401; the message still gives the reason. */
 const NO_403 = { key_expired: 'invalid_credentials', key_disabled: 'invalid_credentials' } as const;
 const NO_504 = { upstream_timeout: 'upstream_error' } as const;
 

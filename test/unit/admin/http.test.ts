@@ -126,11 +126,11 @@ describe('the admin port', () => {
       ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
       ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
       ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
-      ['GET', '/admin/keys/nope', undefined, 404, /there is no key "nope"/],
+      ['GET', '/admin/keys/nope', undefined, 404, /key "nope" does not exist/],
       ['GET', '/admin/keys/%zz', undefined, 400, /percent-encoded/],
       ['GET', '/admin/keys/', undefined, 404, /no such route/],
       ['GET', '/', undefined, 404, /\/admin\/keys\/:id/],
-      ['PUT', '/admin/keys', undefined, 405, /takes POST, GET, not PUT/],
+      ['PUT', '/admin/keys', undefined, 405, /supports POST, GET, not PUT/],
     ];
     for (const [method, path, body, status, pattern] of cases) {
       const answer = await send(method, path, body);

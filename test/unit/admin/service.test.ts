@@ -192,7 +192,7 @@ describe('keys', () => {
       () => service.revokeSecret('nope', 'mg_c_1234567'),
       () => service.addCredit('nope', { amount: '1' }),
     ];
-    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /there is no key "nope"/));
+    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /key "nope" does not exist/));
   });
 });
 
