@@ -1,4 +1,4 @@
-/** Makes providers and models out of what was said about them, with defaults for the rest. Checks nothing. */
+/** Builds providers and models from checked settings, with defaults for the rest. */
 import type { Capabilities, Model, Target } from '../core/model.ts';
 import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
@@ -6,12 +6,12 @@ import { usualOutputLimit } from './output-limits.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
 
-/** Undefined where neither the file nor a well-known name says it. */
+/** Undefined where neither the file nor a well-known name determines it. */
 export function kindOf(name: string, provider: FileProvider): ProviderKind | undefined {
   return provider.kind ?? knownHostNamed(name)?.kind;
 }
 
-/** Without a trailing slash; undefined where it must be said; empty for packages that have their own. */
+/** Without a trailing slash; undefined where it must be configured; empty for packages that have their own. */
 export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvider): string | undefined {
   const host = knownHostNamed(name);
   const usual = (host?.kind === kind ? host.baseUrl : null) ?? KINDS[kind].baseUrl;
@@ -19,7 +19,7 @@ export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvid
   return address?.replace(/\/+$/, '');
 }
 
-/** `factory` makes the provider of a package; it is undefined for every other kind. */
+/** `factory` creates the provider of a package; it is undefined for every other kind. */
 export function assembleProvider(name: string, provider: FileProvider, factory?: ProviderFactory): Provider {
   const kind = kindOf(name, provider);
   const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
@@ -96,7 +96,7 @@ export function assembleModel(parts: ModelParts): Model {
     contextWindow: parts.contextWindow,
     // Every target must accept it, or a failover would be refused.
     maxOutputTokens: parts.maxOutputTokens ?? Math.min(...limits),
-    // Nobody publishes these for every model: what is not denied is left to the provider to refuse.
+    // Not published for every model: what is not denied here is left to the provider to refuse.
     capabilities: {
       tools: parts.capabilities?.tools ?? true,
       images: parts.capabilities?.images ?? true,

@@ -1,4 +1,4 @@
-/** Without configured providers: those whose usual variable is set, and model servers that answer on this machine. */
+/** Providers without a config file: those whose usual variable is set, and model servers on this machine. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
@@ -106,7 +106,7 @@ export async function probeModels(baseUrl: string): Promise<readonly ListedModel
     if (!response.ok) return null;
     return listedModels(await response.json());
   } catch {
-    // Nothing listens there, or something else does: both mean that there is no model server.
+    // Nothing listens there, or something else does: no model server either way.
     return null;
   }
 }

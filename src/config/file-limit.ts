@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 
 /** Below this the limit is reached before memory or CPU is. */
-const FILES_WANTED = 4_096;
-/** For the store, the sockets of the operator, libraries and idle connections. */
+export const FILES_WANTED = 4_096;
+/** For the store, the admin sockets, libraries and idle connections. */
 const FILES_BESIDE = 64;
 const FILES_PER_STREAM = 2;
 
-/** The limit in force, which Node has raised as far as it may; null where the system does not tell. */
+/** The limit in force, which Node has raised as far as it may; null where the system does not report it. */
 export function readFileLimit(path = '/proc/self/limits'): number | null {
   try {
     return parseFileLimit(readFileSync(path, 'utf8'));

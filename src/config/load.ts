@@ -1,14 +1,15 @@
-/** Settings, environment and config file made into the one frozen Config. */
+/** Builds the frozen Config from settings, environment and config file. */
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { loadPackages } from './package.ts';
-import { configError, joinPath, type Problem } from './problem.ts';
+import { configError, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
@@ -17,12 +18,12 @@ const MIB = 1024 * 1024;
 
 export interface LoadOptions {
   readonly settings: Settings;
-  /** For variables in the file, and for finding providers without one. */
+  /** For variables in the file, and for discovering providers without one. */
   readonly env: Environment;
-  /** Where the built-in sandbox listens; null where none runs, and then its models are left out. */
+  /** The address of the built-in sandbox; null where none is running, and then its models are left out. */
   readonly sandboxUrl: string | null;
   readonly probe?: Probe;
-  /** The day whose published prices count. */
+  /** The day whose published prices apply. */
   readonly now?: Date;
 }
 
@@ -78,12 +79,12 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   });
 }
 
-/** YAML and the compiler of its schema are loaded only where there is a file. */
+/** The YAML parser and the schema compiler are loaded only where there is a file. */
 function fileReader(): Promise<typeof import('./file.ts')> {
   return import('./file.ts');
 }
 
-/** Null: there is no file, and none was asked for. */
+/** Null: there is no file, and none was configured. */
 async function readConfigText(settings: Settings, name: string): Promise<string | null> {
   const refuse = (message: string) => configError(name, [{ path: '', message }]);
   try {
@@ -99,7 +100,7 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
   }
 }
 
-/** Names that are taken, by the sandbox or earlier in the file. */
+/** Names that are already used, by the sandbox or earlier in the file. */
 function duplicates(
   file: FileConfig,
   sandboxProvidersByName: ReadonlyMap<string, Provider>,
@@ -153,7 +154,7 @@ function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
   };
 }
 
-/** All the way down; the maps themselves are read-only by their type. */
+/** Deeply; the maps themselves are read-only by their type. */
 function freeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const part of value instanceof Map ? value.values() : Object.values(value)) freeze(part);

@@ -1,7 +1,6 @@
 /**
- * Output limits by family of model, for models whose operator gives none. The gateway always sends a limit, and a
- * provider refuses one that is above its own: so these are what every version of a family accepts, not the most that
- * some do.
+ * Output limits by family of model, for models without a configured one. The gateway always sends a limit, and
+ * a provider refuses one above its own, so these are accepted by every version of a family.
  */
 const FAMILIES: readonly (readonly [family: RegExp, limit: number])[] = [
   [/claude-(2|instant|3-(haiku|opus|sonnet))/, 4096],

@@ -18,7 +18,7 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     options: {},
     hostedTools: [],
     serviceTiers: [],
-    // It fails on demand: what one caller tries out must not shut out the others.
+    // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;
   return [

@@ -5,7 +5,7 @@ import { Type } from '../lib/schema-builder.ts';
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
 
-/** `patternErrorMessage` is what editors show; the loader says it too. */
+/** Editors show `patternErrorMessage`, and so does the loader. */
 function text(pattern: string, allowed: string, description: string) {
   return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });
 }
@@ -43,7 +43,7 @@ const Secret = text(
 );
 const Label = Type.String({ minLength: 1, maxLength: 200 });
 const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
-  description: 'The wire format spoken to the provider.',
+  description: 'The wire format used with the provider.',
 });
 const Markup = Type.Number({
   exclusiveMinimum: 0,
@@ -97,7 +97,7 @@ const ProviderSchema = Type.Object(
   {
     kind: Type.Optional(
       Type.Enum(['openai', 'azure', 'anthropic', 'ai-sdk'], {
-        description: 'The API that it offers. May be left out for well-known names such as openai, anthropic or groq.',
+        description: 'The API that it offers. Optional for well-known names such as openai, anthropic or groq.',
       }),
     ),
     base_url: Type.Optional(
@@ -130,7 +130,7 @@ const ProviderSchema = Type.Object(
       Type.Array(FormatName, {
         minItems: 1,
         uniqueItems: true,
-        description: 'What it speaks natively. Default: what its kind and address are known for.',
+        description: 'The formats that it supports natively. Default: by its kind and address.',
       }),
     ),
     timeouts: Type.Optional(TimeoutsSchema),
@@ -145,7 +145,7 @@ const ProviderSchema = Type.Object(
     service_tiers: Type.Optional(Names),
     circuit_breaker: Type.Optional(
       Type.Boolean({
-        description: 'Whether a target that keeps failing is left alone for a while. Default: true.',
+        description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
       }),
     ),
     api_version: Type.Optional(
@@ -166,15 +166,15 @@ const ProviderSchema = Type.Object(
       text(
         '^[A-Za-z_$][\\w$]*$',
         'the name of an export',
-        'ai-sdk only: what the package exports to make a provider. Default: its create function.',
+        'ai-sdk only: the export of the package that creates a provider. Default: its create function.',
       ),
     ),
     options: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: given to the package.' }),
+      Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: passed to the package.' }),
     ),
     call_options: Type.Optional(
       Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {
-        description: 'ai-sdk only: provider options given with every call, by the name of the provider.',
+        description: 'ai-sdk only: provider options passed with every call, by the name of the provider.',
       }),
     ),
   },
@@ -205,7 +205,10 @@ const CapabilitiesSchema = Type.Object(
     structured_output: Type.Optional(Type.Boolean()),
     streaming: Type.Optional(Type.Boolean()),
   },
-  { ...closed, description: 'Default: true. What is false is refused here; the rest is left to the provider.' },
+  {
+    ...closed,
+    description: 'Default: true. Requests that need what is false are refused here; the rest is left to the provider.',
+  },
 );
 
 const ModelSchema = Type.Object(
@@ -245,7 +248,7 @@ export const FileSchema = Type.Object(
     providers: Type.Optional(
       Type.Record(ProviderName, ProviderSchema, {
         ...closed,
-        description: 'By name. Without providers and models: found in the environment.',
+        description: 'By name. Without providers and models: discovered from the environment.',
       }),
     ),
     models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
@@ -268,7 +271,7 @@ export const FileSchema = Type.Object(
     ),
     elastic_keys: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
-        description: 'Ids of keys whose streams have elastic holds, whatever `holds` says.',
+        description: 'Ids of keys whose streams have elastic holds, regardless of `holds`.',
       }),
     ),
     limits: Type.Optional(
@@ -278,7 +281,7 @@ export const FileSchema = Type.Object(
           reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
-          drain: seconds('How long running requests may go on when the process is told to stop. Default 30.', 3600, 0),
+          drain: seconds('How long running requests may continue after a stop signal. Default 30.', 3600, 0),
           headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
           body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
         },

@@ -1,7 +1,7 @@
 /**
- * Takes a changed config file into use while the process runs. The file is looked at once a second instead of asking
- * the system to tell: that works on every file system and mount, however an editor replaces the file or a link is
- * swapped, and leaves nothing open. What counts is whether the content is another.
+ * Reloads the config file when it changes. The file is polled once a second instead of watched: that works on every
+ * file system and mount, however an editor replaces the file or a link is swapped, and keeps nothing open. A reload
+ * happens only when the content differs.
  */
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -9,15 +9,15 @@ import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
 
 export interface ConfigWatch {
-  /** No callback comes after this. */
+  /** No callback is called after this. */
   close(): void;
 }
 
 const INTERVAL_MS = 1_000;
 
 /**
- * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is told to
- * `onProblem`, line by line, and nothing else happens: what is in use stays.
+ * `load` is called for a new Config after each change, and `onConfig` gets it. A broken or missing file is reported to
+ * `onProblem`, line by line, and the configuration in use stays.
  */
 export function watchConfig(
   file: string,
@@ -37,7 +37,7 @@ export function watchConfig(
     if (text === content) return;
     content = text;
     if (text === null) {
-      onProblem(`${file}: is gone; the configuration in use stays`);
+      onProblem(`${file}: does not exist any more; the configuration in use stays`);
       return;
     }
     try {
@@ -79,7 +79,7 @@ async function looksOf(file: string): Promise<string> {
   }
 }
 
-/** Null: there is no such file, or it cannot be read; loading it says which. The file is small, and rarely changes. */
+/** Null: there is no such file, or it cannot be read; loading it reports which. The file is small and rarely changes. */
 function contentOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * The one error table. A condition is a named failure; everything that a client can be told about it
+ * The one error table. A condition is a named failure; everything that a client can learn about it
  * (status, codes, types, retry advice, sentence) stands in its row and nowhere else.
  */
 

@@ -1,6 +1,6 @@
 /** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
 import { GatewayError } from '../core/conditions.ts';
-import { ENDPOINTS, type Endpoint } from '../core/endpoints.ts';
+import { ENDPOINTS, type Endpoint, ORIGINS, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
 import type { Limits } from '../core/policy.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
@@ -28,11 +28,6 @@ export interface AppOptions {
   /** False while the gateway drains. */
   accepting(): boolean;
 }
-
-const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
-  { prefix: '', mode: 'credit' },
-  { prefix: '/token', mode: 'token_budget' },
-];
 
 /** Longer than the idle time of the usual load balancers, which must be the ones to close. */
 const KEEP_ALIVE_MS = 75_000;
@@ -157,7 +152,7 @@ function answeredAsJson<E extends Endpoint>(
 
 function refuseRoute(request: IncomingRequest, answer: Answer): void {
   const path = pathOf(request);
-  const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
+  const relative = pathBelowOrigin(path);
   const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
   const reply = plainReply(request, answer);
   if (endpoint?.name === 'responses' && request.kind.fields.first('upgrade') !== null) {
@@ -179,15 +174,18 @@ function refuseRoute(request: IncomingRequest, answer: Answer): void {
 
 /** The routes that need no credential, and the methods that they take. */
 const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
-  '/': 'GET, HEAD',
-  '/token': 'GET, HEAD',
-  '/openapi.json': 'GET',
-  '/token/openapi.json': 'GET',
+  ...Object.fromEntries(
+    ORIGINS.flatMap(({ prefix }) => [
+      [prefix || '/', 'GET, HEAD'],
+      [`${prefix}/openapi.json`, 'GET'],
+    ]),
+  ),
   '/healthz': 'GET',
 });
 
 function plainReply(request: IncomingRequest, answer: Answer): Reply {
-  return new Reply(answer, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
+  const path = pathBelowOrigin(pathOf(request));
+  return new Reply(answer, newRequestId(), null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 
 function pathOf({ kind: { target } }: IncomingRequest): string {

@@ -128,11 +128,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
 }
 
-/** The base URL that a key of this mode must use. */
-export function originOf(origin: string, mode: Mode): string {
-  return mode === 'credit' ? origin : `${origin}/token`;
-}
-
 function namesOf({ catalog, sandbox }: Config): CatalogNames {
   return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
 }

@@ -9,13 +9,14 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
+import { originOf } from '../core/endpoints.ts';
 import type { Log } from '../core/log.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
-import { firstKeys, welcome } from './banner.ts';
+import { bannerLines, firstKeys } from './banner.ts';
 import { openStore } from './open-store.ts';
-import { originOf, serve } from './serve.ts';
+import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -97,7 +98,7 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
+  for (const line of bannerLines({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
   }
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');

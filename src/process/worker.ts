@@ -2,11 +2,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { publicOrigin } from '../admin/view.ts';
 import { ConfigError } from '../config/problem.ts';
+import { originOf } from '../core/endpoints.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { openMessagePortStore } from '../ledger/sqlite/message-port-store.ts';
 import type { Store } from '../ledger/store.ts';
 import { openLog } from '../observe/log.ts';
-import { originOf, type Serving, serve } from './serve.ts';
+import { type Serving, serve } from './serve.ts';
 import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
 
 const { settings, env, installationSecret, sandboxUrl, store } = workerData as WorkerInput;

@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   endpoints: ['core', 'lib', 'wire', 'exchange', 'provider', 'ledger/port.ts'],
   http: ['core', 'wire', 'exchange', 'endpoints', 'transport', 'ledger/port.ts'],
   observe: ['core', 'lib'],
-  admin: ['core', 'config', 'ledger/port.ts'],
+  admin: ['core', 'lib', 'config', 'ledger/port.ts'],
   doctor: ['core', 'lib', 'config', 'admin', 'wire', 'provider', 'sandbox', 'ledger/errors.ts', 'exchange/lanes.ts'],
 };
 /** The command line and the composition of a process may import everything. */

@@ -6,11 +6,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AdminService } from '../../src/admin/service.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { originOf } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine } from '../../src/ledger/sqlite/engine.ts';
-import { originOf, serve } from '../../src/process/serve.ts';
+import { serve } from '../../src/process/serve.ts';
 import { FaultyStore } from './faulty-store.ts';
 
 export interface FaultyGateway extends AsyncDisposable {

@@ -122,15 +122,15 @@ describe('the admin port', () => {
       ['POST', '/admin/keys', '{"mode":', 400, /not valid JSON/],
       ['POST', '/admin/keys', '', 400, /not valid JSON/],
       ['POST', '/admin/keys', '[]', 400, /must be a JSON object/],
-      ['POST', '/admin/keys', { mode: 'x' }, 400, /allowed are credit, token_budget/],
+      ['POST', '/admin/keys', { mode: 'x' }, 400, /must be one of credit, token_budget/],
       ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
       ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
       ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
-      ['GET', '/admin/keys/nope', undefined, 404, /there is no key "nope"/],
+      ['GET', '/admin/keys/nope', undefined, 404, /key "nope" does not exist/],
       ['GET', '/admin/keys/%zz', undefined, 400, /percent-encoded/],
       ['GET', '/admin/keys/', undefined, 404, /no such route/],
       ['GET', '/', undefined, 404, /\/admin\/keys\/:id/],
-      ['PUT', '/admin/keys', undefined, 405, /takes POST, GET, not PUT/],
+      ['PUT', '/admin/keys', undefined, 405, /supports POST, GET, not PUT/],
     ];
     for (const [method, path, body, status, pattern] of cases) {
       const answer = await send(method, path, body);

@@ -76,22 +76,25 @@ describe('keys', () => {
       [{ mode: 'token_budget', budget: 1, credit: '1' }, /^credit belongs to credit keys/],
       [{ mode: 'credit', budget: 1 }, /^budget belongs to token_budget keys/],
       [{ mode: 'credit', period: 'day' }, /^period belongs/],
-      [{}, /^mode is missing: allowed are credit, token_budget/],
-      [{ mode: 'both' }, /^mode is "both": allowed are credit, token_budget/],
+      [{}, /^mode is missing: must be one of credit, token_budget$/],
+      [{ mode: 'both' }, /^mode is "both": must be one of credit, token_budget$/],
       [{ ...CREDIT_KEY, credit: '-1' }, /^credit is "-1".*at most 9 decimals/],
       [{ ...CREDIT_KEY, credit: '0.0000000001' }, /^credit/],
       [{ ...CREDIT_KEY, credit: '99999999999' }, /from 0 to 9223372036/],
       [{ ...CREDIT_KEY, credit: 1e30 }, /^credit/],
       [{ ...CREDIT_KEY, rpm_limit: 0 }, /^rpm_limit is 0.*1 to 1000000/],
       [{ ...CREDIT_KEY, rpm_limit: 1.5 }, /^rpm_limit/],
-      [{ ...CREDIT_KEY, models: [] }, /^models must be a list/],
+      [{ ...CREDIT_KEY, models: [] }, /^models is \[\]: must be a list/],
       [{ ...CREDIT_KEY, models: ['a', ''] }, /^models .* empty/],
-      [{ ...CREDIT_KEY, label: 'two\nlines' }, /^label must be one line/],
+      [{ ...CREDIT_KEY, label: 'two\nlines' }, /^label is "two\\nlines": must be one line/],
       [{ ...CREDIT_KEY, expires_at: 'tomorrow' }, /^expires_at is "tomorrow".*2030-01-31T12:00:00Z/],
       [{ ...CREDIT_KEY, expires_at: '2026-02-30' }, /^expires_at/],
       [{ mode: 'token_budget', budget: 2 ** 53 }, /^budget/],
-      [{ mode: 'token_budget', budget: 1, period: 'year' }, /^period is "year": allowed are day, week, month, none/],
-      [{ ...CREDIT_KEY, colour: 'red' }, /^unknown field "colour": allowed are mode, credit/],
+      [
+        { mode: 'token_budget', budget: 1, period: 'year' },
+        /^period is "year": must be one of day, week, month, none$/,
+      ],
+      [{ ...CREDIT_KEY, colour: 'red' }, /^unknown field "colour": expected one of mode, credit/],
       [JSON.parse('{"mode":"credit","__proto__":{"credit":"9"}}'), /^unknown field "__proto__"/],
       [null, /^the body must be a JSON object/],
       [[], /^the body must be a JSON object/],
@@ -166,11 +169,11 @@ describe('keys', () => {
     const { service } = openWorkplace(t, { known });
     await assert.rejects(
       service.createKey({ ...CREDIT_KEY, provider_scope: 'three' }),
-      refusal('invalid_input', /^provider_scope "three".*allowed are all, one, two$/),
+      refusal('invalid_input', /^provider_scope "three".*expected one of all, one, two$/),
     );
     await assert.rejects(
       service.createKey({ ...CREDIT_KEY, models: ['one/m', 'one/x'] }),
-      refusal('invalid_input', /^models has "one\/x".*allowed are one\/m$/),
+      refusal('invalid_input', /^models has "one\/x".*expected one of one\/m$/),
     );
     const { id } = await service.createKey({ ...CREDIT_KEY, provider_scope: 'one', models: ['one/m'] });
     await assert.rejects(
@@ -189,7 +192,7 @@ describe('keys', () => {
       () => service.revokeSecret('nope', 'mg_c_1234567'),
       () => service.addCredit('nope', { amount: '1' }),
     ];
-    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /there is no key "nope"/));
+    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /key "nope" does not exist/));
   });
 });
 

@@ -1,5 +1,6 @@
-/** One cheap authenticated call to a provider, which tells more than the models that it lists. */
+/** Fetches a provider's model list: one cheap call that also tests the address, the credential and the clock. */
 import { type Dispatcher, request } from 'undici';
+import { errorCode } from '../lib/error-code.ts';
 import { arrayAt, isObject } from '../lib/json.ts';
 import type { HttpAddress } from '../provider/upstream.ts';
 
@@ -7,11 +8,11 @@ const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 /** A Date header has whole seconds, cut off. */
 const HALF_SECOND_MS = 500;
 
-export type Listing = Unreachable | Answered;
+export type ModelListResult = Unreachable | Answered;
 
 export interface Unreachable {
   readonly kind: 'unreachable';
-  /** The system's name for the reason. */
+  /** The error code, e.g. `ECONNREFUSED`, or a sentence. */
   readonly reason: string;
 }
 
@@ -20,18 +21,18 @@ export interface Answered {
   readonly status: number;
   readonly body: string;
   readonly tookMs: number;
-  /** How far our clock is ahead of the provider's; null where it does not tell its time. */
+  /** How far our clock is ahead of the provider's; null where its answer has no date. */
   readonly skewMs: number | null;
-  /** Null where the answer is no list of models, or not all of it. */
+  /** Null where the answer is not a model list, or only a part of one. */
   readonly ids: ReadonlySet<string> | null;
 }
 
-export async function fetchListing(
+export async function fetchModelList(
   address: HttpAddress,
   dispatcher: Dispatcher,
   timeoutMs: number,
   nowMs: () => number,
-): Promise<Listing> {
+): Promise<ModelListResult> {
   const startedAtMs = nowMs();
   try {
     const response = await request(address.origin + address.path, {
@@ -82,8 +83,8 @@ function idsIn(body: string): ReadonlySet<string> | null {
   }
 }
 
-/** Whether the list has the model, under its own name or one that the provider takes for the same. */
-export function lists(ids: ReadonlySet<string>, upstreamModel: string): boolean {
+/** Whether the list has the model, under its own name or one that the provider treats as the same. */
+export function includesModel(ids: ReadonlySet<string>, upstreamModel: string): boolean {
   if ([upstreamModel, `models/${upstreamModel}`, `${upstreamModel}:latest`].some((name) => ids.has(name))) return true;
   // An alias stands for the newest dated version, which alone is listed.
   const dated = `${upstreamModel.replace(/-latest$/, '')}-`;
@@ -94,5 +95,5 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
   const inner = error instanceof AggregateError ? error.errors[0] : error;
-  return inner instanceof Error && 'code' in inner && typeof inner.code === 'string' ? inner.code : error.message;
+  return errorCode(inner) ?? error.message;
 }
