@@ -19,7 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'account.holds.delete(hold);', ''],
+      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,
@@ -253,15 +253,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a settlement does not see the charges of its own batch',
-    edits: [['sqlite/hold.ts', 'accounts.sql.charges.write();', '']],
+    edits: [['sqlite/statements.ts', 'entry: charges.select(', 'entry: prepare(']],
   },
   {
     name: 'an admission does not see the charges of its own batch',
-    edits: [['sqlite/admit.ts', 'accounts.sql.charges.write();', '']],
+    edits: [['sqlite/statements.ts', 'endedHold: charges.select(', 'endedHold: prepare(']],
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/keys.ts', 'accounts.sql.charges.write();', '']],
+    edits: [['sqlite/statements.ts', 'chargedSince: charges.select(', 'chargedSince: prepare(']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',

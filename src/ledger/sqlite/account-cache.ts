@@ -7,11 +7,11 @@
  * which is what recovery would make of it anyway. It is persisted with its first mark, and before anybody looks into the file.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { CompactingMap } from '../../lib/compacting-map.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import { readTotals } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
-import { LiveHolds } from './live-holds.ts';
 import { type RateRun, RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -31,7 +31,8 @@ export interface Hold {
 
 /** The totals count every hold; the file's totals only those that it has. */
 export interface Account extends AccountTotals {
-  readonly holds: LiveHolds<Hold>;
+  /** Live ones by id, in the order of their admission. */
+  readonly holds: CompactingMap<string, Hold>;
   persistedReserved: bigint;
   persistedHolds: number;
   readonly window: RateWindow;
@@ -94,7 +95,7 @@ export class AccountCache {
       liveHolds: holds.length,
       persistedReserved: totals.reserved,
       persistedHolds: totals.liveHolds,
-      holds: new LiveHolds(holds),
+      holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
       window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,

@@ -60,7 +60,6 @@ function heldEarlier(accounts: AccountCache, account: Account, holdId: string): 
   const live = account.holds.get(holdId);
   if (live !== undefined) return live.amount;
   if (holdId > account.newestEnded) return null;
-  accounts.sql.charges.write();
   const ended = accounts.sql.endedHold.get(account.key.id, holdId);
   return ended === undefined ? null : amount(ended, 'held');
 }
@@ -105,7 +104,7 @@ function placeHold(
     markDetail: null,
     persisted: false,
   };
-  account.holds.add(hold);
+  account.holds.set(id, hold);
   account.reserved += amount;
   account.liveHolds = account.holds.size;
   return hold;

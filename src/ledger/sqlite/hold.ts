@@ -125,7 +125,7 @@ function release(accounts: AccountCache, account: Account, hold: Hold): void {
     account.persistedReserved -= hold.amount;
     account.persistedHolds--;
   }
-  account.holds.delete(hold);
+  account.holds.delete(hold.id);
   if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
@@ -140,7 +140,6 @@ function ended(
   keyId: string,
   holdId: string,
 ): { readonly kind: 'already_settled'; readonly charged: bigint } | { readonly kind: 'already_voided' } {
-  accounts.sql.charges.write();
   const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
   if (entry === undefined) return { kind: 'already_voided' };
   return { kind: 'already_settled', charged: amount(entry, 'amount') };
