@@ -44,7 +44,7 @@ export class ExactCounter {
   count(whole: CountJob): Promise<ExactCount | null> {
     const { queueMax, unitsMax, waitMs } = this.#options;
     if (this.#closed || this.#queue.length >= queueMax) return Promise.resolve(null);
-    const job = beginningOf(whole, unitsMax);
+    const job = beginningOf(whole, Math.min(whole.unitsMax, unitsMax));
     return new Promise((resolve) => {
       const waiting: Waiting = { job, resolve, timer: setTimeout(() => this.#late(waiting), waitMs) };
       this.#queue.push(waiting);

@@ -39,6 +39,11 @@ const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
 /** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
+/** Ordinary text has fewer characters per token. */
+const UNITS_PER_TOKEN_MAX = 8;
+/** This much is counted quickly enough to be counted whole. */
+const UNITS_COUNTED_MIN = 256 * 1_024;
+
 export interface CountedRequest {
   readonly bytes: Uint8Array;
   readonly body: JsonObject;
@@ -98,7 +103,14 @@ export class InputEstimate {
 
   toJob(): CountJob {
     const { certain, definitions, others } = this.#read();
-    return { texts: { certain, definitions, others }, tokenizer: tokenizerOf(this.#targets) };
+    const window = this.#window;
+    // What is far beyond the window is refused by its beginning, however long it is.
+    const decidedEarly = window !== null && this.#likely() > 2 * window;
+    return {
+      texts: { certain, definitions, others },
+      tokenizer: tokenizerOf(this.#targets),
+      unitsMax: decidedEarly ? Math.max(window * UNITS_PER_TOKEN_MAX, UNITS_COUNTED_MIN) : Number.POSITIVE_INFINITY,
+    };
   }
 
   #textBytes(): number {
@@ -147,10 +159,15 @@ export class InputEstimate {
 
   #guess(): number {
     const { certain, definitions, segments, images, files, fileTokensMax } = this.#read();
-    const text = this.#counted?.likely ?? likelyTokens([...certain, ...definitions]);
+    const text = this.#countedWhole?.likely ?? likelyTokens([...certain, ...definitions]);
     const inFiles =
       fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
     return text + segments * SEGMENT_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+  }
+
+  /** Null also where only the beginning was counted. */
+  get #countedWhole(): ExactCount | null {
+    return this.#counted !== null && Number.isFinite(this.#counted.high) ? this.#counted : null;
   }
 
   #read(): Prompt {

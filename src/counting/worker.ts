@@ -7,6 +7,8 @@ import { type Encoding, encodingsFor, type Tokenizer } from './tokenizer.ts';
 export interface CountJob {
   readonly texts: Texts;
   readonly tokenizer: Tokenizer;
+  /** How much of the texts has to be counted, in UTF-16 units. */
+  readonly unitsMax: number;
   /** The prompt is longer than these texts: their count only bounds it from below. */
   readonly isBeginning?: boolean;
 }

@@ -11,7 +11,11 @@ const onProblem = (problem: unknown): void => {
 };
 
 function jobFor(text: string): CountJob {
-  return { texts: { certain: [text], definitions: [], others: [] }, tokenizer: 'o200k_base' };
+  return {
+    texts: { certain: [text], definitions: [], others: [] },
+    tokenizer: 'o200k_base',
+    unitsMax: Number.POSITIVE_INFINITY,
+  };
 }
 
 describe('counting off the loop', () => {
