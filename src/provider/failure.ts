@@ -1,4 +1,4 @@
-/** A provider's refusal → the condition that the client is told, and whether another target may be tried. */
+/** A provider's refusal → the condition that is reported to the client, and whether another target may be tried. */
 import type { Condition } from '../core/conditions.ts';
 import type { TransportFailure } from './upstream.ts';
 
@@ -8,7 +8,7 @@ export interface ProviderFailure {
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
-  /** Something only the operator can mend (a refused credential); logged as an error. */
+  /** Something only the operator can fix (a refused credential); logged as an error. */
   readonly operatorFault: boolean;
   /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
   readonly unhealthy: boolean;
@@ -63,7 +63,7 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
       return {
         ...OPERATOR_AT_FAULT,
         condition: 'upstream_error',
-        message: 'The provider refused the credential of this gateway. Its operator has been told.',
+        message: 'The provider refused the credential of this gateway. Its operator has been notified.',
         cools: 'key',
       };
     case 408:

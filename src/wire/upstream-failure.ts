@@ -22,7 +22,7 @@ const CONTEXT_PHRASES = ['prompt is too long', 'maximum context length', 'contex
 
 /**
  * `value` is a provider's error: the object itself, or the event or envelope around it. A context-length error is only
- * told as one while nothing was sent (`first`): later it cannot be about the input.
+ * reported as one while nothing was sent (`first`): later it cannot be about the input.
  */
 export function readFailure(value: Json | undefined, first: boolean): LaneFailure {
   const error = errorObject(value);

@@ -78,7 +78,7 @@ export class ChatObserver implements StreamObserver {
     this.#scan(frame, edits);
     if (this.#error) return this.#fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
-      if (first) return this.#fail(brokenStream('The provider sent an event that is no chat completion chunk.'));
+      if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
     }
     if (this.#usage !== null) this.#report(this.#usage);

@@ -1,5 +1,5 @@
 /**
- * Edits of a JSON text by byte ranges. Nothing is serialised anew: numbers, key order and white space outside the
+ * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
 import { type Layout, type Member, objectLayout } from './scan.ts';

@@ -64,7 +64,7 @@ export class MessagesObserver implements StreamObserver {
       case 'ping':
         return 'neutral';
       case '':
-        return first ? this.#fail(brokenStream('The provider sent an event that is no messages event.')) : 'event';
+        return first ? this.#fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
       case 'content_block_delta':
         if (this.#frameUsage === null) this.#repeated.learn(frame, edits, before);
         return 'event';
@@ -136,8 +136,8 @@ export class MessagesObserver implements StreamObserver {
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     this.#reported = readMessagesTokens(this.#usage);
-    const told = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
-    this.#reportedFinal = this.#reported !== null && told;
+    const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
+    this.#reportedFinal = this.#reported !== null && final;
   }
 }
 
