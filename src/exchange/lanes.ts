@@ -99,7 +99,7 @@ export class Lanes {
 }
 
 /**
- * The request without hosted tools that the provider would run at a price that nobody has configured. Only members of
+ * The request without hosted tools that the provider would run and that have no configured price. Only members of
  * `tools` can be left out, and only while others remain.
  */
 function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): ParsedBody {

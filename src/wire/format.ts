@@ -63,7 +63,7 @@ export interface WireFormat {
   validateRequest(body: JsonObject, bytes: Buffer, context: FormatContext): RequestInfo;
   /** The lane to a target of the same format. */
   passthrough(request: PassthroughRequest): Lane;
-  /** The frames that tell a client of this format, in-band, that a stream which has begun has failed. */
+  /** The frames that report, in-band, the failure of a stream that has started. */
   failureFrames(failure: InBandFailure): Buffer;
   /** What keeps a silent stream alive: a `ping` event or an SSE comment. */
   readonly keepAlive: Buffer;

@@ -59,7 +59,7 @@ export interface Meter {
 
 /**
  * The unit of forwarding is the complete SSE frame. `push` and `end` return the bytes to send to the client at once;
- * the terminal part (what tells the client that the answer is complete) is kept back until the caller has settled,
+ * the terminal part (what shows the client that the answer is complete) is kept back until the caller has settled,
  * and is then taken with `terminal()`.
  */
 export interface LaneStream {
@@ -75,7 +75,7 @@ export interface LaneStream {
    * lane writes the answer itself.
    */
   cutShort?(tokens: TokenCounts): LaneStep;
-  /** The lane has ended the answer before the provider did, which would go on for nobody. */
+  /** The lane has ended the answer before the provider did: the rest of it is not needed. */
   early?(): boolean;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;

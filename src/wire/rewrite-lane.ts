@@ -1,5 +1,5 @@
 /**
- * The lane to a target of the client's own format whose answers are read and written anew: the request passes as it is,
+ * The lane to a target of the client's own format whose answers are read and rewritten: the request passes as it is,
  * so nothing that the target knows is lost, and the answer can be completed or ended at any point.
  */
 import { type AnswerOptions, type Answers, answersThrough } from './answers.ts';

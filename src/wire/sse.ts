@@ -52,7 +52,7 @@ export class FrameSplitter implements FrameView {
   #at = 0;
   #lineFeed = 0;
   #carriageReturn = 0;
-  /** In the view of a partial frame: what is there is taken for all of it. */
+  /** Set in the view of a partial frame: what is there is read as all of it. */
   #whole = false;
   /** True from `letFlow` until the end of that frame. */
   #flowing = false;

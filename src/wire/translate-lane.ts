@@ -18,7 +18,7 @@ export interface TranslateRequest extends AnswerOptions {
   readonly reasoning?: boolean | undefined;
   /** How a messages target is asked to think: with a budget (the default), or by effort alone. */
   readonly thinking?: 'budget' | 'adaptive' | undefined;
-  /** Whether a responses target takes settings and cache marks that its format has no field for; false by default. */
+  /** Whether a responses target takes settings and cache breakpoints that its format has no field for; false by default. */
   readonly extended?: boolean | undefined;
 }
 

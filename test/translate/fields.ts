@@ -121,7 +121,7 @@ const CHAT: readonly FieldRow[] = [
         { role: 'user', content: 'Hi' },
       ],
     },
-    why: 'unsigned thoughts are refused by providers; the conversation stands without them',
+    why: 'unsigned reasoning is refused by providers; the conversation is complete without it',
   },
   {
     field: 'messages[].tool_calls',
@@ -294,7 +294,7 @@ const RESPONSES: readonly FieldRow[] = [
     field: 'reasoning.summary',
     base: { reasoning: { effort: 'low' } },
     probe: { reasoning: { effort: 'low', summary: 'auto' } },
-    why: 'thoughts are always shown where the target shows them',
+    why: 'reasoning is always shown where the target shows it',
   },
   {
     field: 'include reasoning.encrypted_content',

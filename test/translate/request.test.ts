@@ -5,7 +5,7 @@ import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type ParsedBody, parseBody } from '../../src/wire/json/parse-request.ts';
 import { stripPackedReasoning } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
-import { packThought } from '../../src/wire/translate/packed-reasoning.ts';
+import { packReasoning } from '../../src/wire/translate/packed-reasoning.ts';
 import { lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
 const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } };
@@ -286,7 +286,7 @@ describe('a tool loop of a thinking model', () => {
     type: 'reasoning',
     id: 'rs_1',
     summary: [],
-    encrypted_content: packThought({ origin: 'messages', texts: ['Hm'], signature: 's' }),
+    encrypted_content: packReasoning({ origin: 'messages', texts: ['Hm'], signature: 's' }),
   };
   const call = (id: string): JsonObject => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
   const output = (id: string): JsonObject => ({ type: 'function_call_output', call_id: id, output: 'ok' });
@@ -296,7 +296,7 @@ describe('a tool loop of a thinking model', () => {
     input: [{ role: 'user', content: 'x' }, ...input],
   });
 
-  test('goes on thinking when its first step was signed, though later steps have no thought of their own', () => {
+  test('goes on thinking when its first step was signed, though later steps have no reasoning of their own', () => {
     const sent = upstreamBody('responses', 'messages', body(signed, call('a'), output('a'), call('b'), output('b')));
     assert.deepEqual(sent.thinking, { type: 'enabled', budget_tokens: 2048 });
     const without = upstreamBody('responses', 'messages', body(call('a'), output('a')));
@@ -319,8 +319,8 @@ describe('broken arguments of an earlier call', () => {
   });
 });
 
-describe('thoughts of another provider', () => {
-  const packed = packThought({ origin: 'responses', texts: ['Hm'], encrypted: 'e' });
+describe('reasoning of another provider', () => {
+  const packed = packReasoning({ origin: 'responses', texts: ['Hm'], encrypted: 'e' });
   const request = (body: JsonObject): ParsedBody => parseBody(Buffer.from(JSON.stringify(body)));
 
   test('[R43] do not reach a provider of the client’s own format, which could only refuse them', () => {
@@ -340,7 +340,7 @@ describe('thoughts of another provider', () => {
       type: 'reasoning',
       id: 'rs_1',
       summary: [],
-      encrypted_content: packThought({ origin: 'messages', texts: [] }),
+      encrypted_content: packReasoning({ origin: 'messages', texts: [] }),
     };
     const input = [{ role: 'user', content: 'x' }, item, { ...item, encrypted_content: 'own' }];
     const items = stripPackedReasoning('input', request({ ...MINIMAL.responses, input }));

@@ -254,7 +254,7 @@ describe('a messages request', () => {
     { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }, context: 'c' },
   );
   const blocks = fc.array(fc.oneof(text, image), { minLength: 2, maxLength: 4 });
-  const thought = fc.oneof(
+  const reasoning = fc.oneof(
     record({ type: is('thinking'), thinking: word, signature: word }),
     record({ type: is('redacted_thinking'), data: word }),
   );
@@ -268,7 +268,7 @@ describe('a messages request', () => {
       { role: 'assistant', content: one },
       { role: 'user', content: other },
     ]),
-    fc.tuple(thought, text, calls, fc.boolean(), blocks).map(([first, words, made, isError, rest]) => [
+    fc.tuple(reasoning, text, calls, fc.boolean(), blocks).map(([first, words, made, isError, rest]) => [
       { role: 'assistant', content: [first, words, ...made] },
       {
         role: 'user',

@@ -64,7 +64,7 @@ function writeToolChoice(turn: Turn, names: ToolNames): ToolChoice | undefined {
     case 'allowed':
       return { type: choice.mode };
     case 'foreign':
-      return refuse('tool_choice', 'This tool choice is not available for this model.');
+      return refuse('tool_choice', 'This tool choice is not supported by this model.');
     default:
       return { type: choice.kind };
   }

@@ -4,6 +4,7 @@ import { type JsonObject, objectAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
 import type { Change } from '../json/edit.ts';
 import type { UpstreamParams } from '../lane.ts';
+import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
@@ -29,11 +30,13 @@ const passthrough: PassthroughFormat = {
   isAnswer: isChatAnswer,
   wholeMeter: chatWholeMeter,
   observer: (request) =>
-    new ChatObserver({
-      publicModel: request.publicModel,
-      usageAsked: asksForUsage(request.body),
-      choices: request.info.choices,
-    }),
+    new RepeatAware(
+      new ChatObserver({
+        publicModel: request.publicModel,
+        usageAsked: asksForUsage(request.body),
+        choices: request.info.choices,
+      }),
+    ),
 };
 
 export const chatFormat: WireFormat = {

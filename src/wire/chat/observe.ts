@@ -3,13 +3,12 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
-import { RepeatedFrame } from '../passthrough/frame-template.ts';
+import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
   type EditList,
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  type StreamObserver,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
@@ -35,14 +34,14 @@ const CLOSE_BRACKET = 0x5d;
 /** The depth of the members of a choice. */
 const CHOICE_DEPTH = 3;
 
-export class ChatObserver implements StreamObserver {
+export class ChatObserver implements TemplatableObserver {
   readonly closing = CLOSING;
+  readonly output = new OutputCounter();
+  plainDelta = false;
   failure: LaneFailure | null = null;
   readonly #options: ChatObserverOptions;
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
-  readonly #output = new OutputCounter();
-  readonly #repeated = new RepeatedFrame();
   readonly #openedChoices = new Set<number>();
   #finishes = 0;
   #reported: TokenCounts | null = null;
@@ -64,21 +63,18 @@ export class ChatObserver implements StreamObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    if (!first && this.#repeated.fits(frame, edits)) {
-      this.#output.whole(this.#repeated.outputBytes);
-      return 'event';
-    }
+    this.plainDelta = false;
     if (!looksLikeObject(frame)) return this.#notAnObject(frame, first);
     const before = edits.length;
     const finishes = this.#finishes;
     this.#scan(frame, edits);
     if (this.#error) return this.#fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
-      if (first) return this.#fail(brokenStream('The provider sent an event that is no chat completion chunk.'));
+      if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
     }
     if (this.#usage !== null) this.#report(this.#usage);
@@ -88,9 +84,7 @@ export class ChatObserver implements StreamObserver {
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
       return this.#openChoices(frame, edits, before);
     }
-    if (this.#usage === null && !this.#emptyChoices && this.#finishes === finishes) {
-      this.#repeated.learn(frame, edits, before);
-    }
+    this.plainDelta = this.#usage === null && !this.#emptyChoices && this.#finishes === finishes;
     return 'event';
   }
 
@@ -103,7 +97,7 @@ export class ChatObserver implements StreamObserver {
   }
 
   flowed(bytes: number): void {
-    this.#output.piece(bytes);
+    this.output.piece(bytes);
   }
 
   #notAnObject(frame: FrameView, first: boolean): Verdict {
@@ -125,8 +119,7 @@ export class ChatObserver implements StreamObserver {
     this.#emptyChoices = false;
     this.#usage = null;
     this.#error = false;
-    this.#output.startFrame();
-    this.#repeated.startScan(frame);
+    this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
@@ -147,7 +140,7 @@ export class ChatObserver implements StreamObserver {
     } else if (scanner.keyIs('error')) {
       this.#error = scanner.valueText() !== 'null';
     } else if (scanner.isString && scanner.keyIs('obfuscation')) {
-      this.#repeated.text(scanner, false);
+      this.output.skip(scanner);
     }
   }
 
@@ -162,8 +155,7 @@ export class ChatObserver implements StreamObserver {
       scanner.keyIs('refusal') ||
       scanner.keyIs('input')
     ) {
-      this.#output.count(scanner);
-      this.#repeated.text(scanner, true);
+      this.output.count(scanner);
     }
   }
 

@@ -22,11 +22,11 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     },
   ];
   let nextKey = 0;
-  const thought = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning');
-  if (thought) {
+  const reasoning = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning');
+  if (reasoning) {
     const key = nextKey++;
     events.push({ type: 'reasoning-start', key, origin: 'chat' });
-    events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 }, { type: 'reasoning-end', key });
+    events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 }, { type: 'reasoning-end', key });
   }
   const content = textOf(message.content);
   const annotations = objectsAt(message, 'annotations');

@@ -90,10 +90,10 @@ export class ChatReader implements EventReader {
   #choice(choice: JsonObject, events: TurnEvent[]): void {
     if ((numberAt(choice, 'index') ?? 0) !== 0) return;
     const delta = objectAt(choice, 'delta') ?? {};
-    const thought = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
-    if (thought) {
+    const reasoning = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
+    if (reasoning) {
       const key = this.#enter('reasoning', events);
-      events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 });
+      events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 });
     }
     const content = stringAt(delta, 'content');
     if (content) {

@@ -15,7 +15,7 @@ interface Call {
   waiting: string;
   key: number | null;
   open: boolean;
-  readonly json: JsonEnd;
+  readonly json: JsonEndDetector;
 }
 
 export class ToolCallReader {
@@ -96,7 +96,7 @@ export class ToolCallReader {
       waiting: '',
       key: null,
       open: true,
-      json: new JsonEnd(),
+      json: new JsonEndDetector(),
     };
     this.#calls.push(call);
     this.#last = call;
@@ -117,7 +117,7 @@ export class ToolCallReader {
 }
 
 /** Tells where a JSON object or list that comes in pieces is complete. */
-export class JsonEnd {
+export class JsonEndDetector {
   #depth = 0;
   #begun = false;
   #inString = false;

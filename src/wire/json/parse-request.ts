@@ -16,7 +16,7 @@ const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 export interface ParsedBody {
   readonly bytes: Buffer;
   readonly body: JsonObject;
-  /** Where the body's own members lie, so that nobody has to look again. */
+  /** Where the body's own members are, found while parsing. */
   readonly layout: Layout;
 }
 
@@ -39,7 +39,7 @@ export function parseBody(bytes: Buffer): ParsedBody {
   return { bytes, body, layout };
 }
 
-/** The scan tells no object from a broken one; the first character does. */
+/** The scan does not distinguish another JSON value from a broken object; the first character does. */
 function notAnObject(view: string): GatewayError {
   const first = view.trimStart().charAt(0);
   if (first !== '' && first !== '{' && '["-0123456789tfn'.includes(first)) {

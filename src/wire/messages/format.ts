@@ -1,5 +1,6 @@
 /** Messages as a wire format. */
 import type { WireFormat } from '../format.ts';
+import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
@@ -18,7 +19,7 @@ const passthrough: PassthroughFormat = {
   },
   isAnswer: isMessagesAnswer,
   wholeMeter: messagesWholeMeter,
-  observer: (request) => new MessagesObserver(request.publicModel),
+  observer: (request) => new RepeatAware(new MessagesObserver(request.publicModel)),
 };
 
 export const messagesFormat: WireFormat = {

@@ -3,13 +3,12 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
-import { RepeatedFrame } from '../passthrough/frame-template.ts';
+import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
   type EditList,
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  type StreamObserver,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
@@ -19,14 +18,14 @@ import { readMessagesTokens } from './tokens.ts';
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
-export class MessagesObserver implements StreamObserver {
+export class MessagesObserver implements TemplatableObserver {
   readonly closing = CLOSING;
+  readonly output = new OutputCounter();
+  plainDelta = false;
   finished = false;
   failure: LaneFailure | null = null;
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
-  readonly #output = new OutputCounter();
-  readonly #repeated = new RepeatedFrame();
   /** The members of every report so far; a later report overrides an earlier one member by member. */
   #usage: JsonObject | null = null;
   #reported: TokenCounts | null = null;
@@ -42,15 +41,11 @@ export class MessagesObserver implements StreamObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    if (!first && this.#repeated.fits(frame, edits)) {
-      this.#output.whole(this.#repeated.outputBytes);
-      return 'event';
-    }
-    const before = edits.length;
+    this.plainDelta = false;
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
@@ -64,9 +59,9 @@ export class MessagesObserver implements StreamObserver {
       case 'ping':
         return 'neutral';
       case '':
-        return first ? this.#fail(brokenStream('The provider sent an event that is no messages event.')) : 'event';
+        return first ? this.#fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
       case 'content_block_delta':
-        if (this.#frameUsage === null) this.#repeated.learn(frame, edits, before);
+        this.plainDelta = this.#frameUsage === null;
         return 'event';
       default:
         return 'event';
@@ -82,7 +77,7 @@ export class MessagesObserver implements StreamObserver {
   }
 
   flowed(bytes: number): void {
-    this.#output.piece(bytes);
+    this.output.piece(bytes);
   }
 
   #fail(failure: LaneFailure): Verdict {
@@ -95,8 +90,7 @@ export class MessagesObserver implements StreamObserver {
     this.#type = '';
     this.#error = false;
     this.#frameUsage = null;
-    this.#output.startFrame();
-    this.#repeated.startScan(frame);
+    this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
@@ -120,8 +114,7 @@ export class MessagesObserver implements StreamObserver {
     if (scanner.topIs('delta') || scanner.topIs('content_block')) {
       if (!scanner.isString) return;
       if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
-        this.#output.count(scanner);
-        this.#repeated.text(scanner, true);
+        this.output.count(scanner);
       } else if (scanner.keyIs('stop_reason')) {
         this.finished = true;
       }
@@ -136,8 +129,8 @@ export class MessagesObserver implements StreamObserver {
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     this.#reported = readMessagesTokens(this.#usage);
-    const told = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
-    this.#reportedFinal = this.#reported !== null && told;
+    const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
+    this.#reportedFinal = this.#reported !== null && final;
   }
 }
 

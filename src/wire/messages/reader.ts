@@ -43,7 +43,7 @@ export class MessagesReader implements EventReader {
   readonly #blocks = new Map<number, Block>();
   #nextKey = 0;
   /** The figures so far: a later event may repeat only some of them. */
-  #told: JsonObject = {};
+  #reported: JsonObject = {};
   #finished = false;
   #ended = false;
 
@@ -86,10 +86,10 @@ export class MessagesReader implements EventReader {
 
   /** The output of a report is only to be trusted with the reason to finish; before it, the report is `partial`. */
   #usage(value: JsonObject, partial: boolean, events: TurnEvent[]): void {
-    const told = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
-    if (told.length === 0) return;
-    this.#told = { ...this.#told, ...Object.fromEntries(told) };
-    const tokens = readMessagesTokens(this.#told);
+    const reported = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
+    if (reported.length === 0) return;
+    this.#reported = { ...this.#reported, ...Object.fromEntries(reported) };
+    const tokens = readMessagesTokens(this.#reported);
     if (tokens) events.push(partial ? { type: 'usage', tokens, partial } : { type: 'usage', tokens });
   }
 
@@ -145,7 +145,7 @@ export class MessagesReader implements EventReader {
 
   #blockStop(index: number): readonly TurnEvent[] {
     const block = this.#blocks.get(index);
-    if (!block) broken('a content block ended that had not begun.');
+    if (!block) broken('a content block ended that had not started.');
     this.#blocks.delete(index);
     const { key } = block;
     switch (block.kind) {

@@ -15,7 +15,7 @@ import {
 import { refuse } from '../errors.ts';
 import type {
   OutputShape,
-  ReasoningWish,
+  ReasoningSettings,
   TextPart,
   ToolChoice,
   Turn,
@@ -23,7 +23,7 @@ import type {
   TurnSettings,
   TurnTool,
 } from '../translate/turn.ts';
-import { readBlocks, readMark } from './blocks.ts';
+import { readBlocks, readCacheControl } from './blocks.ts';
 
 export function messagesToTurn(body: JsonObject): Turn {
   refuseWhatNoOtherFormatKnows(body);
@@ -44,12 +44,12 @@ export function messagesToTurn(body: JsonObject): Turn {
 
 function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
   if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
-    refuse('mcp_servers', 'Remote tool servers are not available for this model.');
+    refuse('mcp_servers', 'Remote tool servers are not supported by this model.');
   }
   if (body.container !== undefined && body.container !== null) {
-    refuse('container', 'Containers are not available for this model.');
+    refuse('container', 'Containers are not supported by this model.');
   }
-  if (body.speed === 'fast') refuse('speed', 'The fast mode is not available for this model.');
+  if (body.speed === 'fast') refuse('speed', 'The fast mode is not supported by this model.');
 }
 
 function readSystem(system: Json | undefined): readonly TextPart[] {
@@ -64,7 +64,7 @@ function readMessage(value: Json, index: number): TurnMessage {
   if (!isObject(value)) refuse(at, 'A message must be an object.');
   const role = stringAt(value, 'role');
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
+    refuse(`${at}.role`, `The role "${String(role)}" is not supported by this model.`);
   }
   return { role, parts: readBlocks(value.content, `${at}.content`, role), at };
 }
@@ -86,7 +86,7 @@ function readTool(tool: JsonObject, index: number): TurnTool {
     description: stringAt(tool, 'description'),
     schema: tool.input_schema,
     strict: booleanAt(tool, 'strict'),
-    cache: readMark(tool),
+    cache: readCacheControl(tool),
     at,
   });
 }
@@ -119,11 +119,11 @@ function readSettings(body: JsonObject): TurnSettings {
     parallelToolCalls: parallel === undefined ? undefined : !parallel,
     user: stringAt(objectAt(body, 'metadata') ?? {}, 'user_id'),
     serviceTier: tier === undefined ? undefined : (TIERS[tier] ?? tier),
-    cache: readMark(body),
+    cache: readCacheControl(body),
   });
 }
 
-function readReasoning(thinking: JsonObject | undefined, effort: string | undefined): ReasoningWish | undefined {
+function readReasoning(thinking: JsonObject | undefined, effort: string | undefined): ReasoningSettings | undefined {
   if (!thinking && effort === undefined) return undefined;
   return compact({
     effort,

@@ -27,7 +27,7 @@ export interface StreamObserver {
   readonly finished: boolean;
   readonly closing: Buffer | null;
   meter(): Meter;
-  position?(): StreamPosition;
+  position?(): StreamPosition | null;
 }
 
 /** Replaces the bytes from `start` to `end`; null takes them out. */
@@ -84,20 +84,56 @@ export class EditList {
   }
 }
 
+/** The content of a JSON string, by its offsets. */
+export interface Text {
+  readonly start: number;
+  readonly end: number;
+  /** Padding is text that does not count. */
+  readonly generated: boolean;
+}
+
 /** Counts generated text by the raw bytes of the strings that carry it. */
 export class OutputCounter {
   bytes = 0;
   /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
   #cutOff = false;
+  /** The texts of the current frame: start and end of each, negative for padding, the end 0 where it is cut off. */
+  readonly #offsets: number[] = [];
+  #offsetCount = 0;
 
   count(scanner: MemberScanner): void {
     this.#cutOff = scanner.stringEnd === -1;
+    const start = scanner.valueStart + 1;
     const end = this.#cutOff ? scanner.end : scanner.stringEnd - 1;
-    this.bytes += unescapedBytes(scanner.text, scanner.valueStart + 1, end);
+    this.bytes += unescapedBytes(scanner.text, start, end);
+    this.#note(start, this.#cutOff ? 0 : end);
+  }
+
+  /** The visited member is a string that changes from frame to frame and is no output. */
+  skip(scanner: MemberScanner): void {
+    this.#note(-(scanner.valueStart + 1), scanner.stringEnd === -1 ? 0 : -(scanner.stringEnd - 1));
+  }
+
+  /** The texts of the current frame in their order; null where one of them is cut off. */
+  texts(): readonly Text[] | null {
+    const texts: Text[] = [];
+    for (let i = 0; i < this.#offsetCount; i += 2) {
+      const start = this.#offsets[i] ?? 0;
+      const end = this.#offsets[i + 1] ?? 0;
+      if (end === 0) return null;
+      texts.push(start < 0 ? { start: -start, end: -end, generated: false } : { start, end, generated: true });
+    }
+    return texts;
   }
 
   startFrame(): void {
     this.#cutOff = false;
+    this.#offsetCount = 0;
+  }
+
+  #note(start: number, end: number): void {
+    this.#offsets[this.#offsetCount++] = start;
+    this.#offsets[this.#offsetCount++] = end;
   }
 
   /** A frame whose text has been counted already. */

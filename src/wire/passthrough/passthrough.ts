@@ -215,7 +215,7 @@ export class PassthroughStream implements LaneStream {
     return 'failed';
   }
 
-  /** Data over several lines is looked at as one line; the frame is only written anew when it must be edited. */
+  /** Data over several lines is looked at as one line; the frame is only rewritten when it must be edited. */
   #judgeJoined(frame: FrameView): Verdict {
     const name = eventName(frame);
     const data = joinedData(frame).replaceAll('\n', ' ');

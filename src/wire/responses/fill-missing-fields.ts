@@ -25,7 +25,7 @@ const REQUIRED = [
 ] as const;
 
 /**
- * `rewrite` gives what reads and writes answers anew; it is only called when that is needed. The output limit is the
+ * `rewrite` gives what reads and rewrites answers; it is only called when that is needed. The output limit is the
  * one that was sent upstream: the response object states it.
  */
 export function fillMissingFieldsLane(passthrough: Lane, rewrite: (outputLimit: number | null) => Answers): Lane {

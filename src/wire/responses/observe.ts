@@ -112,7 +112,7 @@ export class ResponsesObserver implements StreamObserver {
     const value = parsedData(frame);
     if (isObject(value) && isObject(value.error)) return this.#fail(readFailure(value, first));
     if (first || value === undefined) {
-      return this.#fail(brokenStream('The provider sent an event that is no responses event.'));
+      return this.#fail(brokenStream('The provider sent an event that is not a responses event.'));
     }
     return 'event';
   }

@@ -63,7 +63,7 @@ export class ResponsesReader implements EventReader {
     return item ? this.#begun(item.read(type, value)) : this.#begun(this.#orphan(type, value));
   }
 
-  /** The format tells its reason to finish only in its last event: without that, the answer is not complete. */
+  /** Only the last event has the reason to finish: without it, the answer is not complete. */
   finish(): readonly TurnEvent[] {
     return [];
   }

@@ -45,7 +45,7 @@ function readTool(tool: JsonObject, at: string): readonly TurnTool[] {
   return [{ kind: 'foreign', format: 'responses', hosted: isHosted(tool), raw: tool, at }];
 }
 
-/** Tools found by a search are told again with every later request: each counts once. */
+/** Tools found by a search are repeated in every later request: each counts once. */
 export function dedupeTools(tools: readonly TurnTool[]): readonly TurnTool[] {
   const seen = new Set<string>();
   return tools.filter((tool) => {
@@ -113,7 +113,7 @@ export function writeToolChoice(choice: ToolChoice, names: ToolNames, native: bo
     case 'allowed':
       return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(ref) };
     case 'foreign':
-      return native ? choice.raw : refuse('tool_choice', 'This tool choice is not available for this model.');
+      return native ? choice.raw : refuse('tool_choice', 'This tool choice is not supported by this model.');
     default:
       return choice.kind;
   }

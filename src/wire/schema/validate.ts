@@ -13,7 +13,7 @@ const ajv = new Ajv({
   meta: false,
   validateSchema: false,
 });
-/** A field's name comes from the client; more of it than this helps nobody. */
+/** A field's name comes from the client: a long one is cut. */
 const PARAM_LENGTH_MAX = 200;
 
 /** Returns the value itself, typed. Throws `GatewayError('invalid_request')`. */

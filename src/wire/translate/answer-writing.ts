@@ -23,7 +23,7 @@ export function eventFrame(type: string, value: object): string {
   return `event: ${type}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
-/** Names the paragraph of a thought that a delta belongs to; a summary and the full text are paragraphs apart. */
+/** Names the paragraph of reasoning that a delta belongs to; a summary and the full text are paragraphs apart. */
 export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
   return `${event.full === true ? 'full' : 'summary'}${event.paragraph}`;
 }

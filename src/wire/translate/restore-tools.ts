@@ -56,7 +56,7 @@ export class InputUnwrapper {
     return this.#state === 'inside' ? this.#inside() : '';
   }
 
-  /** Arguments of another shape than asked for are told as they are. */
+  /** Arguments of another shape than asked for are passed on as they are. */
   finish(): string {
     if (this.#state !== 'before') return '';
     const value = parseJson(this.#raw);

@@ -1,4 +1,4 @@
-/** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
+/** Settings that more than one format writes, and the conversion between effort and thinking budget. */
 import { hash } from 'node:crypto';
 import type { Turn } from './turn.ts';
 
@@ -43,10 +43,10 @@ export const BUDGET_MIN = 1_024;
 
 /** The effort that the client wishes, said or meant by its budget; undefined where it leaves it to the model. */
 export function effortOf(turn: Turn): string | undefined {
-  const wish = turn.settings.reasoning;
-  if (!wish || wish.thinking === 'disabled') return undefined;
-  if (wish.effort !== undefined || wish.budgetTokens === undefined) return wish.effort;
-  const budget = wish.budgetTokens;
+  const asked = turn.settings.reasoning;
+  if (!asked || asked.thinking === 'disabled') return undefined;
+  if (asked.effort !== undefined || asked.budgetTokens === undefined) return asked.effort;
+  const budget = asked.budgetTokens;
   return EFFORT_BELOW.find(([bound]) => budget < bound)?.[1] ?? 'high';
 }
 

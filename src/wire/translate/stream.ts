@@ -32,7 +32,7 @@ export class TurnMeter {
   }
 }
 
-/** A frame that has not ended by then is no event. */
+/** A frame that has not ended by then is not an event. */
 const FRAME_BYTES_MAX = 16 * 1024 * 1024;
 
 export class TranslateStream implements LaneStream {
@@ -44,7 +44,7 @@ export class TranslateStream implements LaneStream {
   #state: LaneStep['state'] = 'waiting';
   #failure: LaneFailure | null = null;
   #started = false;
-  /** The blocks that were begun and not ended. */
+  /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
   #out = '';
 
@@ -142,7 +142,7 @@ export class TranslateStream implements LaneStream {
 
   #write(event: TurnEvent): void {
     if (event.type === 'start' ? this.#started : !this.#started && event.type !== 'usage') {
-      // A server that begins twice is heard once, and one that does not begin at all is begun for.
+      // A second start is ignored, and a missing one is added.
       if (event.type === 'start') return;
       this.#write({ type: 'start', id: null, createdS: null });
     }
