@@ -131,7 +131,7 @@ function modelProblems(
     if (!declared.has(target.provider)) {
       problems.push({
         path: joinPath(at, 'provider'),
-        message: `there is no provider \`${target.provider}\`${didYouMean(target.provider, declared)}`,
+        message: `unknown provider \`${target.provider}\`${didYouMean(target.provider, declared)}`,
       });
     } else if (provider !== undefined && target.format !== undefined && !provider.formats.includes(target.format)) {
       problems.push({

@@ -1,9 +1,9 @@
 /** What a client meets of the counter: the context window, the recount before a 402, and token counts. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { PROSE } from '../../bench/counter-samples.ts';
 import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../support/requests.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { type StartedGateway, withGateway } from '../support/started-gateway.ts';
 
 const TINY = { model: 'sandbox/tiny' };
 const LIMIT = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;
@@ -12,13 +12,7 @@ const TWENTY_KB = PROSE.English.repeat(24);
 const INPUT_CREDITS = 1e-6;
 const OUTPUT_CREDITS = 4e-6;
 
-let gateway: StartedGateway;
-
-before(async () => {
-  gateway = await startedGateway();
-});
-
-after(() => gateway[Symbol.asyncDispose]());
+const gateway = await withGateway();
 
 describe('the context window', () => {
   for (const name of GENERATIONS) {

@@ -13,6 +13,7 @@ import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine } from '../../src/ledger/sqlite/engine.ts';
 import { serve } from '../../src/process/serve.ts';
 import { FaultyStore } from './faulty-store.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
 export interface FaultyGateway extends AsyncDisposable {
   readonly origin: string;
@@ -28,7 +29,7 @@ const LEASE_MS = 600;
 
 export async function faultyGateway(config: string): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
-  const env = { GATEWAY_PORT: '0', GATEWAY_ADMIN_PORT: '0', GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') };
+  const env = { ...gatewayEnvironment(dataDir), GATEWAY_CONFIG: configFileIn(dataDir) };
   await writeFile(env.GATEWAY_CONFIG, config);
   const database = openDatabase(join(dataDir, 'ledger.db'));
   const engine = createEngine(database, systemClock());

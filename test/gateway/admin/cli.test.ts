@@ -9,7 +9,7 @@ import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
-import { gateway, gatewayJson, startHost, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminProcess, gateway, gatewayJson, temporaryFolder } from '../../support/admin-fixture.ts';
 
 describe('gateway commands without a gateway', () => {
   test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async (t) => {
@@ -201,7 +201,7 @@ describe('gateway commands beside a running gateway', () => {
   test('go through its socket, and see its catalog and origin', async (t) => {
     const data = temporaryFolder(t);
     const before = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '1');
-    const host = await startHost(t, data);
+    const running = await adminProcess(t, data);
     const made = await gatewayJson<CreatedKey>(
       data,
       'keys',
@@ -213,7 +213,7 @@ describe('gateway commands beside a running gateway', () => {
       '--provider',
       'sandbox-a',
     );
-    assert.equal(made.base_url, 'http://127.0.0.1:9999/v1', 'answered by the host');
+    assert.equal(made.base_url, 'http://127.0.0.1:9999/v1', 'answered by the running process');
     const refused = await gateway(data, 'keys', 'create', '--mode', 'credit', '--provider', 'sandbox-z');
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /^gateway: --provider "sandbox-z" is not a provider .*all, sandbox-a, sandbox-b\n$/);
@@ -224,46 +224,46 @@ describe('gateway commands beside a running gateway', () => {
       [made.id, before.id],
     );
     assert.equal((await gatewayJson<AuditView>(data, 'audit')).ok, true);
-    await host.end('SIGTERM');
+    await running.end('SIGTERM');
     assert.equal(existsSync(socketPath(data)), false);
     assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 2);
   });
 
   test('work at once after it was killed with kill -9, and so does its successor', async (t) => {
     const data = temporaryFolder(t);
-    const host = await startHost(t, data);
+    const running = await adminProcess(t, data);
     const made = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '2');
-    await host.end('SIGKILL');
+    await running.end('SIGKILL');
     assert.equal(existsSync(socketPath(data)), true, 'the dead one left its socket');
     assert.equal((await gatewayJson(data, 'keys', 'show', made.id)).base_url, 'http://127.0.0.1:18080/v1');
     assert.equal((await gateway(data, 'audit')).code, 0);
-    await startHost(t, data);
+    await adminProcess(t, data);
     assert.equal((await gatewayJson(data, 'keys', 'show', made.id)).base_url, 'http://127.0.0.1:9999/v1');
   });
 
   test('a second gateway on the same folder is refused, and the first one keeps its socket', async (t) => {
     const data = temporaryFolder(t);
-    await startHost(t, data);
+    await adminProcess(t, data);
     assert.throws(() => openSyncStore({ file: storeFile(data) }), /is locked/);
     assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 0);
   });
 
   test('a store that is held by a process without a socket is said to be in use', async (t) => {
     const data = temporaryFolder(t);
-    const host = await startHost(t, data);
+    const running = await adminProcess(t, data);
     rmSync(socketPath(data));
     const { code, stderr } = await gateway(data, 'keys', 'list');
     assert.equal(code, 1);
     assert.match(stderr, /^gateway: .*gateway\.db is in use by a process that does not answer .*\n$/);
-    await host.end('SIGTERM');
+    await running.end('SIGTERM');
   });
 
   test('a data folder whose path is too long for a socket works the same', async (t) => {
     const data = join(temporaryFolder(t), 'x'.repeat(120));
     mkdirSync(data);
-    const host = await startHost(t, data);
+    const running = await adminProcess(t, data);
     assert.equal((await gatewayJson(data, 'keys', 'create', '--mode', 'credit')).base_url, 'http://127.0.0.1:9999/v1');
-    await host.end('SIGTERM');
+    await running.end('SIGTERM');
     assert.equal(existsSync(socketPath(data)), false);
   });
 });

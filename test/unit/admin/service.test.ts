@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { AdminError, type AdminErrorCode } from '../../../src/admin/api.ts';
 import { readCredit, readKeyChange, readNewKey } from '../../../src/admin/input.ts';
 import { isKeyText, keyDigest } from '../../../src/core/key.ts';
-import { openWorkplace, SECRET, START_MS } from '../../support/admin-fixture.ts';
+import { adminFixture, SECRET, START_MS } from '../../support/admin-fixture.ts';
 
 const CREDIT_KEY = { mode: 'credit', credit: '5' };
 
@@ -20,7 +20,7 @@ function refusal(code: AdminErrorCode, pattern: RegExp) {
 
 describe('keys', () => {
   test('[R9] a new key is found by its keyed digest only, and its text is told once', async (t) => {
-    const { service, ledger } = openWorkplace(t);
+    const { service, ledger } = adminFixture(t);
     const made = await service.createKey({ mode: 'credit', credit: '0.25', label: 'mine' });
     assert(isKeyText(made.key));
     assert.match(made.key, /^mg_c_/);
@@ -32,7 +32,7 @@ describe('keys', () => {
   });
 
   test('a credit key says its credit and base URLs', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { key, ...made } = await service.createKey({
       mode: 'credit',
       credit: 0.1,
@@ -50,7 +50,7 @@ describe('keys', () => {
   });
 
   test('a token-budget key says its budget, and uses the token origin', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { key, ...made } = await service.createKey({
       mode: 'token_budget',
       budget: 100_000,
@@ -70,7 +70,7 @@ describe('keys', () => {
   });
 
   test('what a mode cannot have, or must have, is refused with what is allowed', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const wrong: readonly (readonly [unknown, RegExp])[] = [
       [{ mode: 'token_budget' }, /^budget is missing.*"unlimited"/],
       [{ mode: 'token_budget', budget: 1, credit: '1' }, /^credit belongs to credit keys/],
@@ -106,7 +106,7 @@ describe('keys', () => {
   });
 
   test('[R1] [R2] status moves freely until it is revoked, which is final', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { id } = await service.createKey(CREDIT_KEY);
     for (const status of ['suspended', 'active', 'disabled', 'active', 'suspended', 'disabled', 'suspended']) {
       assert.equal((await service.changeKey(id, { status })).status, status);
@@ -121,7 +121,7 @@ describe('keys', () => {
   });
 
   test('[R1] expired follows from the expiry and cannot be set; [R2] the expiry can be moved', async (t) => {
-    const { service, clock } = openWorkplace(t);
+    const { service, clock } = adminFixture(t);
     const { id, status } = await service.createKey({ ...CREDIT_KEY, expires_at: '2026-01-15T13:00:00+00:30' });
     assert.equal(status, 'active');
     clock.atMs = START_MS + 30 * 60_000;
@@ -138,7 +138,7 @@ describe('keys', () => {
   });
 
   test('a change touches only what it names', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const made = await service.createKey({ mode: 'token_budget', budget: 10, rpm_limit: 5, label: 'a', models: ['m'] });
     const { key, ...before } = made;
     assert.deepEqual(await service.changeKey(made.id, { label: 'b' }), { ...before, label: 'b' });
@@ -166,7 +166,7 @@ describe('keys', () => {
 
   test('a running gateway refuses providers and models that it does not know', async (t) => {
     const known = () => ({ providers: ['one', 'two'], models: ['one/m'] });
-    const { service } = openWorkplace(t, { known });
+    const { service } = adminFixture(t, { known });
     await assert.rejects(
       service.createKey({ ...CREDIT_KEY, provider_scope: 'three' }),
       refusal('invalid_input', /^provider_scope "three".*expected one of all, one, two$/),
@@ -183,7 +183,7 @@ describe('keys', () => {
   });
 
   test('an unknown key is said to be unknown by every operation', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const calls = [
       () => service.showKey('nope'),
       () => service.changeKey('nope', { label: 'x' }),
@@ -197,7 +197,7 @@ describe('keys', () => {
 });
 
 test('[R9] rotation: the new secret and the old one work until the old one is revoked', async (t) => {
-  const { service, ledger } = openWorkplace(t);
+  const { service, ledger } = adminFixture(t);
   const owner = async (text: string) => (await ledger.findKey(keyDigest(SECRET, text)))?.id;
   const first = await service.createKey(CREDIT_KEY);
   await assert.rejects(service.revokeSecret(first.id, first.prefix), refusal('refused', /only secret/));
@@ -213,7 +213,7 @@ test('[R9] rotation: the new secret and the old one work until the old one is re
 
 describe('credit and audit', () => {
   test('credit is added exactly, once per purchase, and the audit agrees', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { id } = await service.createKey({ mode: 'credit', credit: '0.1' });
     const purchase = { amount: '0.2', note: 'invoice 7', entry_id: 'invoice-7' };
     await service.addCredit(id, purchase);

@@ -303,7 +303,7 @@ describe('what a file may not say', () => {
     ],
     [
       `providers: { openai: {} }\nmodels: [{ id: a, targets: [{ provider: opnai }], ${free} }]`,
-      'models[0].targets[0].provider: there is no provider `opnai`: did you mean `openai`?',
+      'models[0].targets[0].provider: unknown provider `opnai`: did you mean `openai`?',
     ],
     [
       `providers: { ${p}, openai: {} }\nmodels: [{ id: a, provider: openai, targets: [{ provider: p }], ${free} }]`,
