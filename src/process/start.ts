@@ -10,7 +10,7 @@ import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { firstKeys, welcome } from './banner.ts';
@@ -63,7 +63,7 @@ export async function startGateway(
   const broken = Promise.withResolvers<Error>();
   const opened = await openStore(settings, broken.resolve);
   const secret = opened.installationSecret;
-  const ledger = createLedger(opened.store, { leaseMs: settings.leaseMs });
+  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
