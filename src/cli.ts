@@ -15,7 +15,7 @@ import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
-import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
+import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
@@ -165,8 +165,8 @@ async function openEmbedded({ dataDir, installationSecret: given }: Settings): P
 }
 
 async function openDatabase(databaseUrl: string, given: string | null): Promise<OpenedLedger> {
-  const { store, installationSecret: secret } = await openShared(databaseUrl, given);
-  return { ledger: createLedger(store), secret };
+  const { operations, installationSecret: secret } = await openShared(databaseUrl, given);
+  return { ledger: createLedgerOn(operations), secret };
 }
 
 function errorLines(error: unknown): readonly string[] {

@@ -11,7 +11,7 @@ import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import { originOf } from '../core/endpoints.ts';
 import type { Log } from '../core/log.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
@@ -64,7 +64,7 @@ export async function startGateway(
   const broken = Promise.withResolvers<Error>();
   const opened = await openStore(settings, broken.resolve);
   const secret = opened.installationSecret;
-  const ledger = createLedger(opened.store, { leaseMs: settings.leaseMs });
+  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());

@@ -23,7 +23,7 @@ export interface WorkerPoolOptions {
 
 /** What a worker is started with. */
 export interface WorkerInput extends SharedOptions {
-  readonly store: MessagePort | null;
+  readonly writer: MessagePort | null;
 }
 
 /** What a worker reports to its parent. */
@@ -48,7 +48,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
     for (let number = 1; number <= settings.workers; number++) {
-      const worker = new ServingWorker({ ...shared, settings, store: options.connect() });
+      const worker = new ServingWorker({ ...shared, settings, writer: options.connect() });
       workers.push(worker);
       worker.onCatalog = (fresh) => {
         names = fresh;
@@ -90,7 +90,7 @@ class ServingWorker {
   constructor(data: WorkerInput) {
     this.#worker = new Worker(workerFile('worker', import.meta.url), {
       workerData: data,
-      transferList: data.store === null ? [] : [data.store],
+      transferList: data.writer === null ? [] : [data.writer],
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);

@@ -56,6 +56,7 @@ export class Batcher {
   #flushes = 0;
   /** The newest mark of each hold. */
   readonly #marks = new Map<string, Mark>();
+  #markNumber = 0;
   #gatherTimer: NodeJS.Timeout | null = null;
   #markTimer: NodeJS.Timeout | null = null;
   #lastBatch: Promise<void> = Promise.resolve();
@@ -88,6 +89,7 @@ export class Batcher {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
       this.#queue.push({ operation, resolve: resolve as Waiting['resolve'], reject });
       if (!alwaysWaitsForDisk(operation)) this.#urgent = true;
+      if (this.#marks.size > 0) this.#dropMark(operation);
       this.#coalescer.onSubmit(operation);
       this.#schedule(this.#coalescer.allArrived);
     });
@@ -99,9 +101,10 @@ export class Batcher {
     this.#startMarkTimer();
   }
 
-  /** The hold is about to end: whatever it had marked no longer matters. */
-  dropMark(holdId: string): void {
-    if (this.#marks.size > 0) this.#marks.delete(holdId);
+  /** What a hold that ends has marked no longer matters. */
+  #dropMark(operation: Operation): void {
+    if (operation.op === 'void') this.#marks.delete(operation.holdId);
+    if (operation.op === 'settle') this.#marks.delete(operation.request.holdId);
   }
 
   /** Sends what waits, then closes the store. */
@@ -162,7 +165,7 @@ export class Batcher {
     const marks = [...this.#marks.values()];
     this.#marks.clear();
     const batch = sent.map((waiting) => waiting.operation);
-    if (marks.length > 0) batch.push({ op: 'mark', marks });
+    if (marks.length > 0) batch.push({ op: 'mark', number: ++this.#markNumber, marks });
     this.#lastBatch = this.#apply(batch, sent, marks);
   }
 

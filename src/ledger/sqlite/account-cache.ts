@@ -23,6 +23,8 @@ export interface Hold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
+  /** Of the newest mark. */
+  markNumber: number;
   markCharge: bigint | null;
   markDetail: string | null;
   /** Whether the file has it. */
@@ -48,7 +50,7 @@ const RATES_DELETE_MIN = 1_024;
 const RATES_SAVE_MS = 250;
 
 /** An unpersisted hold as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
 export class AccountCache {
   readonly sql: Statements;
@@ -119,7 +121,8 @@ export class AccountCache {
   /** A hold that only memory has is about to change. */
   snapshot(hold: Hold): void {
     if (hold.persisted) return;
-    this.#snapshots.push({ hold, amount: hold.amount, markCharge: hold.markCharge, markDetail: hold.markDetail });
+    const { amount, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, markNumber, markCharge, markDetail });
   }
 
   persist(account: Account, hold: Hold): void {
@@ -282,6 +285,11 @@ function readRun(row: Row): RateRun {
   return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }
 
+/** Written by `mark`; holds of older releases have none. */
+function markNumberIn(markDetail: string | null): number {
+  return markDetail === null ? 0 : ((JSON.parse(markDetail) as { number?: number }).number ?? 0);
+}
+
 function readHold(row: Row): Hold {
   return {
     keyId: text(row, 'key_id'),
@@ -291,6 +299,7 @@ function readHold(row: Row): Hold {
     heldAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),
+    markNumber: markNumberIn(textOrNull(row, 'mark_detail')),
     markCharge: amountOrNull(row, 'mark_charge'),
     markDetail: textOrNull(row, 'mark_detail'),
     persisted: true,

@@ -54,9 +54,9 @@ export function prepareStatements(database: DatabaseSync) {
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
     entry: charges.select('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
-    endedHold: charges.select(`
-      SELECT held FROM entries WHERE key_id = ?1 AND kind = 'charge' AND id = ?2
-      UNION ALL SELECT held FROM voided WHERE key_id = ?1 AND hold_id = ?2`),
+    addUnknownVoided: prepare(`
+      INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, 0, ?) ON CONFLICT (key_id, hold_id) DO NOTHING`),
+    voided: prepare('SELECT 1 FROM voided WHERE key_id = ? AND hold_id = ?'),
     newestEnded: charges.select(`
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
