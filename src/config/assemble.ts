@@ -1,8 +1,7 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
-import type { Capabilities, Model, Target } from '../core/model.ts';
+import type { Capabilities, Model, ModelSources, Target } from '../core/model.ts';
 import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
-import { usualOutputLimit } from './output-limits.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
 
@@ -70,8 +69,9 @@ export interface ModelParts {
   readonly usd: UsdPricing;
   readonly usdPerCredit: number;
   readonly contextWindow: number | null;
+  readonly maxOutputTokens: number;
+  readonly sources: ModelSources;
   readonly markup?: number | undefined;
-  readonly maxOutputTokens?: number | undefined;
   readonly displayName?: string | undefined;
   readonly tagline?: string | undefined;
   readonly ownedBy?: string | undefined;
@@ -84,7 +84,6 @@ export interface ModelParts {
 export function assembleModel(parts: ModelParts): Model {
   const [first, ...rest] = parts.targets;
   if (first === undefined) throw new Error(`model ${parts.id} has no target`);
-  const limits = parts.targets.map((target) => usualOutputLimit(target.upstreamModel, parts.contextWindow));
   const providerPricing = pricingFromUsd(parts.usd, parts.usdPerCredit);
   return {
     id: parts.id,
@@ -94,8 +93,7 @@ export function assembleModel(parts: ModelParts): Model {
     tagline: parts.tagline,
     provider: parts.provider,
     contextWindow: parts.contextWindow,
-    // Every target must accept it, or a failover would be refused.
-    maxOutputTokens: parts.maxOutputTokens ?? Math.min(...limits),
+    maxOutputTokens: parts.maxOutputTokens,
     // Not published for every model: what is not denied here is left to the provider to refuse.
     capabilities: {
       tools: parts.capabilities?.tools ?? true,
@@ -108,6 +106,7 @@ export function assembleModel(parts: ModelParts): Model {
     pricing: parts.markup === undefined ? providerPricing : pricingFromUsd(parts.usd, parts.usdPerCredit, parts.markup),
     providerPricing,
     publishedPricing: publishedUsd(parts.usd, parts.markup),
+    sources: parts.sources,
     targets: [first, ...rest],
     public: parts.public ?? false,
   };

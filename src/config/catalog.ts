@@ -3,9 +3,9 @@ import type { Model, Target } from '../core/model.ts';
 import type { Provider, ProviderFactory } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
+import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
-import { type KnownModel, knownModel, priceBookFor } from './price-book.ts';
 import type { Problem } from './problem.ts';
 import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.ts';
 
@@ -31,10 +31,9 @@ export interface FileCatalog {
   readonly problems: readonly Problem[];
 }
 
-export interface CatalogOptions {
+export interface CatalogOptions extends FactsContext {
   readonly usdPerCredit: number;
   readonly weighted: boolean;
-  readonly now: Date;
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
 }
@@ -165,15 +164,19 @@ function buildModel(
 ): Model | Problem {
   const listed = targetsOf(model);
   const provider = model.provider ?? listed[0]?.provider ?? '';
-  const known = knownTargets(model, listed, provider, providers, options.now);
-  const usd = model.pricing ?? known.find((candidate) => candidate.pricing !== null)?.pricing;
-  if (usd === undefined || usd === null) {
+  const facts = targetFacts(model, listed, provider, providers, options);
+  const published = facts.find(({ pricing }) => pricing !== null)?.pricing;
+  const usd = model.pricing ?? published?.value;
+  if (usd === undefined) {
     return {
       path: joinPath(path, 'pricing'),
       message:
         'is missing and no published price is known: give input and output in USD per million tokens (0 and 0 for free)',
     };
   }
+  const window = facts.find(({ contextWindow }) => contextWindow !== null)?.contextWindow;
+  const contextWindow = model.context_window ?? window?.value ?? null;
+  const limit = commonOutputLimit(facts, contextWindow);
   return assembleModel({
     id: model.id,
     provider,
@@ -181,9 +184,13 @@ function buildModel(
     usd,
     usdPerCredit: options.usdPerCredit,
     markup: model.markup ?? file.providers?.[provider]?.markup,
-    contextWindow:
-      model.context_window ?? known.find(({ contextWindow }) => contextWindow !== null)?.contextWindow ?? null,
-    maxOutputTokens: model.max_output_tokens,
+    contextWindow,
+    maxOutputTokens: model.max_output_tokens ?? limit.value,
+    sources: {
+      pricing: model.pricing === undefined ? (published?.source ?? UNKNOWN) : CONFIGURED,
+      contextWindow: model.context_window === undefined ? (window?.source ?? UNKNOWN) : CONFIGURED,
+      maxOutputTokens: model.max_output_tokens === undefined ? limit.source : CONFIGURED,
+    },
     displayName: model.display_name,
     tagline: model.tagline,
     ownedBy: model.owned_by,
@@ -194,32 +201,22 @@ function buildModel(
   });
 }
 
-/** Published data about the targets, those of the model's own provider first. */
-function knownTargets(
+/** What is known of the targets: those of the model's own provider first. */
+function targetFacts(
   model: FileModel,
   listed: readonly FileTarget[],
   own: string,
   providers: ReadonlyMap<string, Provider>,
-  now: Date,
-): KnownModel[] {
+  context: FactsContext,
+): TargetFacts[] {
   const ordered = [
     ...listed.filter((target) => target.provider === own),
     ...listed.filter((target) => target.provider !== own),
   ];
   return ordered.flatMap((target) => {
     const provider = providers.get(target.provider);
-    if (provider === undefined) return [];
-    const book =
-      bookOfPackage(provider) ?? priceBookFor(provider.baseUrl, provider.name) ?? KINDS[provider.kind].priceBook;
-    const known = book === null ? null : knownModel(book, target.model ?? model.id, now);
-    return known === null ? [] : [known];
+    return provider === undefined ? [] : [factsOf(provider, target.model ?? model.id, context)];
   });
-}
-
-/** A package is named after the provider that it speaks to, whatever the file calls it. */
-function bookOfPackage({ package: used }: Provider): string | undefined {
-  const named = used?.name.replace(/^@[^/]+\//, '').split('/')[0];
-  return named === undefined ? undefined : priceBookFor('', named);
 }
 
 /**

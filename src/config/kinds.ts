@@ -1,6 +1,7 @@
 /** What is known about providers without configuration: a row per kind, and a row per well-known host. */
 import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
+import type { ListPrices } from './model-list.ts';
 
 export interface Kind {
   /** The formats that a provider of this kind can be configured with. */
@@ -73,6 +74,13 @@ export interface KnownHost {
   readonly serves: RegExp;
   /** Those of them that it serves in the responses format alone. */
   readonly responsesOnly?: RegExp;
+  /** Its model list, where that has prices or is not at the usual address. */
+  readonly modelList?: {
+    readonly url?: string;
+    /** The header that carries the key there. */
+    readonly keyHeader?: string;
+    readonly prices?: ListPrices;
+  };
 }
 
 const ANY_MODEL = /^/;
@@ -109,6 +117,11 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     chatLimitField: 'max_tokens',
     priceBook: 'google',
     serves: /^gem(ini-\d|ma)/,
+    // The list at the compatible address has names only.
+    modelList: {
+      url: 'https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000',
+      keyHeader: 'x-goog-api-key',
+    },
   },
   {
     name: 'openrouter',
@@ -118,7 +131,8 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     formats: ['chat'],
     chatLimitField: 'max_tokens',
     priceBook: 'openrouter',
-    serves: /^[^/]+\/(?!.*:batch$)/,
+    serves: /^[^~/][^/]*\/(?!.*:batch$)/,
+    modelList: { prices: 'usd_per_token' },
   },
   {
     name: 'groq',
@@ -159,6 +173,7 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     chatLimitField: 'max_completion_tokens',
     priceBook: 'x-ai',
     serves: ANY_MODEL,
+    modelList: { prices: 'cents_per_100_million' },
   },
   {
     name: 'together',
@@ -169,6 +184,7 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     chatLimitField: 'max_tokens',
     priceBook: 'together',
     serves: ANY_MODEL,
+    modelList: { prices: 'usd_per_million' },
   },
   {
     name: 'fireworks',

@@ -8,6 +8,7 @@ import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
+import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadPackages } from './package.ts';
 import { configError, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
@@ -25,11 +26,13 @@ export interface LoadOptions {
   readonly probe?: Probe;
   /** The day whose published prices apply. */
   readonly now?: Date;
+  /** What providers say of their models, as far as it is known. */
+  readonly lists?: ModelLists;
 }
 
 /** Throws a ConfigError that lists every problem found. */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
-  const { settings, env, sandboxUrl, probe = probeModels, now = new Date() } = options;
+  const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
   const file = text === null ? {} : (await fileReader()).parseConfigFile(text, name, env);
@@ -51,12 +54,14 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
       ownPort: settings.port,
       usdPerCredit,
       now,
+      lists,
     });
     for (const provider of found.providers) providers.set(provider.name, provider);
     for (const model of found.models) models.set(model.id, model);
   } else {
     const { factories, problems: ofPackages } = await loadPackages(file);
-    const built = buildCatalog(file, { usdPerCredit, weighted: routing.order === 'weighted', now, factories });
+    const weighted = routing.order === 'weighted';
+    const built = buildCatalog(file, { usdPerCredit, weighted, now, lists, factories });
     problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages);
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);

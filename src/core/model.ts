@@ -18,6 +18,25 @@ export interface Target {
   readonly weight: number;
 }
 
+/**
+ * Where a figure comes from: the operator's file, the provider's own model list, published data that the gateway ships
+ * with, or a cautious default because nobody says.
+ */
+export interface Source {
+  readonly kind: 'configured' | 'listed' | 'published' | 'assumed';
+  /** For people: the file, the provider, or the package and its version. */
+  readonly name: string;
+  /** The day that the figure is from, as `YYYY-MM-DD`; null where it has none. */
+  readonly date: string | null;
+}
+
+/** Where the figures of a model come from. */
+export interface ModelSources {
+  readonly pricing: Source;
+  readonly contextWindow: Source;
+  readonly maxOutputTokens: Source;
+}
+
 export interface Model {
   readonly id: string;
   readonly createdS: number;
@@ -40,6 +59,7 @@ export interface Model {
   readonly providerPricing: Pricing;
   /** Shown in the catalog: USD per million tokens by class, as charged. */
   readonly publishedPricing: Readonly<Record<string, number>>;
+  readonly sources: ModelSources;
   readonly targets: readonly [Target, ...Target[]];
   readonly public: boolean;
 }
