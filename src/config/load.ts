@@ -78,7 +78,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     limits,
     usdPerCredit,
     streams: streamsOf(file),
-    holds: file.holds ?? 'full',
+    holds: file.holds ?? 'elastic',
     elasticKeys: file.elastic_keys ?? [],
     routing,
   });

@@ -266,7 +266,7 @@ export const FileSchema = Type.Object(
     holds: Type.Optional(
       Type.Enum(['full', 'elastic'], {
         description:
-          'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: full.',
+          'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: elastic.',
       }),
     ),
     elastic_keys: Type.Optional(

@@ -85,7 +85,7 @@ function laneTo({ model, target, provider }: ProbeInput): Lane {
     format,
     request: { ...parsed, info },
     model,
-    rewritesAnswer: false,
+    mayBeCut: false,
     likelyInputTokens: () => 1,
   });
   return lanes.to(target, provider);

@@ -99,7 +99,7 @@ export function makePlan(
     format: endpoint.format,
     request,
     model,
-    rewritesAnswer: elastic,
+    mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
   const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);

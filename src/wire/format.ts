@@ -95,6 +95,8 @@ export interface PassthroughRequest {
   readonly outputLimitField?: ChatLimitField | undefined;
   /** The id that the client asked for: what `model` says in everything it gets back. */
   readonly publicModel: string;
+  /** Whether the gateway may have to end the stream before the provider does; false by default. */
+  readonly mayBeCut?: boolean | undefined;
   /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
   readonly likelyInputTokens?: (() => number) | undefined;
 }

@@ -8,7 +8,7 @@ import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequ
 
 const validateMessage = validator(MessageRequest);
 const validateExtendedMessage = validator(ExtendedMessageRequest);
-const validateCountBody = validator(CountRequest);
+const validateCount = validator(CountRequest);
 const validateExtendedCount = validator(ExtendedCountRequest);
 
 /** Typed tools that the client runs itself; their type ends with a date. */
@@ -27,9 +27,9 @@ export function validateMessages(body: JsonObject, context: FormatContext): Requ
 }
 
 /** The info of a token count request, which asks for no output. */
-export function validateCount(body: JsonObject, context: FormatContext): RequestInfo {
+export function validateCountRequest(body: JsonObject, context: FormatContext): RequestInfo {
   const request = withRoleMessage(body, () =>
-    context.betas ? validateExtendedCount(body) : validateCountBody(body),
+    context.betas ? validateExtendedCount(body) : validateCount(body),
   ) as CountRequest;
   return { ...inputInfo(body, request.model), stream: false, outputLimit: null };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/conditions.ts';
-import { validateCount } from '../../../src/wire/messages/validate-request.ts';
+import { validateCountRequest } from '../../../src/wire/messages/validate-request.ts';
 import { asObject, type FormatName, infoOf } from './streams.ts';
 
 const USER = { role: 'user', content: 'hi' };
@@ -159,9 +159,12 @@ describe('[R42] roles of Format B', () => {
     );
   });
   test('the same holds for token counts', () => {
-    assert.equal(validateCount(asObject(system), { betas: true }).model, 'm');
-    assert.throws(() => validateCount(asObject(system), { betas: false }), /Unexpected role/);
-    assert.equal(validateCount({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools, undefined);
+    assert.equal(validateCountRequest(asObject(system), { betas: true }).model, 'm');
+    assert.throws(() => validateCountRequest(asObject(system), { betas: false }), /Unexpected role/);
+    assert.equal(
+      validateCountRequest({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools,
+      undefined,
+    );
   });
 });
 

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 
 let gateway: StartedGateway;
 before(async () => {
-  gateway = await startedGateway({ config: 'holds: elastic\n' });
+  gateway = await startedGateway();
 });
 after(async () => {
   assert.deepEqual((await gateway.audit()).findings, []);
@@ -110,8 +110,8 @@ describe('elastic holds', () => {
   });
 });
 
-test('without elastic holds the same stream is refused for its worst case', async () => {
-  await using full = await startedGateway();
+test('[R13] with `holds: full` the same stream is refused for its worst case', async () => {
+  await using full = await startedGateway({ config: 'holds: full\n' });
   const key = await full.creditKey({ credit: CREDIT });
   const client = new OpenAI({ apiKey: key.key, baseURL: key.base_url, maxRetries: 0 });
   await assert.rejects(
