@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 import type { Bounded, Deadlines } from '../../../lib/deadline-timer.ts';
 import type { Place } from '../../../lib/linked-list.ts';
+import { Http1Error } from '../../errors.ts';
 import { BodyReader } from '../body.ts';
-import { Http1Error } from '../errors.ts';
 import { HeadReader } from '../head.ts';
 import type { CallConnection, ClientCall, FailureKind } from './call.ts';
 import type { Origin } from './origin.ts';
