@@ -62,6 +62,7 @@ export class MeasuredGateway implements AsyncDisposable {
         GATEWAY_DATA: folder,
         GATEWAY_CONFIG: configFile,
         GATEWAY_DISCOVER_LOCAL: 'off',
+        GATEWAY_HTTP: process.env.GATEWAY_HTTP,
       },
     });
     await once(child, 'message');
