@@ -18,6 +18,8 @@ export interface Settings {
   /** How long a silent process still counts as living; then others end what it held. */
   readonly leaseMs: number;
   readonly workers: number;
+  /** How HTTP is spoken: by the platform's own implementations, or by this project's. */
+  readonly http: 'node' | 'lean';
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Whether to look for model servers on this machine when no config file names providers. */
   readonly discoverLocal: boolean;

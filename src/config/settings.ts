@@ -45,6 +45,7 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
       flags.workers === undefined
         ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
         : whole('--workers', flags.workers, WORKERS_RANGE),
+    http: readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node'),
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });

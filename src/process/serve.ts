@@ -73,7 +73,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => housekeeping.stop());
-  const upstream = new Transports();
+  const upstream = new Transports(settings.http);
   parts.defer(() => upstream.close());
 
   const clock = systemClock();
