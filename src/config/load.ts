@@ -65,10 +65,15 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
     problems.push({ path: 'limits.headers_timeout', message });
   }
+  const tls = settings.tls ?? file.tls ?? null;
+  if (tls !== null && settings.http === 'lean') {
+    problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
+  }
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
+    tls,
     limits,
     usdPerCredit,
     streams: streamsOf(file),
@@ -132,6 +137,11 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),
+    // Longer than the idle time of the usual load balancers, which must be the ones to close.
+    keepAliveTimeoutMs: milliseconds(limits.keep_alive_timeout, 75_000),
+    headerBytes: limits.header_bytes ?? 32 * 1024,
+    headerCount: limits.header_count ?? 200,
+    connections: limits.connections ?? null,
   };
 }
 

@@ -260,6 +260,19 @@ export const FileSchema = Type.Object(
         closed,
       ),
     ),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: text('^.{1,4096}$', 'a path', 'The certificate chain, PEM.'),
+          key: text('^.{1,4096}$', 'a path', 'Its private key, PEM, without a passphrase.'),
+        },
+        {
+          ...closed,
+          description:
+            'Serves HTTPS, and HTTP/2 to clients that ask for it. Changed files are used for new connections without a restart.',
+        },
+      ),
+    ),
     holds: Type.Optional(
       Type.Enum(['full', 'elastic'], {
         description:
@@ -279,6 +292,19 @@ export const FileSchema = Type.Object(
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
           drain: seconds('How long running requests may go on when the process is told to stop. Default 30.', 3600, 0),
+          connections: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description:
+                'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
+            }),
+          ),
+          header_bytes: bytes('The request line and the headers of a request together. Default 32 KiB.', 1024 * 1024),
+          header_count: Type.Optional(
+            Type.Integer({ minimum: 10, maximum: 2000, description: 'Headers of a request. Default 200.' }),
+          ),
+          keep_alive_timeout: seconds('How long a connection without a request is kept open. Default 75.'),
           headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
           body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
         },

@@ -1,22 +1,11 @@
-/**
- * Takes a changed config file into use while the process runs. The file is looked at once a second instead of asking
- * the system to tell: that works on every file system and mount, however an editor replaces the file or a link is
- * swapped, and leaves nothing open. What counts is whether the content is another.
- */
+/** Takes a changed config file into use while the process runs. What counts is whether its content is another. */
 import { readFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
-
-export interface ConfigWatch {
-  /** No callback comes after this. */
-  close(): void;
-}
-
-const INTERVAL_MS = 1_000;
+import { type FileWatch, watchFiles } from './watch-files.ts';
 
 /**
- * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is told to
+ * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is reported to
  * `onProblem`, line by line, and nothing else happens: what is in use stays.
  */
 export function watchConfig(
@@ -24,13 +13,10 @@ export function watchConfig(
   load: () => Promise<Config>,
   onConfig: (config: Config) => void,
   onProblem: (line: string) => void,
-  intervalMs = INTERVAL_MS,
-): ConfigWatch {
+  intervalMs?: number,
+): FileWatch {
   let closed = false;
   let content = contentOf(file);
-  /** How the file looked when its content was read last, and at the last look; the two differ while it is being written. */
-  let readAs: string | null = null;
-  let seenAs: string | null = null;
 
   const reload = async (): Promise<void> => {
     const text = contentOf(file);
@@ -49,34 +35,13 @@ export function watchConfig(
     }
   };
 
-  const look = async (): Promise<void> => {
-    const looks = await looksOf(file);
-    if (closed) return;
-    if (looks === seenAs && looks !== readAs) {
-      readAs = looks;
-      await reload();
-    }
-    seenAs = looks;
-    if (!closed) timer = setTimeout(look, intervalMs).unref();
-  };
-  let timer = setTimeout(look, intervalMs).unref();
-
+  const watch = watchFiles(() => [file], reload, intervalMs);
   return {
     close() {
       closed = true;
-      clearTimeout(timer);
+      watch.close();
     },
   };
-}
-
-/** Changes whenever the file is written or replaced. */
-async function looksOf(file: string): Promise<string> {
-  try {
-    const { mtimeNs, size, ino } = await stat(file, { bigint: true });
-    return `${ino} ${size} ${mtimeNs}`;
-  } catch {
-    return 'not there';
-  }
 }
 
 /** Null: there is no such file, or it cannot be read; loading it says which. The file is small, and rarely changes. */

@@ -29,7 +29,7 @@ export interface ThreadData extends SharedOptions {
 /** What a thread tells its parent. */
 export type ThreadReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
-  | { readonly kind: 'listening' }
+  | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
       readonly message: string;
@@ -65,6 +65,7 @@ export async function serveInThreads(shared: SharedOptions, options: ThreadsOpti
   }
   return {
     port,
+    secure: threads.every((thread) => thread.secure),
     catalog: () => names,
     drain: async () => {
       state = 'ending';
@@ -85,6 +86,8 @@ class Thread {
   /** Resolves when the thread is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  /** Whether its listener has TLS; known when it listens. */
+  secure = false;
   readonly #worker: Worker;
 
   constructor(data: ThreadData) {
@@ -94,6 +97,7 @@ class Thread {
     });
     this.#worker.on('message', (report: ThreadReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'listening') this.secure = report.secure;
     });
     this.ended = new Promise((resolve) => {
       let failure: Error | null = null;

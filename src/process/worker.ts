@@ -17,7 +17,7 @@ function tell(report: ThreadReport): void {
 
 try {
   const ledger = createLedger(await openStore(), { leaseMs: settings.leaseMs });
-  const origin = publicOrigin(settings.host, settings.port);
+  let origin = publicOrigin(settings.host, settings.port, false);
   const serving = await serve({
     settings,
     env,
@@ -30,7 +30,8 @@ try {
     onCatalog: (names) => tell({ kind: 'catalog', names }),
   });
   parentPort?.on('message', (command: ThreadCommand) => void obey(command, serving, () => ledger.close()));
-  tell({ kind: 'listening' });
+  origin = publicOrigin(settings.host, settings.port, serving.secure);
+  tell({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   tell({
     kind: 'failed',

@@ -1,8 +1,8 @@
 /** What the head of an answer says about its connection: where the content ends, and whether another request may follow. */
-import type { Framing } from '../body.ts';
-import { Http1Error } from '../errors.ts';
-import { announcesClose, isChunked, once } from '../framing.ts';
-import { type Head, isNamed } from '../head.ts';
+import { Http1Error } from '../../errors.ts';
+import { announcesClose, type Framing, isChunked, once } from '../../framing.ts';
+import { isNamed } from '../../header-list.ts';
+import type { Head } from '../head.ts';
 
 export interface ResponseHead {
   readonly status: number;

@@ -1,19 +1,24 @@
-/** What both sides ask of the fields that frame a message, so that neither can be laxer than the other. */
+/** The fields that frame a message, judged the same way on both sides so that neither can be laxer than the other. */
 import { Http1Error } from './errors.ts';
+
+export type Framing =
+  | { readonly kind: 'length'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until_close' };
 
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
-/** For a field that may come once; `before` is what came until now. */
+/** For a field that may occur once; `before` is the value found earlier. */
 export function once(before: string | null, value: string): string {
-  if (before !== null) throw new Http1Error('malformed', 'the framing is given more than once');
+  if (before !== null) throw new Http1Error('malformed', 'repeated framing header');
   return value;
 }
 
-/** Whether the content comes in chunks. A coding that leaves open where the message ends is thrown out. */
+/** Whether the content is chunked. Throws for a coding that leaves open where the message ends. */
 export function isChunked(coding: string | null, length: string | null, http10: boolean): boolean {
   if (coding === null) return false;
   if (length !== null || http10 || coding.toLowerCase() !== 'chunked') {
-    throw new Http1Error('malformed', 'the framing is ambiguous');
+    throw new Http1Error('malformed', 'ambiguous framing');
   }
   return true;
 }
