@@ -75,6 +75,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    undefined,
+    () => config.files,
   );
   parts.defer(() => watch.close());
   options.onCatalog?.(namesOf(config));
