@@ -1,6 +1,13 @@
 /** Makes providers and models out of what was said about them, with defaults for the rest. Checks nothing. */
 import type { Capabilities, Model, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
+import {
+  type Network,
+  PLAIN_NETWORK,
+  type Provider,
+  type ProviderFactory,
+  type ProviderKind,
+  type Timeouts,
+} from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { usualOutputLimit } from './output-limits.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
@@ -20,7 +27,12 @@ export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvid
 }
 
 /** `factory` makes the provider of a package; it is undefined for every other kind. */
-export function assembleProvider(name: string, provider: FileProvider, factory?: ProviderFactory): Provider {
+export function assembleProvider(
+  name: string,
+  provider: FileProvider,
+  factory?: ProviderFactory,
+  network: Network = PLAIN_NETWORK,
+): Provider {
   const kind = kindOf(name, provider);
   const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
   if (kind === undefined || baseUrl === undefined) throw new Error(`provider ${name} is not complete`);
@@ -34,6 +46,7 @@ export function assembleProvider(name: string, provider: FileProvider, factory?:
     apiKeys: provider.api_keys ?? (provider.api_key === undefined ? [] : [provider.api_key]),
     formats: provider.formats ?? host?.formats ?? row.assumedFormats,
     timeouts: timeoutsOf(provider.timeouts),
+    network,
     headers: Object.fromEntries(
       Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
     ),

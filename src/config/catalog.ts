@@ -1,6 +1,6 @@
 /** The providers and models of a config file that is well-formed, checked against each other. */
 import type { Model, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory } from '../core/provider.ts';
+import type { Network, Provider, ProviderFactory } from '../core/provider.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
@@ -36,6 +36,8 @@ export interface CatalogOptions {
   readonly now: Date;
   /** Of the providers that are spoken to by a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
+  /** How each provider of the file is reached. */
+  readonly networks: ReadonlyMap<string, Network>;
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
@@ -44,7 +46,9 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
-    if (found.length === 0) providers.set(name, assembleProvider(name, provider, options.factories.get(name)));
+    if (found.length > 0) continue;
+    const { factories, networks } = options;
+    providers.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];

@@ -37,6 +37,8 @@ export interface Settings {
 export interface Config extends Policy {
   /** Null: plain HTTP. Named by the environment or the file. */
   readonly tls: TlsFiles | null;
+  /** Files that the config file names and that were read with it. */
+  readonly files: readonly string[];
   readonly catalog: Catalog;
   readonly sandbox: boolean;
 }

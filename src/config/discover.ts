@@ -4,6 +4,7 @@ import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { assembleModel, assembleProvider } from './assemble.ts';
 import { KNOWN_HOSTS, type KnownHost, LOCAL_SERVERS } from './kinds.ts';
+import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
 import { type Environment, SettingError } from './settings.ts';
 
@@ -42,7 +43,9 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     if (!/^[!-~]+$/.test(apiKey)) {
       throw new SettingError(host.variable, ' is not a key: must be printable ASCII characters without spaces');
     }
-    providers.push(assembleProvider(host.name, { kind: host.kind, base_url: host.baseUrl, api_key: apiKey }));
+    const provider = { kind: host.kind, base_url: host.baseUrl, api_key: apiKey };
+    const network = usualNetwork(host.baseUrl, options.env);
+    providers.push(assembleProvider(host.name, provider, undefined, network));
     models.push(...hostModels(host, options));
   }
   const { probe } = options;

@@ -7,6 +7,7 @@ import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
+import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
 import { configError, joinPath, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
@@ -37,6 +38,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
 
   const problems: Problem[] = [];
+  let files: readonly string[] = [];
   const providers = new Map<string, Provider>();
   const models = new Map<string, Model>();
   if (sandbox) {
@@ -55,8 +57,16 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     for (const model of found.models) models.set(model.id, model);
   } else {
     const { factories, problems: ofPackages } = await loadPackages(file);
-    const built = buildCatalog(file, { usdPerCredit, weighted: routing.order === 'weighted', now, factories });
-    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages);
+    const loaded = await loadNetworks(file, env);
+    files = loaded.files;
+    const built = buildCatalog(file, {
+      usdPerCredit,
+      weighted: routing.order === 'weighted',
+      now,
+      factories,
+      networks: loaded.networks,
+    });
+    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages, ...loaded.problems);
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);
   }
@@ -74,6 +84,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     catalog: { providers, models },
     sandbox,
     tls,
+    files,
     limits,
     usdPerCredit,
     streams: streamsOf(file),

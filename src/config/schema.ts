@@ -93,6 +93,8 @@ const TimeoutsSchema = Type.Object(
   closed,
 );
 
+const PEM_FILE = { minLength: 1, maxLength: 4096 };
+
 const ProviderSchema = Type.Object(
   {
     kind: Type.Optional(
@@ -134,6 +136,27 @@ const ProviderSchema = Type.Object(
       }),
     ),
     timeouts: Type.Optional(TimeoutsSchema),
+    proxy: Type.Optional(
+      text(
+        '^(none|https?://[^\\s?#]+|\\$\\{.+)$',
+        'the address of a proxy, http://… or https://…, or none',
+        'The proxy that the provider is reached through. none: no proxy, whatever HTTPS_PROXY says. Loopback addresses never go through one.',
+      ),
+    ),
+    ca: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the authorities that may sign its certificate, and no others.',
+      }),
+    ),
+    client_cert: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the certificate with which the gateway proves its identity.',
+      }),
+    ),
+    client_key: Type.Optional(Type.String({ ...PEM_FILE, description: 'A PEM file: the private key of client_cert.' })),
+    http2: Type.Optional(Type.Boolean({ description: 'Whether HTTP/2 is offered to it. Default: false.' })),
     markup: Type.Optional(Markup),
     chat_limit_field: Type.Optional(
       Type.Enum(['max_tokens', 'max_completion_tokens'], {

@@ -1,4 +1,4 @@
-/** Takes a changed config file into use while the process runs. What counts is whether its content is another. */
+/** Takes a changed config file, or a file that it names, into use while the process runs. What counts is the content. */
 import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
@@ -14,28 +14,35 @@ export function watchConfig(
   onConfig: (config: Config) => void,
   onProblem: (line: string) => void,
   intervalMs?: number,
+  /** Files beside it that are read with it. */
+  others: () => readonly string[] = () => [],
 ): FileWatch {
   let closed = false;
   let content = contentOf(file);
+  let contentOfOthers = others().map(contentOf).join('\n');
 
   const reload = async (): Promise<void> => {
     const text = contentOf(file);
-    if (text === content) return;
+    const textOfOthers = others().map(contentOf).join('\n');
+    if (text === content && textOfOthers === contentOfOthers) return;
     content = text;
+    contentOfOthers = textOfOthers;
     if (text === null) {
       onProblem(`${file}: is gone; the configuration in use stays`);
       return;
     }
     try {
       const config = await load();
-      if (!closed) onConfig(config);
+      if (closed) return;
+      onConfig(config);
+      contentOfOthers = others().map(contentOf).join('\n');
     } catch (error) {
       const lines = error instanceof ConfigError ? error.problems : [`${file}: ${String(error)}`];
       if (!closed) for (const line of lines) onProblem(line);
     }
   };
 
-  const watch = watchFiles(() => [file], reload, intervalMs);
+  const watch = watchFiles(() => [file, ...others()], reload, intervalMs);
   return {
     close() {
       closed = true;

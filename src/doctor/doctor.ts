@@ -3,7 +3,6 @@
  * store is asked through the running gateway where there is one, and never opened beside it.
  */
 import { existsSync } from 'node:fs';
-import { Agent } from 'undici';
 import { type AdminApi, AdminError } from '../admin/api.ts';
 import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
@@ -13,6 +12,7 @@ import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import { StoreError } from '../ledger/errors.ts';
+import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { examineFolder, examineOpenFiles } from './examine-machine.ts';
@@ -118,10 +118,10 @@ async function examineCatalog(config: Config, sandboxUrl: string, options: Docto
   const { catalog } = config;
   const models = [...catalog.models.values()];
   const served = models.flatMap((model) => model.targets.map((target): Served => ({ model, target })));
-  const upstream = new Transports();
-  const dispatcher = new Agent({ allowH2: false });
+  const upstream = new Transports(options.settings.http);
+  const dispatchers = new Dispatchers();
   const timeoutMs = options.timeoutMs ?? CALL_TIMEOUT_MS;
-  const tools: Tools = { upstream, dispatcher, clock: systemClock(), timeoutMs, probes: options.probes };
+  const tools: Tools = { upstream, dispatchers, clock: systemClock(), timeoutMs, probes: options.probes };
   try {
     const examined = new Map<string, Examined>();
     await Promise.all(
@@ -141,7 +141,7 @@ async function examineCatalog(config: Config, sandboxUrl: string, options: Docto
       toDo: [...providers.flatMap(({ toDo }) => toDo), ...judged.toDo],
     };
   } finally {
-    await Promise.all([upstream.close(), dispatcher.destroy()]);
+    await Promise.all([upstream.close(), dispatchers.close()]);
   }
 }
 

@@ -1,10 +1,10 @@
 /** Whether a provider can be reached, takes our credentials, has the models of its targets and answers for them. */
-import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { modelListOf } from '../provider/adapters.ts';
+import type { Dispatchers } from '../provider/dispatchers.ts';
 import type { Upstream } from '../provider/upstream.ts';
 import { type Answered, fetchListing, type Listing, lists } from './listing.ts';
 import { type ProbeResult, probe } from './probe.ts';
@@ -17,7 +17,7 @@ const PROBES_MAX = 20;
 
 export interface Tools {
   readonly upstream: Upstream;
-  readonly dispatcher: Dispatcher;
+  readonly dispatchers: Dispatchers;
   readonly clock: Clock;
   /** For each call. */
   readonly timeoutMs: number;
@@ -49,10 +49,11 @@ export async function examineProvider(
   tools: Tools,
 ): Promise<Examined> {
   const keys = provider.apiKeys.length === 0 ? [null] : provider.apiKeys;
+  const dispatcher = tools.dispatchers.of(provider.network, tools.timeoutMs);
   const modelLists = keys.map((key) => modelListOf(provider, key));
   const listings = await Promise.all(
     modelLists.flatMap((list) =>
-      list ? [fetchListing(list.address, tools.dispatcher, tools.timeoutMs, () => tools.clock.nowMs())] : [],
+      list ? [fetchListing(list.destination, dispatcher, tools.timeoutMs, () => tools.clock.nowMs())] : [],
     ),
   );
   const reached = reachable(listings);

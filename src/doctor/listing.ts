@@ -1,7 +1,7 @@
 /** One cheap authenticated call to a provider, which tells more than the models that it lists. */
 import { type Dispatcher, request } from 'undici';
 import { arrayAt, isObject } from '../lib/json.ts';
-import type { HttpAddress } from '../provider/upstream.ts';
+import type { ModelList } from '../provider/adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 /** A Date header has whole seconds, cut off. */
@@ -27,15 +27,15 @@ export interface Answered {
 }
 
 export async function fetchListing(
-  address: HttpAddress,
+  { origin, path, headers }: ModelList['destination'],
   dispatcher: Dispatcher,
   timeoutMs: number,
   nowMs: () => number,
 ): Promise<Listing> {
   const startedAtMs = nowMs();
   try {
-    const response = await request(address.origin + address.path, {
-      headers: address.headers,
+    const response = await request(origin + path, {
+      headers,
       dispatcher,
       signal: AbortSignal.timeout(timeoutMs),
     });

@@ -136,6 +136,7 @@ const NO_TARGET: AttemptFailure = {
   retry: 'never',
   retryAfterS: null,
   operatorFault: false,
+  detail: null,
   unhealthy: false,
   cools: null,
   meter: null,

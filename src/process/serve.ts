@@ -75,6 +75,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    undefined,
+    () => config.files,
   );
   parts.defer(() => watch.close());
   options.onCatalog?.(namesOf(config));
@@ -82,7 +84,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => housekeeping.stop());
-  const upstream = new Transports();
+  const upstream = new Transports(settings.http);
   parts.defer(() => upstream.close());
 
   const clock = systemClock();

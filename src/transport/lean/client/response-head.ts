@@ -4,7 +4,7 @@ import { announcesClose, type Framing, isChunked, once } from '../../framing.ts'
 import { isNamed } from '../../header-list.ts';
 import type { Head } from '../head.ts';
 
-export interface Answer {
+export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
   /** How long the connection may wait for the next request; 0: it may not be used again. */
@@ -24,7 +24,7 @@ const CHUNKED: Framing = { kind: 'chunked' };
 const UNTIL_CLOSE: Framing = { kind: 'until_close' };
 
 /** Throws Http1Error where the answer is not one, or could be read in two ways. */
-export function answerOf(head: Head): Answer {
+export function readResponseHead(head: Head): ResponseHead {
   const { startLine } = head;
   if (!STATUS_LINE.test(startLine)) throw new Http1Error('malformed', 'the answer has no valid status line');
   const old = startLine.startsWith('HTTP/1.0');
