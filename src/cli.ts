@@ -153,7 +153,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     },
     installationSecret: secret,
     clock: systemClock(),
-    gatewayOrigin: publicOrigin(settings.host, settings.port),
+    gatewayOrigin: publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
   });
   return { api: service, close: () => ledger.close() };

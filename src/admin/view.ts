@@ -5,9 +5,9 @@ import type { AuditReport, KeySummary } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
 
 /** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
-export function publicOrigin(host: string, port: number): string {
+export function publicOrigin(host: string, port: number, secure: boolean): string {
   const shown = host === '0.0.0.0' || host === '::' || host === '' ? '127.0.0.1' : host;
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+  return `${secure ? 'https' : 'http'}://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
 }
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {

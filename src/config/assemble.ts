@@ -1,6 +1,13 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
 import type { Capabilities, Model, ModelSources, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
+import {
+  type Network,
+  PLAIN_NETWORK,
+  type Provider,
+  type ProviderFactory,
+  type ProviderKind,
+  type Timeouts,
+} from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
@@ -19,7 +26,12 @@ export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvid
 }
 
 /** `factory` creates the provider of a package; it is undefined for every other kind. */
-export function assembleProvider(name: string, provider: FileProvider, factory?: ProviderFactory): Provider {
+export function assembleProvider(
+  name: string,
+  provider: FileProvider,
+  factory?: ProviderFactory,
+  network: Network = PLAIN_NETWORK,
+): Provider {
   const kind = kindOf(name, provider);
   const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
   if (kind === undefined || baseUrl === undefined) throw new Error(`provider ${name} is not complete`);
@@ -33,6 +45,7 @@ export function assembleProvider(name: string, provider: FileProvider, factory?:
     apiKeys: provider.api_keys ?? (provider.api_key === undefined ? [] : [provider.api_key]),
     formats: provider.formats ?? host?.formats ?? row.assumedFormats,
     timeouts: timeoutsOf(provider.timeouts),
+    network,
     headers: Object.fromEntries(
       Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
     ),

@@ -1,6 +1,6 @@
 /** The providers and models of a config file that is well-formed, checked against each other. */
 import type { Model, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory } from '../core/provider.ts';
+import type { Network, Provider, ProviderFactory } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
@@ -36,6 +36,8 @@ export interface CatalogOptions extends FactsContext {
   readonly weighted: boolean;
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
+  /** How each provider of the file is reached. */
+  readonly networks: ReadonlyMap<string, Network>;
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
@@ -44,7 +46,9 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
-    if (found.length === 0) providers.set(name, assembleProvider(name, provider, options.factories.get(name)));
+    if (found.length > 0) continue;
+    const { factories, networks } = options;
+    providers.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];

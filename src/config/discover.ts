@@ -8,6 +8,7 @@ import { KNOWN_HOSTS, type KnownHost, LOCAL_SERVERS } from './kinds.ts';
 import { shippedPricedModels } from './model-data.ts';
 import { type ListedModels, readModelList } from './model-list.ts';
 import { listKey } from './model-lists.ts';
+import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
 import { type Environment, SettingError } from './settings.ts';
 
@@ -41,7 +42,9 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     if (!/^[!-~]+$/.test(apiKey)) {
       throw new SettingError(host.variable, ' is not a key: must be printable ASCII characters without spaces');
     }
-    const provider = assembleProvider(host.name, { kind: host.kind, base_url: host.baseUrl, api_key: apiKey });
+    const network = usualNetwork(host.baseUrl, options.env);
+    const settings = { kind: host.kind, base_url: host.baseUrl, api_key: apiKey };
+    const provider = assembleProvider(host.name, settings, undefined, network);
     providers.push(provider);
     models.push(...hostModels(host, provider, options));
   }

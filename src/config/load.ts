@@ -9,6 +9,7 @@ import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
+import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
 import { configError, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
@@ -41,6 +42,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
 
   const problems: Problem[] = [];
+  let files: readonly string[] = [];
   const providers = new Map<string, Provider>();
   const models = new Map<string, Model>();
   if (sandbox) {
@@ -60,9 +62,17 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     for (const model of found.models) models.set(model.id, model);
   } else {
     const { factories, problems: ofPackages } = await loadPackages(file);
-    const weighted = routing.order === 'weighted';
-    const built = buildCatalog(file, { usdPerCredit, weighted, now, lists, factories });
-    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages);
+    const loaded = await loadNetworks(file, env);
+    files = loaded.files;
+    const built = buildCatalog(file, {
+      usdPerCredit,
+      weighted: routing.order === 'weighted',
+      now,
+      lists,
+      factories,
+      networks: loaded.networks,
+    });
+    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages, ...loaded.problems);
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);
   }
@@ -71,10 +81,16 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
     problems.push({ path: 'limits.headers_timeout', message });
   }
+  const tls = settings.tls ?? file.tls ?? null;
+  if (tls !== null && settings.http === 'lean') {
+    problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
+  }
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
+    tls,
+    files,
     limits,
     usdPerCredit,
     streams: streamsOf(file),
@@ -138,6 +154,11 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),
+    // Longer than the idle time of the usual load balancers, which must be the ones to close.
+    keepAliveTimeoutMs: milliseconds(limits.keep_alive_timeout, 75_000),
+    headerBytes: limits.header_bytes ?? 32 * 1024,
+    headerCount: limits.header_count ?? 200,
+    connections: limits.connections ?? null,
   };
 }
 

@@ -93,6 +93,8 @@ const TimeoutsSchema = Type.Object(
   closed,
 );
 
+const PEM_FILE = { minLength: 1, maxLength: 4096 };
+
 const ProviderSchema = Type.Object(
   {
     kind: Type.Optional(
@@ -134,6 +136,27 @@ const ProviderSchema = Type.Object(
       }),
     ),
     timeouts: Type.Optional(TimeoutsSchema),
+    proxy: Type.Optional(
+      text(
+        '^(none|https?://[^\\s?#]+|\\$\\{.+)$',
+        'the address of a proxy, http://… or https://…, or none',
+        'The proxy that the provider is reached through. none: no proxy, whatever HTTPS_PROXY says. Loopback addresses never go through one.',
+      ),
+    ),
+    ca: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the authorities that may sign its certificate, and no others.',
+      }),
+    ),
+    client_cert: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the certificate with which the gateway proves its identity.',
+      }),
+    ),
+    client_key: Type.Optional(Type.String({ ...PEM_FILE, description: 'A PEM file: the private key of client_cert.' })),
+    http2: Type.Optional(Type.Boolean({ description: 'Whether HTTP/2 is offered to it. Default: false.' })),
     markup: Type.Optional(Markup),
     chat_limit_field: Type.Optional(
       Type.Enum(['max_tokens', 'max_completion_tokens'], {
@@ -263,6 +286,19 @@ export const FileSchema = Type.Object(
         closed,
       ),
     ),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: text('^.{1,4096}$', 'a path', 'The certificate chain, PEM.'),
+          key: text('^.{1,4096}$', 'a path', 'Its private key, PEM, without a passphrase.'),
+        },
+        {
+          ...closed,
+          description:
+            'Serves HTTPS, and HTTP/2 to clients that ask for it. Changed files are used for new connections without a restart.',
+        },
+      ),
+    ),
     holds: Type.Optional(
       Type.Enum(['full', 'elastic'], {
         description:
@@ -282,6 +318,19 @@ export const FileSchema = Type.Object(
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
           drain: seconds('How long running requests may continue after a stop signal. Default 30.', 3600, 0),
+          connections: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description:
+                'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
+            }),
+          ),
+          header_bytes: bytes('The request line and the headers of a request together. Default 32 KiB.', 1024 * 1024),
+          header_count: Type.Optional(
+            Type.Integer({ minimum: 10, maximum: 2000, description: 'Headers of a request. Default 200.' }),
+          ),
+          keep_alive_timeout: seconds('How long a connection without a request is kept open. Default 75.'),
           headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
           body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
         },

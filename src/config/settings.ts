@@ -1,6 +1,6 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
-import type { Settings } from './config.ts';
+import type { Settings, TlsFiles } from './config.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -31,6 +31,11 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
+  const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
+  const tls = readTlsFiles(env);
+  if (tls !== null && http === 'lean') {
+    throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
+  }
   return Object.freeze<Settings>({
     host: readHost(env),
     port,
@@ -45,6 +50,8 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
       flags.workers === undefined
         ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
         : whole('--workers', flags.workers, WORKERS_RANGE),
+    http,
+    tls,
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
@@ -93,7 +100,7 @@ function readChoice<const Choice extends string>(
   if (text === undefined) return fallback;
   const choice = choices.find((candidate) => candidate === text);
   if (choice !== undefined) return choice;
-  throw new SettingError(name, ` is ${shown(text)}: must be one of ${choices.join(', ')}`);
+  throw new SettingError(name, ` is ${shown(text)}: expected one of ${choices.join(', ')}`);
 }
 
 function readHost(env: Environment): string {
@@ -113,6 +120,15 @@ function readPath(env: Environment, name: string, fallback: string): string {
   if (text === undefined) return fallback;
   if (!text.includes('\0') && text.trim() !== '') return text;
   throw new SettingError(name, ` is ${shown(text)}: must be a path`);
+}
+
+function readTlsFiles(env: Environment): TlsFiles | null {
+  const cert = given(env, 'GATEWAY_TLS_CERT');
+  const key = given(env, 'GATEWAY_TLS_KEY');
+  if (cert === undefined && key === undefined) return null;
+  if (cert === undefined) throw new SettingError('GATEWAY_TLS_CERT', ' is missing: GATEWAY_TLS_KEY is set');
+  if (key === undefined) throw new SettingError('GATEWAY_TLS_KEY', ' is missing: GATEWAY_TLS_CERT is set');
+  return { cert: readPath(env, 'GATEWAY_TLS_CERT', ''), key: readPath(env, 'GATEWAY_TLS_KEY', '') };
 }
 
 /** The value is never shown: it may hold a password. */

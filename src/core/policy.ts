@@ -10,6 +10,12 @@ export interface Limits {
   /** How long a client may take to send the headers of a request, and to send all of it. */
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
+  /** How long a connection without a request is kept. */
+  readonly keepAliveTimeoutMs: number;
+  readonly headerBytes: number;
+  readonly headerCount: number;
+  /** Null: what the limit of open files leaves. */
+  readonly connections: number | null;
 }
 
 export interface StreamSettings {

@@ -1,10 +1,10 @@
 /** Whether a provider can be reached, accepts our credentials, has the models of its targets and answers for them. */
-import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { modelListOf } from '../provider/adapters.ts';
+import type { Dispatchers } from '../provider/dispatchers.ts';
 import type { Upstream } from '../provider/upstream.ts';
 import { joinNames, providerMessage } from './format.ts';
 import { type Answered, fetchModelList, includesModel, type ModelListResult } from './list-models.ts';
@@ -17,7 +17,7 @@ const PROBES_MAX = 20;
 
 export interface CheckContext {
   readonly upstream: Upstream;
-  readonly dispatcher: Dispatcher;
+  readonly dispatchers: Dispatchers;
   readonly clock: Clock;
   /** For each call. */
   readonly timeoutMs: number;
@@ -49,10 +49,11 @@ export async function checkProvider(
   context: CheckContext,
 ): Promise<CheckedProvider> {
   const keys = provider.apiKeys.length === 0 ? [null] : provider.apiKeys;
+  const dispatcher = context.dispatchers.of(provider.network, context.timeoutMs);
   const calls = keys.map((key) => modelListOf(provider, key));
   const lists = await Promise.all(
     calls.flatMap((call) =>
-      call ? [fetchModelList(call.address, context.dispatcher, context.timeoutMs, () => context.clock.nowMs())] : [],
+      call ? [fetchModelList(call.destination, dispatcher, context.timeoutMs, () => context.clock.nowMs())] : [],
     ),
   );
   const reached = reachable(lists);

@@ -3,7 +3,6 @@
  * gateway is checked through its admin socket and never opened a second time.
  */
 import { existsSync } from 'node:fs';
-import { Agent } from 'undici';
 import { type AdminApi, type AdminConnection, AdminError } from '../admin/api.ts';
 import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
@@ -13,6 +12,7 @@ import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import { StoreError } from '../ledger/errors.ts';
+import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { checkDataFolder, checkOpenFiles } from './check-machine.ts';
@@ -119,10 +119,10 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
   const { catalog } = config;
   const models = [...catalog.models.values()];
   const served = models.flatMap((model) => model.targets.map((target): ServedTarget => ({ model, target })));
-  const upstream = new Transports();
-  const dispatcher = new Agent({ allowH2: false });
+  const upstream = new Transports(options.settings.http);
+  const dispatchers = new Dispatchers();
   const timeoutMs = options.timeoutMs ?? CALL_TIMEOUT_MS;
-  const context: CheckContext = { upstream, dispatcher, clock: systemClock(), timeoutMs, probes: options.probes };
+  const context: CheckContext = { upstream, dispatchers, clock: systemClock(), timeoutMs, probes: options.probes };
   try {
     const checked = new Map<string, CheckedProvider>();
     await Promise.all(
@@ -142,7 +142,7 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
       toDo: [...providers.flatMap(({ toDo }) => toDo), ...checkedModels.toDo],
     };
   } finally {
-    await Promise.all([upstream.close(), dispatcher.destroy()]);
+    await Promise.all([upstream.close(), dispatchers.close()]);
   }
 }
 

@@ -2,7 +2,7 @@
 import { type Dispatcher, request } from 'undici';
 import { errorCode } from '../lib/error-code.ts';
 import { arrayAt, isObject } from '../lib/json.ts';
-import type { HttpAddress } from '../provider/upstream.ts';
+import type { ModelList } from '../provider/adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 /** A Date header has whole seconds, cut off. */
@@ -28,15 +28,15 @@ export interface Answered {
 }
 
 export async function fetchModelList(
-  address: HttpAddress,
+  { origin, path, headers }: ModelList['destination'],
   dispatcher: Dispatcher,
   timeoutMs: number,
   nowMs: () => number,
 ): Promise<ModelListResult> {
   const startedAtMs = nowMs();
   try {
-    const response = await request(address.origin + address.path, {
-      headers: address.headers,
+    const response = await request(origin + path, {
+      headers,
       dispatcher,
       signal: AbortSignal.timeout(timeoutMs),
     });

@@ -149,6 +149,7 @@ function noTarget(dueInMs: number | null): AttemptFailure {
     retry: 'never',
     retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
     operatorFault: false,
+    detail: null,
     unhealthy: false,
     cools: null,
     meter: null,

@@ -33,10 +33,16 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
 const REQUEST_ID = { description: 'The id of this request.', schema: { type: 'string' } };
 const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } };
 
-let document: object | null = null;
+let bytes: Buffer | null = null;
 
-export function openApiDocument(): object {
-  document ??= {
+/** Serialised once: it is the same for every client. */
+export function openApiBytes(): Buffer {
+  bytes ??= Buffer.from(JSON.stringify(openApiDocument()));
+  return bytes;
+}
+
+function openApiDocument(): object {
+  return {
     openapi: '3.1.0',
     info: { title: 'Model Gateway', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
     servers: ORIGINS.map(({ prefix, description }) => ({ url: prefix || '/', description })),
@@ -54,7 +60,6 @@ export function openApiDocument(): object {
       schemas: { ErrorA, ErrorB },
     },
   };
-  return document;
 }
 
 function operation(endpoint: Endpoint): object {

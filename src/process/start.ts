@@ -69,14 +69,14 @@ export async function startGateway(
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
 
-  let origin = publicOrigin(settings.host, settings.port);
+  let origin = publicOrigin(settings.host, settings.port, false);
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   const serving =
     settings.workers === 1
       ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
-  origin = publicOrigin(settings.host, serving.port);
+  origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const admin = new AdminService({
     ledger,

@@ -29,7 +29,7 @@ export interface WorkerInput extends SharedOptions {
 /** What a worker reports to its parent. */
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
-  | { readonly kind: 'listening' }
+  | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
       readonly message: string;
@@ -65,6 +65,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   }
   return {
     port,
+    secure: workers.every((worker) => worker.secure),
     catalog: () => names,
     drain: async () => {
       state = 'ending';
@@ -85,6 +86,8 @@ class ServingWorker {
   /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  /** Whether its listener has TLS; known when it listens. */
+  secure = false;
   readonly #worker: Worker;
 
   constructor(data: WorkerInput) {
@@ -94,6 +97,7 @@ class ServingWorker {
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'listening') this.secure = report.secure;
     });
     this.ended = new Promise((resolve) => {
       let failure: Error | null = null;

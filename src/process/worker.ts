@@ -19,7 +19,7 @@ function post(report: WorkerReport): void {
 
 try {
   const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
-  const origin = publicOrigin(settings.host, settings.port);
+  let origin = publicOrigin(settings.host, settings.port, false);
   const serving = await serve({
     settings,
     env,
@@ -32,7 +32,8 @@ try {
     onCatalog: (names) => post({ kind: 'catalog', names }),
   });
   parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
-  post({ kind: 'listening' });
+  origin = publicOrigin(settings.host, settings.port, serving.secure);
+  post({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   post({
     kind: 'failed',

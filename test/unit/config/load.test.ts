@@ -233,6 +233,10 @@ models:
       drainMs: 30_000,
       headersTimeoutMs: 20_000,
       bodyTimeoutMs: 120_000,
+      keepAliveTimeoutMs: 75_000,
+      headerBytes: 32_768,
+      headerCount: 200,
+      connections: null,
     });
     assert.deepEqual(plain.streams, {
       totalMs: 300_000,

@@ -1,4 +1,4 @@
-/** Why bytes of a peer are not taken for HTTP/1.1. The connection is over then: nothing behind them can be trusted. */
+/** Why the bytes of a peer are not accepted as HTTP/1.1. The connection ends: nothing that follows can be trusted. */
 
 export type Http1Fault =
   | 'malformed'
@@ -7,6 +7,9 @@ export type Http1Fault =
   | 'too_many_fields'
   | 'no_host'
   | 'too_slow';
+
+/** Why a request is refused before it reaches a handler. */
+export type RequestFault = Http1Fault | 'too_many_connections';
 
 export class Http1Error extends Error {
   readonly code: Http1Fault;

@@ -2,15 +2,57 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
 import { createServer as createSecureServer, type TlsOptions } from 'node:tls';
-import { reset } from '../../../../../src/sandbox/reset.ts';
-import {
-  type AnswerListener,
-  type CallHandle,
-  type ClientRequest,
-  Http1Client,
-} from '../../../../../src/transport/lean/client/client.ts';
-import { field, type Head } from '../../../../../src/transport/lean/head.ts';
+import { type Network, PLAIN_NETWORK } from '../../../../src/core/provider.ts';
+import { reset } from '../../../../src/sandbox/reset.ts';
+import type {
+  CallFailure,
+  CallHandle,
+  CallTimeouts,
+  ClientTransport,
+  Destination,
+  ResponseHeaders,
+  ResponseListener,
+} from '../../../../src/transport/client.ts';
+import { LeanClient } from '../../../../src/transport/lean/client/client.ts';
+import { NodeClient } from '../../../../src/transport/node/client/client.ts';
+
+/** One implementation of the client, and the behaviours that it does not have. */
+export class Implementation {
+  readonly name: 'node' | 'lean';
+  readonly open: () => ClientTransport;
+  readonly #skips: Readonly<Record<string, string>>;
+
+  constructor(name: 'node' | 'lean', open: () => ClientTransport, skips: Readonly<Record<string, string>> = {}) {
+    this.name = name;
+    this.open = open;
+    this.#skips = skips;
+  }
+
+  /** Skipped, with its reason, where the table of this implementation says so. */
+  readonly test = (name: string, run: (t: TestContext) => Promise<void> | void): void => {
+    const reason = this.#skips[name];
+    test(name, reason === undefined ? {} : { skip: reason }, run);
+  };
+}
+
+export const IMPLEMENTATIONS: readonly Implementation[] = [
+  new Implementation('lean', () => new LeanClient()),
+  new Implementation('node', () => new NodeClient(), {
+    'is used again, the newest idle one first': 'undici takes the first free connection of its pool',
+    'is closed when the answer is one of HTTP/1.0': 'undici keeps such a connection where the server asks for it',
+    'is closed when an empty line comes behind the answer': 'llhttp skips empty lines before a response',
+    'an empty line before it is refused, and the connection is closed': 'llhttp skips empty lines before a response',
+    'behind 100 Continue is taken, at once': 'undici refuses a 100 that it did not ask for',
+    'behind 100 Continue is taken, byte by byte': 'undici refuses a 100 that it did not ask for',
+    'chunks in HTTP/1.0 is refused, and the connection is closed': 'undici does not tell the version of a response',
+    'a reset does not complete an answer without a length':
+      'undici takes a reset for its end; whether the content is complete is for its reader to tell',
+    'that comes before the request is written is taken, and its connection is not used again':
+      'undici takes a request for written when the system has not yet accepted all of it',
+  }),
+];
 
 /** One connection as the server sees it. */
 export class RawConnection {
@@ -109,9 +151,10 @@ export class RawServer implements AsyncDisposable {
 }
 
 /** What came of one call, in order. */
-export class Heard implements AnswerListener {
+export class Heard implements ResponseListener {
   status = 0;
-  head: Head | null = null;
+  headers: ResponseHeaders | null = null;
+  failure: CallFailure | null = null;
   content = '';
   readonly pieces: string[] = [];
   /** `end`, or the kind and the code of the failure. */
@@ -130,16 +173,16 @@ export class Heard implements AnswerListener {
     return this.#begun.promise;
   }
 
-  onHead(status: number, head: Head): void {
-    assert.equal(this.head, null, 'a second head');
+  onHead(status: number, headers: ResponseHeaders): void {
+    assert.equal(this.headers, null, 'a second head');
     assert.equal(this.outcome, null, 'a head after the end');
     this.status = status;
-    this.head = head;
+    this.headers = headers;
     this.#begun.resolve();
   }
 
   onData(piece: Buffer): void {
-    assert.notEqual(this.head, null, 'content before the head');
+    assert.notEqual(this.headers, null, 'content before the head');
     assert.equal(this.outcome, null, 'content after the end');
     const text = piece.toString('latin1');
     this.content += text;
@@ -152,8 +195,9 @@ export class Heard implements AnswerListener {
     this.#end('end');
   }
 
-  onFailure(kind: string, code: string): void {
-    this.#end(`${kind} (${code})`);
+  onFailure(failure: CallFailure): void {
+    this.failure = failure;
+    this.#end(`${failure.kind} (${failure.code})`);
   }
 
   /** Resolves when the content has come so far. */
@@ -170,7 +214,7 @@ export class Heard implements AnswerListener {
   }
 
   field(name: string): string | undefined {
-    return this.head ? field(this.head, name) : undefined;
+    return this.headers?.first(name) ?? undefined;
   }
 
   #end(outcome: string): void {
@@ -183,29 +227,50 @@ export class Heard implements AnswerListener {
 export const BODY = Buffer.from('{"model":"m"}');
 export const TIMEOUTS = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000 };
 
+/** What a test may say about a call; the rest is usual. */
+export interface CallParts {
+  readonly origin?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly network?: Network;
+  readonly body?: Buffer | readonly Buffer[];
+  readonly timeouts?: CallTimeouts;
+}
+
 /** A client, a server, and calls from the one to the other. */
-export class Scene implements AsyncDisposable {
-  readonly client = new Http1Client();
+export class ClientFixture implements AsyncDisposable {
+  readonly client: ClientTransport;
   readonly server: RawServer;
   readonly #origin: string;
 
-  private constructor(server: RawServer, origin: string) {
+  private constructor(client: ClientTransport, server: RawServer, origin: string) {
+    this.client = client;
     this.server = server;
     this.#origin = origin;
   }
 
-  static async start(secure: TlsOptions | null = null, host = '127.0.0.1'): Promise<Scene> {
+  static async start(
+    { open }: Implementation,
+    secure: TlsOptions | null = null,
+    host = '127.0.0.1',
+  ): Promise<ClientFixture> {
     const server = await RawServer.start(secure);
-    return new Scene(server, server.origin(host));
+    return new ClientFixture(open(), server, server.origin(host));
   }
 
-  ask(parts: Partial<ClientRequest> = {}, heard = new Heard()): { heard: Heard; handle: CallHandle } {
-    const request = { origin: this.#origin, path: '/p', headers: {}, body: BODY, timeouts: TIMEOUTS, ...parts };
-    return { heard, handle: this.client.send(request, heard) };
+  ask(parts: CallParts = {}, heard = new Heard()): { heard: Heard; handle: CallHandle } {
+    const { body = BODY, timeouts = TIMEOUTS, ...address } = parts;
+    const destination = destinationOf({ origin: this.#origin, ...address });
+    return { heard, handle: this.client.send({ destination, body, timeouts }, heard) };
+  }
+
+  /** By now a connection whose response has ended can be used again: undici waits for the next turn of the event loop. */
+  async freed(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** A call whose request has arrived on a connection of its own. */
-  async asked(parts: Partial<ClientRequest> = {}): Promise<Asked> {
+  async asked(parts: CallParts = {}): Promise<Asked> {
     const { heard, handle } = this.ask(parts);
     const connection = await this.server.next();
     await connection.requests(1);
@@ -216,6 +281,10 @@ export class Scene implements AsyncDisposable {
     await this.client.close();
     await this.server[Symbol.asyncDispose]();
   }
+}
+
+export function destinationOf(parts: CallParts & { readonly origin: string }): Destination {
+  return { path: '/p', headers: {}, network: PLAIN_NETWORK, ...parts };
 }
 
 export interface Asked {
