@@ -248,10 +248,12 @@ models:
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
       context,
-      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
+      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.drainMs], [2048, 0]);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
+    const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
+    assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
     assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
     assert.equal(changed.holds, 'full');
