@@ -119,7 +119,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
     if (this.#state !== 'waiting') return;
     if (status < 200) {
       this.#informational += 1;
-      if (this.#informational > INFORMATIONAL_MAX) this.#breakOff('too many informational responses');
+      if (this.#informational > INFORMATIONAL_MAX) this.#breakOff('too_large');
       return;
     }
     if (isAmbiguous(headers)) {
@@ -154,8 +154,13 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
     if (!this.#paused && this.#state === 'receiving') this.#deadlines.set(this, this.#timeouts.idleMs);
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: RawHeaders): void {
     if (this.#state !== 'receiving') return;
+    // Some readers would take them for the framing of the message, after the fact.
+    if ('content-length' in trailers || 'transfer-encoding' in trailers) {
+      this.#breakOff('malformed');
+      return;
+    }
     if (this.#paused) {
       this.#ended = 'complete';
       return;
