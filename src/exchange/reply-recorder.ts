@@ -51,7 +51,7 @@ export class ReplyRecorder {
 
   /** Null when the reply grew too large to be kept. */
   body(): Uint8Array | null {
-    return this.#collected && this.#collected.whole();
+    return this.#collected?.whole() ?? null;
   }
 
   release(): void {

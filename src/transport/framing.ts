@@ -6,6 +6,11 @@ export type Framing =
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until_close' };
 
+/**
+ * What a trailer must not have: fields that say where a message ends, what becomes of its connection, or whom it is
+ * for. Some readers would act on them after the fact.
+ */
+const HEAD_ONLY = /^(?:content-length|transfer-encoding|connection|upgrade|host)$/i;
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /** For a field that may occur once; `before` is the value found earlier. */
@@ -21,6 +26,11 @@ export function isChunked(coding: string | null, length: string | null, http10: 
     throw new Http1Error('malformed', 'ambiguous framing');
   }
   return true;
+}
+
+/** `name` is that of a trailer field. */
+export function checkTrailerName(name: string): void {
+  if (HEAD_ONLY.test(name)) throw new Http1Error('malformed', 'field that a trailer must not have');
 }
 
 /** Whether a Connection field says that this message is the last one. */

@@ -84,16 +84,6 @@ export function contentBytesOf(framing: Framing | null): number | null {
   return framing.kind === 'length' ? framing.bytes : null;
 }
 
-/** A trailer that would frame the message, had it been in its head. Throws an Http1Error. */
-export function checkTrailers(raw: readonly string[]): void {
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    if (isNamed(name, 'content-length') || isNamed(name, 'transfer-encoding')) {
-      throw malformed('framing header in a trailer');
-    }
-  }
-}
-
 function framingOf(length: string | null, coding: string | null, http10: boolean): Framing | null {
   if (isChunked(coding, length, http10)) return { kind: 'chunked' };
   if (length === null) return null;

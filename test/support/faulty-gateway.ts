@@ -27,7 +27,12 @@ const LEASE_MS = 600;
 
 export async function faultyGateway(config: string): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
-  const env = { GATEWAY_PORT: '0', GATEWAY_ADMIN_PORT: '0', GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') };
+  const env = {
+    GATEWAY_PORT: '0',
+    GATEWAY_ADMIN_PORT: '0',
+    GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
+    GATEWAY_HTTP: process.env.GATEWAY_HTTP,
+  };
   await writeFile(env.GATEWAY_CONFIG, config);
   const database = openDatabase(join(dataDir, 'ledger.db'));
   const engine = createEngine(database, systemClock());

@@ -22,9 +22,13 @@ export async function gatewayProcess(
   dataDir: string,
   env: Record<string, string> = {},
   flags: readonly string[] = [],
+  /** How many files it may have open; by default as many as this process. */
+  files?: number,
 ): Promise<GatewayProcess> {
   let output = '';
-  const child = spawn(process.execPath, [LAUNCHER, 'start', ...flags], {
+  const command = [process.execPath, LAUNCHER, 'start', ...flags];
+  const limited = files === undefined ? command : ['sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh', ...command];
+  const child = spawn(limited[0] ?? '', limited.slice(1), {
     env: {
       PATH: process.env.PATH,
       GATEWAY_PORT: '0',
@@ -33,6 +37,7 @@ export async function gatewayProcess(
       GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
       GATEWAY_DISCOVER_LOCAL: 'off',
       GATEWAY_LOG: 'warn',
+      ...(process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP }),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,7 +45,7 @@ export async function gatewayProcess(
   const origin = await new Promise<string>((done, failed) => {
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      const listening = /listens on (http:\S+)/.exec(output);
+      const listening = /listens on (https?:\S+)/.exec(output);
       if (listening?.[1] !== undefined) done(listening[1]);
     };
     child.stdout.on('data', read);

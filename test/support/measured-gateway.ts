@@ -37,7 +37,7 @@ export class MeasuredGateway implements AsyncDisposable {
     this.admin = new AdminClient(socketPath(folder));
   }
 
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<MeasuredGateway> {
+  static async start(): Promise<MeasuredGateway> {
     const provider = await ScriptedServer.start();
     const folder = await mkdtemp(join(tmpdir(), 'gateway-streams-'));
     const configFile = join(folder, 'gateway.yaml');
@@ -62,7 +62,7 @@ export class MeasuredGateway implements AsyncDisposable {
         GATEWAY_DATA: folder,
         GATEWAY_CONFIG: configFile,
         GATEWAY_DISCOVER_LOCAL: 'off',
-        ...env,
+        GATEWAY_HTTP: process.env.GATEWAY_HTTP,
       },
     });
     await once(child, 'message');

@@ -25,6 +25,9 @@ export interface StartedGateway extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** The tests of a started gateway run a second time with the other transport (`npm test`). */
+const TRANSPORT = process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP };
+
 export interface StartOptions {
   /** The text of the config file; none by default. */
   readonly config?: string;
@@ -42,6 +45,7 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
     GATEWAY_ADMIN_PORT: '0',
     GATEWAY_DATA: dataDir,
     GATEWAY_DISCOVER_LOCAL: 'off',
+    ...TRANSPORT,
     ...options.env,
   };
   if (options.config !== undefined) {

@@ -3,7 +3,7 @@
  * open to interpretation is malformed, so that two readers cannot disagree about where the next message begins.
  */
 import { Http1Error } from '../errors.ts';
-import type { Framing } from '../framing.ts';
+import { checkTrailerName, type Framing } from '../framing.ts';
 
 const SIZE_DIGITS_MAX = 16;
 const EXTENSION_BYTES_MAX = 1_024;
@@ -12,8 +12,6 @@ const EXTENSION =
   /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?(?:;(?!$)|$))+$/;
 const TRAILER_BYTES_MAX = 8_192;
 const TRAILER_FIELDS = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
-/** Some readers would take them for the framing of the message, after the fact. */
-const FRAMING_TRAILER = /^(?:content-length|transfer-encoding):/im;
 const LINE_END = '\r\n';
 const CR = 0x0d;
 const LF = 0x0a;
@@ -144,7 +142,8 @@ export class BodyReader {
       return chunk.length;
     }
     const fields = text.slice(LINE_END.length, end + LINE_END.length);
-    if (!TRAILER_FIELDS.test(fields) || FRAMING_TRAILER.test(fields)) throw malformed('invalid trailer');
+    if (!TRAILER_FIELDS.test(fields)) throw malformed('invalid trailer');
+    for (const line of fields.split(LINE_END)) checkTrailerName(line.slice(0, Math.max(0, line.indexOf(':'))));
     this.#place = 'done';
     return at + end + 2 * LINE_END.length - before;
   }

@@ -9,7 +9,7 @@ import type { Place } from '../../../lib/linked-list.ts';
 import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
 import { connectFailure, failureCode, isStale } from './failure.ts';
 import type { UpstreamPool } from './pool.ts';
-import { isAmbiguous, type RawHeaders } from './response-head.ts';
+import { isAmbiguous, isTrailer, type RawHeaders } from './response-head.ts';
 
 /** A server may announce its response a few times; one that does nothing else is given up. */
 const INFORMATIONAL_MAX = 16;
@@ -156,8 +156,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
 
   onResponseEnd(_controller: Dispatcher.DispatchController, trailers: RawHeaders): void {
     if (this.#state !== 'receiving') return;
-    // Some readers would take them for the framing of the message, after the fact.
-    if ('content-length' in trailers || 'transfer-encoding' in trailers) {
+    if (!isTrailer(trailers)) {
       this.#breakOff('malformed');
       return;
     }

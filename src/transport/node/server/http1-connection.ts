@@ -44,6 +44,8 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   /** What is wrong behind the requests that wait. */
   #fault: RequestFault | null = null;
   #yielding = false;
+  /** What the socket had read when the current request was begun. */
+  #servedAtBytes = -1;
   #closing = false;
   /** What the socket had read when the fault was found. */
   #faultAtBytes = 0;
@@ -130,9 +132,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
       if (more) this.socket.destroySoon = () => this.#endSlowly();
       if (!request.received) request.discard();
     } else if (this.#waiting.length > 0 || this.#fault !== null) {
-      // A client may send thousands of requests at once: others are served between them.
-      this.#yielding = true;
-      setImmediate(Http1Connection.#goOn, this);
+      this.#yield();
     } else if (!request.received) request.discard();
     // The head was sent before the server began to close.
     else if (this.#owner.closing) outgoing.once('finish', () => this.socket.destroySoon());
@@ -157,7 +157,11 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
 
   #add(exchange: Exchange): void {
     this.#waiting.push(exchange);
-    if (this.#waiting.length === 1) this.#serveNext();
+    if (this.#waiting.length === 1) {
+      // Node's parser has found it in the same bytes as the one before.
+      if (this.#current !== null && this.#servedAtBytes === this.socket.bytesRead) this.#yield();
+      else this.#serveNext();
+    }
     // Not at once: Node's parser reads on at the end of each request.
     else if (this.#waiting.length === WAITING_MAX + 1) process.nextTick(() => this.#pauseIfFull());
   }
@@ -171,7 +175,15 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     }
     if (this.#waiting.length === WAITING_RESUME) this.socket.resume();
     this.#current = next;
+    this.#servedAtBytes = this.socket.bytesRead;
     this.#owner.handler.onRequest(next.request, next.response);
+  }
+
+  /** A client may send thousands of requests at once: others are served between them. */
+  #yield(): void {
+    if (this.#yielding) return;
+    this.#yielding = true;
+    setImmediate(Http1Connection.#goOn, this);
   }
 
   static #goOn(connection: Http1Connection): void {

@@ -1,8 +1,9 @@
 /** A request as `node:http` has parsed it, and the way to its content. */
 import { IncomingMessage, type ServerResponse as OutgoingMessage } from 'node:http';
 import { Http1Error } from '../../errors.ts';
+import { checkTrailerName } from '../../framing.ts';
 import type { HeaderList } from '../../header-list.ts';
-import { checkTrailers, contentBytesOf, RequestHead } from '../../request-head.ts';
+import { contentBytesOf, RequestHead } from '../../request-head.ts';
 import type { BodySink, IncomingRequest } from '../../server.ts';
 
 /** Node's own object, which knows the request that it is part of: its listeners need no closures. */
@@ -108,7 +109,8 @@ export class Http1Request implements IncomingRequest {
 
   bodyReceived(): void {
     try {
-      checkTrailers(this.message.rawTrailers);
+      const { rawTrailers } = this.message;
+      for (let i = 0; i < rawTrailers.length; i += 2) checkTrailerName(rawTrailers[i] ?? '');
     } catch (error) {
       if (!(error instanceof Http1Error)) throw error;
       this.#owner.contentRefused(error);

@@ -7,7 +7,7 @@ import type { Http2Request } from './http2-request.ts';
 /** Fields of an HTTP/1.1 connection, which HTTP/2 does not have. */
 const CONNECTION_FIELDS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_NO_ERROR } = constants;
 
 /** One per request. */
 export class Http2Response implements ServerResponse {
@@ -70,7 +70,7 @@ export class Http2Response implements ServerResponse {
     if (this.#phase !== 'streaming') return;
     this.#phase = 'ended';
     if (lingerMs !== undefined) {
-      const timer = setTimeout(() => this.#stream.close(NGHTTP2_CANCEL), lingerMs);
+      const timer = setTimeout(() => reset(this.#stream), lingerMs);
       this.#stream.once('close', () => clearTimeout(timer));
       this.#stream.once('finish', () => clearTimeout(timer));
     }
@@ -78,7 +78,7 @@ export class Http2Response implements ServerResponse {
   }
 
   destroy(): void {
-    if (this.#phase !== 'ended') this.#stream.close(NGHTTP2_INTERNAL_ERROR);
+    if (this.#phase !== 'ended') reset(this.#stream);
   }
 
   /** Called when the stream is closed, by whichever side. */
@@ -102,7 +102,7 @@ export class Http2Response implements ServerResponse {
 
   #timedOut(refusal: (fault: RequestFault) => Refusal): void {
     if (this.#phase !== 'open') {
-      this.#stream.close(NGHTTP2_CANCEL);
+      reset(this.#stream);
       return;
     }
     this.connectionClosed();
@@ -115,6 +115,11 @@ export class Http2Response implements ServerResponse {
     this.#onDrain = null;
     listener?.();
   }
+}
+
+/** Not with `close`, which first sends what the client would take for the end of a complete response. */
+function reset(stream: ServerHttp2Stream): void {
+  stream.destroy(new Error('the stream is given up'));
 }
 
 /** The response to a stream that was refused. The connection goes on: its other streams are not at fault. */

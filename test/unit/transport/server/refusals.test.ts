@@ -72,6 +72,8 @@ for (const kind of TRANSPORTS) {
       ['a quoted chunk extension that does not end', `${post(chunked)}5;a="b\r\nhello\r\n0\r\n\r\n`],
       ['Content-Length in a trailer', `${post(chunked)}5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n`],
       ['Transfer-Encoding in a trailer', `${post(chunked)}5\r\nhello\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n`],
+      ['Connection in a trailer', `${post(chunked)}5\r\nhello\r\n0\r\nConnection: close\r\n\r\n`],
+      ['Host in a trailer', `${post(chunked)}5\r\nhello\r\n0\r\nX: y\r\nhost: y\r\n\r\n`],
       ['a folded trailer', `${post(chunked)}5\r\nhello\r\n0\r\nx: y\r\n z\r\n\r\n`],
       ['two hosts', post('Host: y')],
       ['a second request line', 'POST / HTTP/1.1\r\nPOST / HTTP/1.1\r\nHost: x\r\n\r\n'],
