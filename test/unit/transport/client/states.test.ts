@@ -236,6 +236,30 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     });
 
+    test('[F31] for the head is not renewed by informational responses', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const timeouts = { ...TIMEOUTS, firstByteMs: 400 };
+      const { heard, connection } = await fixture.asked({ timeouts });
+      const witness = await fixture.asked({ timeouts });
+      connection.say('HTTP/1.1 102 Processing\r\n\r\n');
+      // It comes when most of the time is over, by the clock of a call that has less.
+      const earlier = await fixture.asked({ timeouts: { ...timeouts, firstByteMs: 200 } });
+      await earlier.heard.over;
+      connection.say('HTTP/1.1 103 Early Hints\r\n\r\n');
+      assert.equal(await witness.heard.over, 'first_byte_timeout (ETIMEDOUT)');
+      const later = await fixture.asked({ timeouts: { ...timeouts, firstByteMs: 200 } });
+      await later.heard.over;
+      assert.equal(heard.outcome, 'first_byte_timeout (ETIMEDOUT)');
+    });
+
+    test('[F31] is not needed for a server that never stops to announce its response', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const { heard, connection } = await fixture.asked();
+      connection.say('HTTP/1.1 102 Processing\r\n\r\n'.repeat(1_000));
+      assert.equal(await heard.over, 'broken (too_large)');
+      await connection.closed;
+    });
+
     test('for the head does not end an answer that has begun', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, connection } = await fixture.asked({ timeouts: { ...TIMEOUTS, firstByteMs: 1_000 } });
