@@ -28,7 +28,7 @@ import {
   assertUncharged,
   configText,
   errorOf,
-  scriptedWorld,
+  scriptedGateway,
   settled,
   streamed,
 } from '../../support/scripted-gateway.ts';
@@ -197,7 +197,7 @@ describe('a proxy', () => {
   });
 
   test('is never asked for an address of this machine, nor for one that NO_PROXY names', async () => {
-    await using world = await scriptedWorld({ provider: { proxy: 'http://127.0.0.1:9' } });
+    await using world = await scriptedGateway({ provider: { proxy: 'http://127.0.0.1:9' } });
     world.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
     const key = await world.gateway.tokenKey();
     assert.equal((await ask(key, 'chat')).status, 200);
@@ -352,7 +352,7 @@ describe('a compressed answer', () => {
 
   for (const [name, encode] of Object.entries(encodings)) {
     test(`in ${name} is decoded and charged like a plain one`, async () => {
-      await using world = await scriptedWorld();
+      await using world = await scriptedGateway();
       const key = await world.gateway.tokenKey();
       const answer = ask(key, 'chat');
       const call = await world.first.next();
@@ -378,7 +378,7 @@ describe('a compressed answer', () => {
   } as const;
   for (const [name, create] of Object.entries(streams)) {
     test(`in ${name} streams: each event arrives when the provider flushes it`, async () => {
-      await using world = await scriptedWorld();
+      await using world = await scriptedGateway();
       const key = await world.gateway.tokenKey();
       const client = streamed(key, 'chat');
       const call = await world.first.next();
@@ -407,7 +407,7 @@ describe('a compressed answer', () => {
   }
 
   test('in an unknown encoding, a list of them, or not in the one that it names: 502, no charge', async () => {
-    await using world = await scriptedWorld({ provider: { circuit_breaker: false } });
+    await using world = await scriptedGateway({ provider: { circuit_breaker: false } });
     const key = await world.gateway.tokenKey();
     for (const [encoding, content] of [
       ['compress', 'noise'],
@@ -430,7 +430,7 @@ describe('a compressed answer', () => {
   });
 
   test('with an error is read as one', async () => {
-    await using world = await scriptedWorld();
+    await using world = await scriptedGateway();
     const key = await world.gateway.tokenKey();
     const answer = ask(key, 'chat');
     const call = await world.first.next();
@@ -445,7 +445,7 @@ describe('a compressed answer', () => {
   });
 
   test('that grows beyond the bound of a plain one is given up there, however small it was', async () => {
-    await using world = await scriptedWorld({ provider: { circuit_breaker: false } });
+    await using world = await scriptedGateway({ provider: { circuit_breaker: false } });
     const key = await world.gateway.tokenKey();
     for (const [encoding, content] of [
       ['gzip', gzipSync(Buffer.alloc(256 * 1_024 * 1_024, 0x20))],
