@@ -1,9 +1,10 @@
-/** How a key looks to the operator. Numbers are rounded here, for printing, and nowhere else. */
+/** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
+import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { AuditReport, KeySummary } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
 
-/** The origin that callers on this machine reach the gateway at; a wildcard address is shown as loopback. */
+/** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
 export function publicOrigin(host: string, port: number, secure: boolean): string {
   const shown = host === '0.0.0.0' || host === '::' || host === '' ? '127.0.0.1' : host;
   return `${secure ? 'https' : 'http'}://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
@@ -11,7 +12,7 @@ export function publicOrigin(host: string, port: number, secure: boolean): strin
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const { key } = summary;
-  const origin = key.mode === 'credit' ? gatewayOrigin : `${gatewayOrigin}/token`;
+  const origin = originOf(gatewayOrigin, key.mode);
   const base = {
     id: key.id,
     prefix: key.prefix,

@@ -1,4 +1,4 @@
-/** The one frozen configuration of a process, made from the environment and the config file. */
+/** The frozen configuration of a process, from the environment and the config file. */
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 
@@ -21,7 +21,7 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
   readonly installationSecret: string | null;
-  /** How long a silent process still counts as living; then others end what it held. */
+  /** How long a silent process counts as alive; after that, other processes recover its holds. */
   readonly leaseMs: number;
   readonly workers: number;
   /** How HTTP is spoken: by the platform's own implementations, or by this project's. */

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 
 /** Below this the limit is reached before memory or CPU is. */
-const FILES_WANTED = 4_096;
-/** For the store, the sockets of the operator, libraries and idle connections. */
+export const FILES_WANTED = 4_096;
+/** For the store, the admin sockets, libraries and idle connections. */
 const FILES_BESIDE = 64;
 /** For connections that are opened beyond what can be served, and closed after a 503. */
 const FILES_FOR_REFUSALS = 64;
@@ -11,7 +11,7 @@ const FILES_PER_STREAM = 2;
 /** Where the system does not tell its limit. */
 const CONNECTIONS_UNKNOWN = 8_192;
 
-/** The limit in force, which Node has raised as far as it may; null where the system does not tell. */
+/** The limit in force, which Node has raised as far as it may; null where the system does not report it. */
 export function readFileLimit(path = '/proc/self/limits'): number | null {
   try {
     return parseFileLimit(readFileSync(path, 'utf8'));

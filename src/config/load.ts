@@ -1,15 +1,17 @@
-/** Settings, environment and config file made into the one frozen Config. */
+/** Builds the frozen Config from settings, environment and config file. */
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
+import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
-import { configError, joinPath, type Problem } from './problem.ts';
+import { configError, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
@@ -18,18 +20,20 @@ const MIB = 1024 * 1024;
 
 export interface LoadOptions {
   readonly settings: Settings;
-  /** For variables in the file, and for finding providers without one. */
+  /** For variables in the file, and for discovering providers without one. */
   readonly env: Environment;
-  /** Where the built-in sandbox listens; null where none runs, and then its models are left out. */
+  /** The address of the built-in sandbox; null where none is running, and then its models are left out. */
   readonly sandboxUrl: string | null;
   readonly probe?: Probe;
-  /** The day whose published prices count. */
+  /** The day whose published prices apply. */
   readonly now?: Date;
+  /** What providers say of their models, as far as it is known. */
+  readonly lists?: ModelLists;
 }
 
 /** Throws a ConfigError that lists every problem found. */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
-  const { settings, env, sandboxUrl, probe = probeModels, now = new Date() } = options;
+  const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
   const file = text === null ? {} : (await fileReader()).parseConfigFile(text, name, env);
@@ -52,6 +56,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
       ownPort: settings.port,
       usdPerCredit,
       now,
+      lists,
     });
     for (const provider of found.providers) providers.set(provider.name, provider);
     for (const model of found.models) models.set(model.id, model);
@@ -63,6 +68,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
       usdPerCredit,
       weighted: routing.order === 'weighted',
       now,
+      lists,
       factories,
       networks: loaded.networks,
     });
@@ -88,18 +94,18 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     limits,
     usdPerCredit,
     streams: streamsOf(file),
-    holds: file.holds ?? 'full',
+    holds: file.holds ?? 'elastic',
     elasticKeys: file.elastic_keys ?? [],
     routing,
   });
 }
 
-/** YAML and the compiler of its schema are loaded only where there is a file. */
+/** The YAML parser and the schema compiler are loaded only where there is a file. */
 function fileReader(): Promise<typeof import('./file.ts')> {
   return import('./file.ts');
 }
 
-/** Null: there is no file, and none was asked for. */
+/** Null: there is no file, and none was configured. */
 async function readConfigText(settings: Settings, name: string): Promise<string | null> {
   const refuse = (message: string) => configError(name, [{ path: '', message }]);
   try {
@@ -115,7 +121,7 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
   }
 }
 
-/** Names that are taken, by the sandbox or earlier in the file. */
+/** Names that are already used, by the sandbox or earlier in the file. */
 function duplicates(
   file: FileConfig,
   sandboxProvidersByName: ReadonlyMap<string, Provider>,
@@ -161,6 +167,7 @@ function streamsOf({ streams = {} }: FileConfig): StreamSettings {
     totalMs: milliseconds(streams.total, 300_000),
     keepAliveMs: milliseconds(streams.keep_alive, 10_000),
     headersWaitMs: milliseconds(streams.headers_wait, 15_000),
+    holdWaitMs: milliseconds(streams.hold_wait, 10_000),
   };
 }
 
@@ -173,7 +180,7 @@ function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
   };
 }
 
-/** All the way down; the maps themselves are read-only by their type. */
+/** Deeply; the maps themselves are read-only by their type. */
 function freeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const part of value instanceof Map ? value.values() : Object.values(value)) freeze(part);

@@ -4,7 +4,7 @@ import type { Settings, TlsFiles } from './config.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One line: which setting, what is wrong with it and what is allowed. */
+/** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
   readonly setting: string;
 
@@ -20,7 +20,7 @@ const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
 const SECRET_LENGTH_MIN = 32;
 
-/** What the command line says, as it was typed; it goes before the environment. */
+/** Values from the command line, as typed; they override the environment. */
 export interface SettingFlags {
   readonly workers?: string | undefined;
 }
@@ -136,7 +136,7 @@ function readDatabaseUrl(env: Environment): string | null {
   const text = given(env, 'DATABASE_URL');
   if (text === undefined) return null;
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
-  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'names no PostgreSQL database';
+  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
   throw new SettingError(
     'DATABASE_URL',
     ` ${wrong}: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)`,

@@ -28,7 +28,7 @@ export function watchConfig(
     content = text;
     contentOfOthers = textOfOthers;
     if (text === null) {
-      onProblem(`${file}: is gone; the configuration in use stays`);
+      onProblem(`${file}: does not exist any more; the configuration in use stays`);
       return;
     }
     try {
@@ -51,7 +51,7 @@ export function watchConfig(
   };
 }
 
-/** Null: there is no such file, or it cannot be read; loading it says which. The file is small, and rarely changes. */
+/** Null: there is no such file, or it cannot be read; loading it reports which. The file is small and rarely changes. */
 function contentOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');

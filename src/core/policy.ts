@@ -25,6 +25,8 @@ export interface StreamSettings {
   readonly keepAliveMs: number;
   /** After the provider's 2xx headers without an event: then the 200 is sent and keep-alives begin. */
   readonly headersWaitMs: number;
+  /** How long a stream that has outrun its hold waits for other requests' holds to end, before it is ended itself. */
+  readonly holdWaitMs: number;
 }
 
 export interface Routing {

@@ -1,17 +1,17 @@
 /**
- * Counts prompts exactly, off the event loop. The thread starts with the first count, never keeps the process alive,
+ * Counts prompts exactly, off the event loop. The worker starts with the first count, never keeps the process alive,
  * and stops when nothing has been counted for a while. A count that cannot be had in time is null: nobody is refused
  * because this is slow.
  */
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../lib/worker-file.ts';
-import type { TextCount } from './exact-count.ts';
+import type { ExactCount } from './exact-count.ts';
 import type { CountJob } from './worker.ts';
 
 export interface ExactCounterOptions {
   readonly waitMs?: number;
   readonly queueMax?: number;
-  /** Text of one prompt, in UTF-16 units; longer ones are not counted. */
+  /** Text of one prompt, in UTF-16 units; of a longer one only the beginning is counted, which bounds it from below. */
   readonly unitsMax?: number;
   readonly idleMs?: number;
   onProblem(problem: unknown): void;
@@ -20,7 +20,7 @@ export interface ExactCounterOptions {
 interface Waiting {
   readonly job: CountJob;
   readonly timer: NodeJS.Timeout;
-  resolve(counted: TextCount | null): void;
+  resolve(counted: ExactCount | null): void;
 }
 
 const WAIT_MS = 5_000;
@@ -40,10 +40,11 @@ export class ExactCounter {
     this.#options = { waitMs: WAIT_MS, queueMax: QUEUE_MAX, unitsMax: UNITS_MAX, idleMs: IDLE_MS, ...options };
   }
 
-  /** Null when it cannot be had: too much waits already, the text is too long, or it takes too long. */
-  count(job: CountJob): Promise<TextCount | null> {
+  /** Null when it cannot be had: too much waits already, or it takes too long. */
+  count(whole: CountJob): Promise<ExactCount | null> {
     const { queueMax, unitsMax, waitMs } = this.#options;
-    if (this.#closed || this.#queue.length >= queueMax || unitsOf(job) > unitsMax) return Promise.resolve(null);
+    if (this.#closed || this.#queue.length >= queueMax) return Promise.resolve(null);
+    const job = beginningOf(whole, Math.min(whole.unitsMax, unitsMax));
     return new Promise((resolve) => {
       const waiting: Waiting = { job, resolve, timer: setTimeout(() => this.#late(waiting), waitMs) };
       this.#queue.push(waiting);
@@ -70,7 +71,7 @@ export class ExactCounter {
 
   #start(): Worker {
     const worker = new Worker(workerFile('worker', import.meta.url));
-    worker.on('message', (counted: TextCount) => this.#ended(counted));
+    worker.on('message', (counted: ExactCount) => this.#ended(counted));
     worker.on('error', (problem) => {
       this.#options.onProblem(problem);
       if (this.#worker !== worker) return;
@@ -81,7 +82,7 @@ export class ExactCounter {
     return worker;
   }
 
-  #ended(counted: TextCount | null): void {
+  #ended(counted: ExactCount | null): void {
     const waiting = this.#running;
     this.#running = null;
     if (waiting) end(waiting, counted);
@@ -92,7 +93,7 @@ export class ExactCounter {
     }
   }
 
-  /** A thread that counts does not listen: one that takes too long can only be ended. */
+  /** A worker that counts reads no messages: one that takes too long can only be terminated. */
   #late(waiting: Waiting): void {
     const index = this.#queue.indexOf(waiting);
     if (index >= 0) {
@@ -117,13 +118,24 @@ export class ExactCounter {
   }
 }
 
-function end(waiting: Waiting, counted: TextCount | null): void {
+function end(waiting: Waiting, counted: ExactCount | null): void {
   clearTimeout(waiting.timer);
   waiting.resolve(counted);
 }
 
-function unitsOf({ texts }: CountJob): number {
-  let units = 0;
-  for (const group of [texts.certain, texts.definitions, texts.others]) for (const text of group) units += text.length;
-  return units;
+/** The job itself where it is within the limit. */
+function beginningOf(job: CountJob, unitsMax: number): CountJob {
+  let left = unitsMax;
+  const cut = (texts: readonly string[]): string[] =>
+    texts.map((text) => {
+      const kept = text.slice(0, Math.max(0, left));
+      left -= text.length;
+      return kept;
+    });
+  const texts = {
+    certain: cut(job.texts.certain),
+    definitions: cut(job.texts.definitions),
+    others: cut(job.texts.others),
+  };
+  return left >= 0 ? job : { ...job, texts, isBeginning: true };
 }

@@ -1,12 +1,13 @@
 /** Input tokens of a Format B request: the provider's own count where it offers one, the local counter otherwise. */
-
-import { takePlace } from '../exchange/admit.ts';
-import { forwardedHeaders } from '../exchange/forwarded.ts';
+import { GatewayError } from '../core/conditions.ts';
+import { countAgainstRateLimit } from '../exchange/admit.ts';
+import { forwardedHeaders } from '../exchange/attempt-setup.ts';
+import { authenticate } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { resolve } from '../exchange/make-plan.ts';
+import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
-import { Reading } from '../exchange/read.ts';
-import type { Arrival } from '../exchange/request.ts';
+import { readRequest } from '../exchange/read.ts';
+import type { GenerationRequest, RequestHeaders } from '../exchange/request.ts';
 import type { ReplyNotes } from '../exchange/response-sink.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject } from '../lib/json.ts';
@@ -19,32 +20,32 @@ const PROVIDER_WAIT_MS = 5_000;
 const ANSWER_BYTES_MAX = 64 * 1_024;
 const NO_KEYS_REFUSED: ReadonlySet<string | null> = new Set();
 
-export async function countTokens(gateway: Gateway, arrival: Arrival, notes: ReplyNotes): Promise<number> {
-  const catalog = gateway.catalog();
-  const policy = gateway.policy();
-  const reading = new Reading(arrival, catalog, policy, notes);
-  const { key } = await takePlace(gateway, arrival.caller, (rate) => reading.onRate(rate));
-  const request = reading.valid();
-  const plan = resolve({ catalog, policy, key, endpoint: arrival.endpoint }, request);
-  const call = providerCall(gateway, arrival, plan, request.bytes);
-  return (call && (await ask(gateway.upstream, call))) ?? plan.input.likely;
+export async function countTokens(
+  gateway: Gateway,
+  request: GenerationRequest,
+  notes: ReplyNotes,
+): Promise<{ readonly body: { readonly input_tokens: number } }> {
+  const config = { catalog: gateway.catalog(), policy: gateway.policy() };
+  const caller = await authenticate(gateway, request);
+  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const { key } = await countAgainstRateLimit(gateway, caller, notes);
+  const plan = makePlan(config, key, request.endpoint, read, null);
+  if (plan instanceof GatewayError) throw plan;
+  const call = providerCall(gateway, request.headers, plan);
+  const counted = call && (await ask(gateway.upstream, call));
+  return { body: { input_tokens: counted ?? plan.input.likely } };
 }
 
-function providerCall(gateway: Gateway, arrival: Arrival, plan: Plan, bytes: Buffer): UpstreamCall | null {
+/** Null where no target of the model counts tokens itself. */
+function providerCall(gateway: Gateway, headers: RequestHeaders, plan: Plan): UpstreamCall | null {
   for (const target of plan.targets) {
     const provider = gateway.catalog().providers.get(target.provider);
     if (!provider?.countsTokens || target.format !== 'messages') continue;
-    const apiKey = gateway.standing.keys.take(provider, NO_KEYS_REFUSED) ?? null;
+    const { upstreamModel } = target;
+    const apiKey = gateway.routing.credentials.take(provider, NO_KEYS_REFUSED) ?? null;
     return {
-      ...addressOf(
-        provider,
-        'messages',
-        target.upstreamModel,
-        apiKey,
-        forwardedHeaders(arrival.headers),
-        '/count_tokens',
-      ),
-      body: change(bytes, [{ path: ['model'], json: JSON.stringify(target.upstreamModel) }]),
+      ...addressOf(provider, 'messages', upstreamModel, apiKey, forwardedHeaders(headers), '/count_tokens'),
+      body: change(plan.request.bytes, [{ path: ['model'], json: JSON.stringify(upstreamModel) }]),
       timeouts: { ...provider.timeouts, firstByteMs: PROVIDER_WAIT_MS, idleMs: PROVIDER_WAIT_MS },
     };
   }

@@ -1,19 +1,27 @@
 /** The catalog as a caller sees it. */
 import type { Model } from '../core/model.ts';
-import type { Caller } from '../exchange/authenticate.ts';
+import { countAgainstRateLimit } from '../exchange/admit.ts';
+import { authenticateOptional } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { mayUse } from '../exchange/make-plan.ts';
+import type { ClientRequest } from '../exchange/request.ts';
+import type { ReplyNotes } from '../exchange/response-sink.ts';
+import type { CatalogModel, CatalogModelList } from './models-schema.ts';
 
-/** Without a caller: the models that the operator marked public. */
-export function listModels(gateway: Gateway, caller: Caller | null): object {
+/** Without a credential: the models that the operator marked public. */
+export async function listModels(
+  gateway: Gateway,
+  request: ClientRequest,
+  notes: ReplyNotes,
+): Promise<{ readonly body: CatalogModelList }> {
+  const sender = await authenticateOptional(gateway, request);
+  const caller = sender && (await countAgainstRateLimit(gateway, sender, notes));
   const models = [...gateway.catalog().models.values()];
-  return {
-    object: 'list',
-    data: models.filter((model) => (caller ? mayUse(caller.key, model) : model.public)).map(published),
-  };
+  const visible = models.filter((model) => (caller ? mayUse(caller.key, model) : model.public));
+  return { body: { object: 'list', data: visible.map(published) } };
 }
 
-function published(model: Model): object {
+function published(model: Model): CatalogModel {
   return {
     id: model.id,
     object: 'model',

@@ -32,6 +32,7 @@ export const CreditUsage = Type.Object(
   },
   CLOSED,
 );
+export type CreditUsage = Static<typeof CreditUsage>;
 
 export const TokenUsage = Type.Object(
   {
@@ -45,6 +46,7 @@ export const TokenUsage = Type.Object(
   },
   CLOSED,
 );
+export type TokenUsage = Static<typeof TokenUsage>;
 
 export const UsageSummary = Type.Object(
   {

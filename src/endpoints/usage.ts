@@ -1,17 +1,30 @@
 /** The usage summary of the calling key: figures from the ledger, rounded only here, where they are printed. */
+import { GatewayError } from '../core/conditions.ts';
 import { keyStatus } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
+import { countAgainstRateLimit } from '../exchange/admit.ts';
+import { authenticate } from '../exchange/authenticate.ts';
+import { type Gateway, storeFailed } from '../exchange/gateway.ts';
+import type { ClientRequest } from '../exchange/request.ts';
+import type { ReplyNotes } from '../exchange/response-sink.ts';
 import type { Summary } from '../ledger/port.ts';
+import type { CreditUsage, TokenUsage, UsageSummary } from './usage-schema.ts';
 
-export interface UsageSummary {
-  readonly body: object;
-  /** What is left, for the header of the key's mode; null where there is no limit. */
-  readonly creditRemaining: number | null;
-  readonly tokensRemaining: number | null;
+export interface UsageAnswer {
+  readonly body: UsageSummary;
+  /** What is left, in the header of the key's mode; none where there is no limit. */
+  readonly headers: Readonly<Record<string, number>>;
 }
 
-export function usageSummary(summary: Summary, usdPerCredit: number, nowMs: number): UsageSummary {
-  const credit = summary.key.mode === 'credit' ? creditFigures(summary, usdPerCredit) : NO_CREDIT;
+export async function usage(gateway: Gateway, request: ClientRequest, notes: ReplyNotes): Promise<UsageAnswer> {
+  const caller = await countAgainstRateLimit(gateway, await authenticate(gateway, request), notes);
+  const summary = await gateway.ledger.summary(caller.key.id).catch(storeFailed);
+  if (!summary) throw new GatewayError('invalid_credentials');
+  return usageAnswer(summary, gateway.policy().usdPerCredit, gateway.clock.nowMs());
+}
+
+function usageAnswer(summary: Summary, usdPerCredit: number, nowMs: number): UsageAnswer {
+  const credits = summary.key.mode === 'credit' ? creditFigures(summary, usdPerCredit) : NO_CREDIT;
   const tokens = tokenFigures(summary);
   return {
     body: {
@@ -24,17 +37,19 @@ export function usageSummary(summary: Summary, usdPerCredit: number, nowMs: numb
         provider_scope: summary.key.providerScope,
         rpm_limit: summary.key.rpmLimit,
       },
-      credits: credit,
+      credits,
       tokens,
       requests: { total: summary.requests },
-      explanation: explanation(summary, credit.remaining, tokens.remaining),
+      explanation: explanation(summary, credits.remaining, tokens.remaining),
     },
-    creditRemaining: summary.key.mode === 'credit' ? credit.remaining : null,
-    tokensRemaining: tokens.remaining,
+    headers: {
+      ...(summary.key.mode === 'credit' ? { 'x-service-credit-remaining': credits.remaining } : {}),
+      ...(tokens.remaining === null ? {} : { 'x-ratelimit-remaining-tokens': tokens.remaining }),
+    },
   };
 }
 
-const NO_CREDIT = {
+const NO_CREDIT: CreditUsage = {
   total_purchased: 0,
   balance: 0,
   reserved: 0,
@@ -46,7 +61,7 @@ const NO_CREDIT = {
   lifetime_spend: 0,
 };
 
-function creditFigures(summary: Summary, usdPerCredit: number): typeof NO_CREDIT {
+function creditFigures(summary: Summary, usdPerCredit: number): CreditUsage {
   const balance = summary.purchased - summary.used;
   const remaining = creditsFromNanos(atLeastZero(balance - summary.reserved));
   return {
@@ -62,17 +77,7 @@ function creditFigures(summary: Summary, usdPerCredit: number): typeof NO_CREDIT
   };
 }
 
-interface TokenFigures {
-  readonly budget: number | null;
-  readonly used: number;
-  readonly reserved: number;
-  readonly remaining: number | null;
-  readonly input: number;
-  readonly output: number;
-  readonly total: number;
-}
-
-function tokenFigures(summary: Summary): TokenFigures {
+function tokenFigures(summary: Summary): TokenUsage {
   const { budget, mode } = summary.key;
   const sums = {
     input: Number(summary.inputTokens),

@@ -1,41 +1,38 @@
 /** ADMIT: key state, rate, claim and hold in one transaction of the ledger; each refusal as its condition. */
 import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
+import type { KeyRecord } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
-import type { TextCount } from '../counting/exact-count.ts';
-import type {
-  AdmitOutcome,
-  AdmitRequest,
-  ConflictReason,
-  HoldRequest,
-  RateState,
-  StoredReply,
+import type { ExactCount } from '../counting/exact-count.ts';
+import {
+  type AdmitOutcome,
+  type AdmitRequest,
+  BUDGET_REST_MAX,
+  type ConflictReason,
+  type HoldRequest,
+  type StoredReply,
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
-import { type Caller, keyRefused } from './authenticate.ts';
-import type { Gateway } from './gateway.ts';
+import { keyRefused } from './authenticate.ts';
+import { type Gateway, storeFailed } from './gateway.ts';
 import type { Plan } from './plan.ts';
-import { countMightCarry, needOf } from './price.ts';
-import { storeFailed } from './store-failed.ts';
+import { couldAffordWithExactCount, holdAmounts } from './price.ts';
+import type { Caller, GenerationRequest, RequestHeaders } from './request.ts';
+import type { ReplyNotes } from './response-sink.ts';
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
 const HOLD_MARGIN_MS = 10 * 60_000;
-/** A key that keeps changing under the same request is given up on. */
+/** A request whose key keeps changing meanwhile is given up on. */
 const DECISIONS_MAX = 5;
-/** What a budget that has reached its limit may still have left, in tokens. */
-const BUDGET_REST_MAX = 255n;
+const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 
-export interface AdmitOrder {
-  readonly requestId: string;
+export interface AdmissionInput {
+  readonly request: GenerationRequest;
   readonly caller: Caller;
-  readonly idempotencyKey: string | null;
-  /** Digest of method, path and exact body bytes; only read when there is an idempotency key. */
-  fingerprint(): string;
-  readonly choices: number;
-  /** Decides by the key as it now is, and by a count of the text where one was made; throws `GatewayError` to refuse. */
-  decide(caller: Caller, counted: TextCount | null): Plan;
-  /** Told as soon as it is known, so that refusals carry it too. */
-  onRate(rate: RateState | null): void;
+  /** What would be done for this key, by an exact count of the text where one was made; or why it is refused. */
+  plan(key: KeyRecord, exact: ExactCount | null): Plan | GatewayError;
+  /** The rate is noted as soon as it is known, so that refusals carry it too. */
+  readonly notes: ReplyNotes;
 }
 
 export type Admitted =
@@ -49,103 +46,105 @@ export type Admitted =
     }
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
-/** One decision about the request, and what the ledger is asked for because of it. */
-interface Step {
+/** What is known of the request by now; each round of `admit` adds to it. */
+interface Progress {
   readonly caller: Caller;
-  readonly plan: Plan | null;
-  readonly refusal: unknown;
-  /** Its input may be too long: a count has to tell before anything is held. */
-  readonly doubtful: boolean;
-  readonly request: AdmitRequest;
+  /** Whether the text has been counted: once at most, and only where the answer depends on it. */
+  readonly counted: boolean;
+  readonly exact: ExactCount | null;
 }
 
-/** At once where the ledger can tell at once, as it mostly can. */
-export function admit(gateway: Gateway, order: AdmitOrder): Admitted | Promise<Admitted> {
-  const step = decide(order, order.caller, null, true, false);
-  const outcome = gateway.ledger.admitNow(step.request);
-  if (outcome?.kind !== 'admitted' || step.plan === null || step.doubtful)
-    return admitAtLength(gateway, order, step, outcome);
-  order.onRate(outcome.rate);
-  return admitted(gateway, order, step, step.plan, outcome.held);
-}
-
-async function admitAtLength(
-  gateway: Gateway,
-  order: AdmitOrder,
-  first: Step,
-  known: AdmitOutcome | null,
-): Promise<Admitted> {
-  let step = first;
-  let outcome = known;
-  let placed = false;
-  let counted: TextCount | null = null;
-  let mayCount = true;
-  for (let decisions = 1; ; decisions++) {
-    const { caller, plan, doubtful } = step;
-    outcome ??= await gateway.ledger.admit(step.request).catch(storeFailed);
-    if ('rate' in outcome) order.onRate(outcome.rate);
-    // Counting takes time, so it comes after the rate limit, and only where the answer hangs on it.
-    const counts =
-      mayCount && plan !== null && (doubtful ? outcome.kind === 'admitted' : worthACount(outcome, order, caller, plan));
-    if (!counts && outcome.kind !== 'key_changed') {
-      if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
-      if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller);
-      if (plan === null) throw step.refusal;
-      return admitted(gateway, order, step, plan, outcome.held);
+export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Admitted> {
+  let progress: Progress = { caller: input.caller, counted: false, exact: null };
+  for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
+    const { caller } = progress;
+    const decision = decide(input, progress);
+    const outcome = await gateway.ledger.admit(admitRequest(input, progress, decision)).catch(storeFailed);
+    if ('rate' in outcome) input.notes.rate = outcome.rate;
+    if (outcome.kind === 'key_changed') {
+      progress = { ...progress, caller: await lookUpAgain(gateway, caller) };
+    } else if (
+      !progress.counted &&
+      !(decision instanceof GatewayError) &&
+      isWorthExactCount(outcome, caller.key, decision)
+    ) {
+      // Counting takes time, so it comes after the rate limit.
+      progress = { caller, counted: true, exact: await gateway.counter.count(decision.plan.input.toJob()) };
+    } else {
+      return admittedBy(gateway, input, caller, decision, outcome);
     }
-    if (decisions === DECISIONS_MAX) throw keyUnsteady();
-    if (counts) {
-      placed = true;
-      mayCount = false;
-      counted = await gateway.counter.count(plan.input.job());
-    }
-    const next = counts ? caller : await lookUpAgain(gateway, caller);
-    step = decide(order, next, counted, mayCount, placed);
-    outcome = gateway.ledger.admitNow(step.request);
   }
+  throw keyUnsteady();
 }
 
-/** A refusal is kept, not thrown: the request takes its place in the rate limit first. */
-function decide(
-  order: AdmitOrder,
-  caller: Caller,
-  counted: TextCount | null,
-  mayCount: boolean,
-  placed: boolean,
-): Step {
-  let plan: Plan | null = null;
-  let refusal: unknown = null;
-  try {
-    plan = order.decide(caller, counted);
-  } catch (error) {
-    refusal = error;
-  }
-  const doubtful = mayCount && plan?.input.doubtful === true;
-  const hold = plan === null || doubtful ? null : holdRequest(order, caller, plan);
-  const name = hold && order.idempotencyKey;
-  const claim = name === null ? null : { name, fingerprint: order.fingerprint() };
-  const request = { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, placed };
-  return { caller, plan, refusal, doubtful, request };
+/** What the ledger is asked for: everything, or where the input may be too long only a slot of the rate limit. */
+interface Decision {
+  readonly plan: Plan;
+  readonly hold: HoldRequest | null;
 }
 
-function admitted(gateway: Gateway, order: AdmitOrder, { caller, request }: Step, plan: Plan, held: bigint): Admitted {
-  const admission = new Admission(gateway.ledger, gateway.log, order.requestId, caller.key.id, held);
-  return { kind: 'admitted', admission, plan, caller, whole: held === request.hold?.amount };
+/** A refusal is a value: the request is counted against the rate limit first. */
+function decide(input: AdmissionInput, { caller, counted, exact }: Progress): Decision | GatewayError {
+  const plan = input.plan(caller.key, exact);
+  if (plan instanceof GatewayError) return plan;
+  if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };
+  const problem = idempotencyKeyProblem(input.request.headers);
+  return problem ?? { plan, hold: holdRequest(input.request.requestId, caller.key, plan) };
 }
 
-/** Takes the request's place in the rate limit and nothing else: for routes that hold no money. */
-export async function takePlace(
+function admitRequest(
+  { request }: AdmissionInput,
+  { caller, counted }: Progress,
+  decision: Decision | GatewayError,
+): AdmitRequest {
+  const refused = decision instanceof GatewayError;
+  const hold = refused ? null : decision.hold;
+  const name = hold && request.headers.get('idempotency-key');
+  const claim =
+    refused || name === null
+      ? null
+      : { name, fingerprint: fingerprintOf('POST', request.path, decision.plan.request.bytes) };
+  return { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, rateCounted: counted };
+}
+
+/** Whether the answer depends on the bound of the input, which a count could lower. */
+function isWorthExactCount(outcome: AdmitOutcome, key: KeyRecord, { plan, hold }: Decision): boolean {
+  if (hold === null) return outcome.kind === 'admitted';
+  if (!plan.input.worthExactCount) return false;
+  if (outcome.kind === 'temporarily_held') return true;
+  if (outcome.kind === 'insufficient') return couldAffordWithExactCount(key.mode, plan, outcome.available);
+  return outcome.kind === 'limit_reached' && couldAffordWithExactCount(key.mode, plan, BUDGET_REST_MAX);
+}
+
+function admittedBy(
   gateway: Gateway,
+  { request }: AdmissionInput,
   caller: Caller,
-  onRate: (rate: RateState | null) => void,
-): Promise<Caller> {
-  for (let decision = 0; decision < DECISIONS_MAX; decision++) {
-    const { ledger } = gateway;
-    const place: AdmitRequest = { keyId: caller.key.id, keyVersion: caller.key.version, claim: null, hold: null };
-    const outcome = ledger.admitNow(place) ?? (await ledger.admit(place).catch(storeFailed));
-    if ('rate' in outcome) onRate(outcome.rate);
+  decision: Decision | GatewayError,
+  outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>,
+): Admitted {
+  if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
+  if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller.key);
+  if (decision instanceof GatewayError) throw decision;
+  const admission = new Admission(gateway.ledger, gateway.log, request.requestId, caller.key.id, outcome.held);
+  return {
+    kind: 'admitted',
+    admission,
+    plan: decision.plan,
+    caller,
+    whole: outcome.held === decision.hold?.amount,
+  };
+}
+
+/** For operations that hold no money: a slot of the rate limit and nothing else. */
+export async function countAgainstRateLimit(gateway: Gateway, caller: Caller, notes: ReplyNotes): Promise<Caller> {
+  for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
+    const { id: keyId, version: keyVersion } = caller.key;
+    const outcome = await gateway.ledger.admit({ keyId, keyVersion, claim: null, hold: null }).catch(storeFailed);
+    if ('rate' in outcome) notes.rate = outcome.rate;
     if (outcome.kind === 'admitted') return caller;
-    if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller);
+    if (outcome.kind === 'replay') throw new Error('the ledger replayed an answer where no claim was sent');
+    if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller.key);
     caller = await lookUpAgain(gateway, caller);
   }
   throw keyUnsteady();
@@ -162,24 +161,30 @@ function keyUnsteady(): GatewayError {
   return new GatewayError('service_unavailable', { message: 'The key is being changed too quickly. Retry shortly.' });
 }
 
-export function fingerprintOf(method: string, path: string, body: Uint8Array): string {
+function idempotencyKeyProblem(headers: RequestHeaders): GatewayError | null {
+  const name = headers.get('idempotency-key');
+  if (name === null) return null;
+  const valid =
+    name.length > 0 && name.length <= IDEMPOTENCY_KEY_CHARACTERS_MAX && !headers.repeated('idempotency-key');
+  if (valid) return null;
+  return new GatewayError('invalid_request', {
+    message: `The Idempotency-Key header must be sent once, with 1 to ${IDEMPOTENCY_KEY_CHARACTERS_MAX} characters.`,
+    param: 'Idempotency-Key',
+  });
+}
+
+function fingerprintOf(method: string, path: string, body: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${method} ${path}\n`), body]), 'base64');
 }
 
-/** Whether only the bound of the input stands between this request and its hold. */
-function worthACount(outcome: AdmitOutcome, order: AdmitOrder, { key }: Caller, plan: Plan): boolean {
-  if (!plan.input.recountable) return false;
-  if (outcome.kind === 'insufficient') return countMightCarry(key.mode, plan, order.choices, outcome.available);
-  return outcome.kind === 'limit_reached' && countMightCarry(key.mode, plan, order.choices, BUDGET_REST_MAX);
+function holdRequest(id: string, key: KeyRecord, plan: Plan): HoldRequest {
+  const { amount, amountMin } = holdAmounts(key.mode, plan);
+  return { id, amount, amountMin, ttlMs: plan.totalMs + HOLD_MARGIN_MS };
 }
 
-function holdRequest(order: AdmitOrder, caller: Caller, plan: Plan): HoldRequest {
-  const { amount, amountMin } = needOf(caller.key.mode, plan, order.choices);
-  return { id: order.requestId, amount, amountMin, ttlMs: plan.totalMs + HOLD_MARGIN_MS };
-}
+type Refusal = Exclude<AdmitOutcome, { kind: 'key_changed' | 'admitted' | 'replay' }>;
 
-function refusalOf(outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>, caller: Caller): GatewayError {
-  const { key } = caller;
+function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
   switch (outcome.kind) {
     case 'key_refused':
       return keyRefused(outcome.status);
@@ -205,9 +210,6 @@ function refusalOf(outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>, call
       });
     case 'limit_reached':
       return new GatewayError('limit_reached', { retryAfterS: seconds(outcome.retryAfterMs) });
-    case 'admitted':
-    case 'replay':
-      throw new Error(`the ledger answered ${outcome.kind} where nothing was asked to be held`);
   }
 }
 

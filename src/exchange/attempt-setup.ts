@@ -1,101 +1,110 @@
-/** What an exchange's attempts are made of: the route through the targets, and for each leg of it one attempt. */
+/** From an exchange to its attempts: the sequence of targets, and one attempt for each that is asked. */
 import type { StreamSettings } from '../core/policy.ts';
 import type { TokenCounts } from '../core/usage.ts';
-import { addressOf, secretsOf } from '../provider/adapters.ts';
+import { addressOf, type ForwardedHeaders, secretsOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import type { UpstreamCall } from '../provider/upstream.ts';
-import { type Leg, Route } from '../routing/route.ts';
-import type { Trial } from '../routing/target-health.ts';
+import type { CallRecord } from '../routing/target-health.ts';
+import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { Lane, Meter } from '../wire/lane.ts';
-import { Attempt, type AttemptEnd, type AttemptOrder } from './attempt.ts';
+import { Attempt, type AttemptEnd, type AttemptOptions } from './attempt.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
-import { forwardedHeaders } from './forwarded.ts';
 import type { Gateway } from './gateway.ts';
 import { usageOf } from './meter.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
-import type { Client } from './response-sink.ts';
+import type { RequestHeaders } from './request.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 /** How long a refused or used-up credential rests where the provider does not say. */
 const KEY_REST_MS = 30_000;
 
-export function routeOf(gateway: Gateway, exchange: Exchange): Route {
-  const { plan, catalog, policy, facts } = exchange;
-  return new Route({
-    candidates: plan.targets,
+/** What of the client's headers may reach a provider. */
+export function forwardedHeaders(headers: RequestHeaders): ForwardedHeaders {
+  return {
+    version: headers.get('compat-version') ?? headers.get('anthropic-version'),
+    betas: headers.get('anthropic-beta'),
+  };
+}
+
+export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequence {
+  const { plan, catalog, policy, info } = exchange;
+  return new TargetSequence({
+    targets: plan.targets,
     catalog,
     routing: policy.routing,
-    streamed: facts.stream,
-    standing: gateway.standing,
+    streamed: info.stream,
+    keyId: exchange.keyId,
+    state: gateway.routing,
     clock: gateway.clock,
   });
 }
 
 /** The attempt that the exchange makes now; where that was stopped meanwhile, it has ended already. */
-export function newAttempt(gateway: Gateway, exchange: Exchange, leg: Leg): Attempt {
-  const attempt = new Attempt(new LegOrder(gateway, exchange, leg));
-  exchange.begin(attempt, leg.provider.name);
+export function newAttempt(gateway: Gateway, exchange: Exchange, next: NextAttempt): Attempt {
+  const attempt = new Attempt(new AttemptSetup(gateway, exchange, next));
+  exchange.begin(attempt, next.provider.name);
   return attempt;
 }
 
-/** What one leg asks of its attempt, and what it learns from it. */
-class LegOrder implements AttemptOrder {
+/** What one attempt needs, and what the routing state learns from it. */
+class AttemptSetup implements AttemptOptions {
   readonly call: UpstreamCall;
   readonly lane: Lane;
   readonly stream: boolean;
-  readonly client: Client;
+  readonly response: ResponseSink;
   readonly recorder: ReplyRecorder | null;
   readonly keepAlive: Buffer;
   readonly streams: StreamSettings;
   readonly elastic: ElasticHold | null;
   readonly #gateway: Gateway;
   readonly #exchange: Exchange;
-  readonly #leg: Leg;
-  readonly #trial: Trial;
+  readonly #next: NextAttempt;
+  readonly #callRecord: CallRecord;
 
-  constructor(gateway: Gateway, exchange: Exchange, leg: Leg) {
-    const { arrival, facts } = exchange;
-    const { target, provider } = leg;
+  constructor(gateway: Gateway, exchange: Exchange, next: NextAttempt) {
+    const { request, info } = exchange;
+    const { target, provider } = next;
     const lane = exchange.plan.lanes.to(target, provider);
     for (const warning of lane.warnings ?? []) {
-      gateway.log.warn({ requestId: arrival.requestId, model: exchange.plan.model.id, format: target.format }, warning);
+      gateway.log.warn({ requestId: request.requestId, model: exchange.plan.model.id, format: target.format }, warning);
     }
-    const forwarded = forwardedHeaders(arrival.headers);
-    const address = addressOf(provider, target.format, target.upstreamModel, leg.apiKey, forwarded);
+    const forwarded = forwardedHeaders(request.headers);
+    const address = addressOf(provider, target.format, target.upstreamModel, next.apiKey, forwarded);
     const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
     this.call = { ...address, body, timeouts: provider.timeouts };
     this.lane = lane;
-    this.stream = facts.stream;
-    this.client = exchange.client;
+    this.stream = info.stream;
+    this.response = exchange.response;
     this.recorder = exchange.recorder;
-    this.keepAlive = FORMATS[arrival.endpoint.format].keepAlive;
+    this.keepAlive = FORMATS[request.endpoint.format].keepAlive;
     this.streams = exchange.policy.streams;
     this.elastic = exchange.elastic;
     this.#gateway = gateway;
     this.#exchange = exchange;
-    this.#leg = leg;
-    // Nothing may fail between the beginning of the trial and the attempt that ends it.
-    this.#trial = gateway.standing.health.begin(target, facts.stream);
+    this.#next = next;
+    // Nothing may fail between the start of the call record and the attempt that ends it.
+    this.#callRecord = gateway.routing.health.begin(target, exchange.keyId, info.stream);
   }
 
   secrets(): readonly string[] {
-    return secretsOf(this.#leg.provider);
+    return secretsOf(this.#next.provider);
   }
 
   onProof(firstByteMs: number): void {
-    this.#trial.succeeded(firstByteMs);
+    this.#callRecord.succeeded(firstByteMs);
   }
 
   onEnd(end: AttemptEnd): void {
-    if (end.kind === 'failed') learn(this.#gateway, this.#leg, end);
-    if (this.#leg.provider.circuitBreaker && countsAgainst(end)) this.#trial.failed();
-    else this.#trial.dropped();
+    if (end.kind === 'failed') learn(this.#gateway, this.#next, end);
+    if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
+    else this.#callRecord.cancelled();
   }
 
   onFault(err: unknown): void {
     this.#gateway.log.error(
-      { err, requestId: this.#exchange.arrival.requestId, provider: this.#leg.provider.name },
+      { err, requestId: this.#exchange.request.requestId, provider: this.#next.provider.name },
       'a call to a provider could not be made, or its answer not be read',
     );
   }
@@ -111,10 +120,10 @@ function countsAgainst(end: AttemptEnd): boolean {
   return end.kind === 'stopped' && end.reason === 'deadline' && !end.accepted;
 }
 
-function learn(gateway: Gateway, { target, provider, apiKey }: Leg, failure: ProviderFailure): void {
-  const { health, keys } = gateway.standing;
+function learn(gateway: Gateway, { target, provider, apiKey }: NextAttempt, failure: ProviderFailure): void {
+  const { health, credentials } = gateway.routing;
   const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
-  if (failure.cools === 'key') keys.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
+  if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
   const { condition, operatorFault } = failure;
   const message = failure.detail === null ? failure.message : `${failure.message} (${failure.detail})`;

@@ -21,10 +21,10 @@ import type {
   UpstreamHeaders,
   UpstreamListener,
 } from '../provider/upstream.ts';
-import type { Lane, LaneStep, LaneStream, Meter, StreamPlace } from '../wire/lane.ts';
+import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
-import type { Client } from './response-sink.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
@@ -33,11 +33,11 @@ const FRAME_END = Buffer.from('\n\n');
 const EVENT_STREAM = /^text\/event-stream *(?:;|$)/i;
 const JSON_OR_UNNAMED = /^(?:application\/(?:[\w.-]+\+)?json *(?:;|$)|$)/i;
 
-export interface AttemptOrder {
+export interface AttemptOptions {
   readonly call: UpstreamCall;
   readonly lane: Lane;
   readonly stream: boolean;
-  readonly client: Client;
+  readonly response: ResponseSink;
   readonly recorder: ReplyRecorder | null;
   readonly keepAlive: Buffer;
   readonly streams: StreamSettings;
@@ -62,7 +62,7 @@ export type AttemptEnd =
       readonly contentType: string;
       readonly meter: Meter;
       /** Before its terminal part. */
-      readonly place: StreamPlace | null;
+      readonly position: StreamPosition | null;
       terminal(): Buffer;
     }
   | AttemptFailure
@@ -71,14 +71,14 @@ export type AttemptEnd =
       readonly reason: StopReason;
       readonly accepted: boolean;
       readonly meter: Meter | null;
-      readonly place: StreamPlace | null;
+      readonly position: StreamPosition | null;
     };
 
 export interface AttemptFailure extends ProviderFailure {
   readonly kind: 'failed';
   /** Null while no content has been sent to the client: then nothing is owed. */
   readonly meter: Meter | null;
-  readonly place: StreamPlace | null;
+  readonly position: StreamPosition | null;
 }
 
 /** Why an attempt was stopped from this side. */
@@ -86,7 +86,7 @@ export type StopReason = 'client_gone' | 'deadline' | 'drain';
 
 export class Attempt implements UpstreamListener, ElasticListener {
   readonly ended: Promise<AttemptEnd>;
-  readonly #order: AttemptOrder;
+  readonly #options: AttemptOptions;
   readonly #stream: LaneStream | null;
   #resolve: (end: AttemptEnd) => void = () => {};
   #handle: UpstreamHandle | null = null;
@@ -105,9 +105,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #silence: NodeJS.Timeout | null = null;
   #silenceMs = 0;
 
-  constructor(order: AttemptOrder) {
-    this.#order = order;
-    this.#stream = order.stream ? order.lane.stream() : null;
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+    this.#stream = options.stream ? options.lane.stream() : null;
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -117,7 +117,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     if (this.#phase === 'ended') return;
     this.#startedAtMs = performance.now();
     try {
-      this.#handle = upstream.send(this.#order.call, this);
+      this.#handle = upstream.send(this.#options.call, this);
     } catch (error) {
       this.#fault(error);
     }
@@ -134,7 +134,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     const accepted = this.#phase === 'accepted';
     const meter = this.progress();
     this.#handle?.abort();
-    this.#end({ kind: 'stopped', reason, accepted, meter, place: this.#place() });
+    this.#end({ kind: 'stopped', reason, accepted, meter, position: this.#position() });
   }
 
   onHeaders(status: number, headers: UpstreamHeaders): void {
@@ -153,7 +153,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
       );
       return;
     }
-    if (this.#stream) this.#armSilence(this.#order.streams.headersWaitMs);
+    if (this.#stream) this.#armSilence(this.#options.streams.headersWaitMs);
   }
 
   onData(chunk: Buffer): void {
@@ -205,8 +205,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (!stream) return;
       const { contentType } = this.#headers;
       this.#prove();
-      const place = this.#place();
-      this.#end({ kind: 'complete', contentType, meter: stream.meter(), place, terminal: () => stream.terminal() });
+      const position = this.#position();
+      this.#end({ kind: 'complete', contentType, meter: stream.meter(), position, terminal: () => stream.terminal() });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
@@ -221,15 +221,15 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #forward(bytes: Buffer): void {
-    const { client, recorder, streams } = this.#order;
-    if (!client.begun) client.begin(this.#headers.contentType);
+    const { response, recorder, streams } = this.#options;
+    if (!response.headersSent) response.writeHead(this.#headers.contentType);
     this.#prove();
     this.#contentSent = true;
     recorder?.add(bytes);
-    if (!client.write(bytes) && !this.#blocked) {
+    if (!response.write(bytes) && !this.#blocked) {
       this.#blocked = true;
       this.#handle?.pause();
-      client.whenDrained(() => {
+      response.onDrain(() => {
         this.#blocked = false;
         if (!this.#outrun) this.#handle?.resume();
       });
@@ -239,7 +239,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   /** An elastic hold carries what the client has seen; until it does, the provider waits. */
   #reach(): void {
-    const { elastic } = this.#order;
+    const { elastic } = this.#options;
     if (!elastic || !this.#stream || this.#outrun) return;
     const reached = elastic.reach(this.#stream.meter().outputBytes, this);
     if (reached === 'carried') return;
@@ -260,7 +260,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     if (!this.#outrun || this.#phase === 'ended' || !this.#stream?.cutShort) return;
     this.#handle?.abort();
     try {
-      this.#take(this.#stream.cutShort(this.#order.tokensSeen(this.#stream.meter())));
+      this.#take(this.#stream.cutShort(this.#options.tokensSeen(this.#stream.meter())));
     } catch (error) {
       this.#fault(error);
     }
@@ -278,10 +278,10 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #onSilence(): void {
-    const { client, streams, keepAlive } = this.#order;
-    if (!client.begun) client.begin(this.#headers.contentType, true);
+    const { response, streams, keepAlive } = this.#options;
+    if (!response.headersSent) response.writeHead(this.#headers.contentType, true);
     // Never into the middle of a frame, and not to a client that has enough to read.
-    if (streams.keepAliveMs > 0 && !this.#blocked && this.#betweenFrames()) client.write(keepAlive);
+    if (streams.keepAliveMs > 0 && !this.#blocked && this.#betweenFrames()) response.write(keepAlive);
     this.#armSilence(streams.keepAliveMs);
   }
 
@@ -298,18 +298,18 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #endRefused(): void {
     const body = this.#collected.whole().toString('utf8');
-    this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#order.secrets()));
+    this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#options.secrets()));
   }
 
   #endWhole(): void {
     try {
-      const { body, meter } = this.#order.lane.whole(this.#collected.whole());
+      const { body, meter } = this.#options.lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
         kind: 'complete',
         contentType: this.#headers.contentType || 'application/json',
         meter,
-        place: null,
+        position: null,
         terminal: () => body,
       });
     } catch (error) {
@@ -320,45 +320,45 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #prove(): void {
-    if (!this.#contentSent) this.#order.onProof(this.#firstByteMs);
+    if (!this.#contentSent) this.#options.onProof(this.#firstByteMs);
   }
 
   /** The attempt has to end all the same, or its hold would not. */
   #fault(error: unknown): void {
-    this.#order.onFault(error);
+    this.#options.onFault(error);
     this.#break('upstream_error', 'The answer of the provider could not be read.');
   }
 
   #break(condition: Condition, message: string): void {
     this.#handle?.abort();
-    this.#fail(failureInAnswer(condition, redact(message, this.#order.secrets())));
+    this.#fail(failureInAnswer(condition, redact(message, this.#options.secrets())));
   }
 
   #fail(failure: ProviderFailure): void {
     const meter = this.#contentSent && this.#stream ? this.#stream.meter() : null;
-    this.#end({ kind: 'failed', ...failure, meter, place: this.#place() });
+    this.#end({ kind: 'failed', ...failure, meter, position: this.#position() });
   }
 
   #betweenFrames(): boolean {
     return this.#stream?.betweenFrames?.() ?? true;
   }
 
-  #place(): StreamPlace | null {
-    return this.#stream?.place?.() ?? null;
+  #position(): StreamPosition | null {
+    return this.#stream?.position?.() ?? null;
   }
 
   #end(end: AttemptEnd): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
     // What follows in-band must not become part of a frame that was left unfinished.
-    if (end.kind !== 'complete' && this.#order.client.begun && !this.#betweenFrames())
-      this.#order.client.write(FRAME_END);
+    if (end.kind !== 'complete' && this.#options.response.headersSent && !this.#betweenFrames())
+      this.#options.response.write(FRAME_END);
     if (this.#silence) clearTimeout(this.#silence);
     this.#silence = null;
     try {
-      this.#order.onEnd(end);
+      this.#options.onEnd(end);
     } catch (error) {
-      this.#order.onFault(error);
+      this.#options.onFault(error);
     } finally {
       this.#resolve(end);
     }

@@ -2,39 +2,32 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { CredentialScheme, Endpoint } from '../core/endpoints.ts';
 import { type KeyRecord, type KeyStatus, keyStatus, type Mode } from '../core/key.ts';
-import type { Gateway } from './gateway.ts';
-import type { RequestHeaders } from './headers.ts';
-import { storeFailed } from './store-failed.ts';
-
-export interface Caller {
-  readonly key: KeyRecord;
-  readonly digest: string;
-}
+import { type Gateway, storeFailed } from './gateway.ts';
+import type { Caller, ClientRequest, RequestHeaders } from './request.ts';
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
-/** Null only where the endpoint takes no credential and none was sent. At once where the key is known and active. */
-export function authenticate(
-  gateway: Gateway,
-  endpoint: Endpoint,
-  originMode: Mode,
-  headers: RequestHeaders,
-): Caller | null | Promise<Caller> {
+/** Of a request that needs a credential. */
+export async function authenticate(gateway: Gateway, request: ClientRequest): Promise<Caller> {
+  const caller = await authenticateOptional(gateway, request);
+  if (caller === null) throw refused(`No API key was sent. ${howToSend(request.endpoint)}`);
+  return caller;
+}
+
+/** Null where no credential was sent. */
+export async function authenticateOptional(gateway: Gateway, request: ClientRequest): Promise<Caller | null> {
+  const { endpoint, headers, originMode } = request;
   const sent = credential(endpoint, headers);
   if (sent === null) return null;
   const { keys } = gateway;
   const digest =
     keys.knownDigest(sent.scheme, sent.header) ?? keys.digestOf(keyTextOf(endpoint, sent), sent.scheme, sent.header);
   if (digest === null) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
-
-  const known = gateway.keys.cached(digest);
+  const cached = keys.cached(digest);
   // A cached key may have been resumed since: only a fresh copy can refuse.
-  if (known && keyStatus(known, gateway.clock.nowMs()) === 'active')
-    return admissible(gateway, known, digest, originMode);
-  return gateway.keys
-    .fetch(digest)
-    .catch(storeFailed)
-    .then((key) => admissible(gateway, key, digest, originMode));
+  const isActive = cached !== undefined && keyStatus(cached, gateway.clock.nowMs()) === 'active';
+  const key = isActive ? cached : await keys.fetch(digest).catch(storeFailed);
+  return admissible(gateway, key, digest, originMode);
 }
 
 function admissible(gateway: Gateway, key: KeyRecord | null, digest: string, originMode: Mode): Caller {
@@ -68,7 +61,7 @@ interface Credential {
   readonly header: string;
 }
 
-/** The one credential of the request; null where none was sent and none is needed. */
+/** The one credential of the request; null where none was sent. */
 function credential(endpoint: Endpoint, headers: RequestHeaders): Credential | null {
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
@@ -77,10 +70,7 @@ function credential(endpoint: Endpoint, headers: RequestHeaders): Credential | n
   if (authorization !== null && apiKey !== null)
     throw refused('Two credentials were sent. Send either Authorization or x-api-key, not both.');
   if (authorization !== null) return { scheme: 'bearer', header: authorization };
-  if (apiKey === null) {
-    if (endpoint.credentialOptional) return null;
-    throw refused(`No API key was sent. ${howToSend(endpoint)}`);
-  }
+  if (apiKey === null) return null;
   const accepted: readonly CredentialScheme[] = endpoint.credentials;
   if (!accepted.includes('x-api-key')) throw refused(`This route does not take x-api-key. ${howToSend(endpoint)}`);
   return { scheme: 'x-api-key', header: apiKey };

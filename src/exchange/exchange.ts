@@ -4,21 +4,20 @@ import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
-import type { RequestFacts } from '../wire/format.ts';
+import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
 import type { Attempt, StopReason } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
-import type { LiveExchange } from './in-flight.ts';
+import type { InFlightExchange } from './in-flight.ts';
 import { type Charge, chargeFor } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
 import { ReplyRecorder } from './reply-recorder.ts';
-import type { Arrival } from './request.ts';
-import type { Client } from './response-sink.ts';
-import type { ValidRequest } from './valid-request.ts';
+import type { GenerationRequest } from './request.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 const LOST = {
   message:
@@ -28,12 +27,11 @@ const LOST = {
 /** `cancelled` by the client, the time limit or a drain: charged without a usage record. */
 export type Outcome = UsageRecord['outcome'] | 'cancelled';
 
-export class Exchange implements LiveExchange {
+export class Exchange implements InFlightExchange {
   deadlineMs = Number.POSITIVE_INFINITY;
-  readonly arrival: Arrival;
-  readonly request: ValidRequest;
+  readonly request: GenerationRequest;
   readonly plan: Plan;
-  readonly client: Client;
+  readonly response: ResponseSink;
   readonly recorder: ReplyRecorder | null;
   /** As they were when the request was admitted: a reload changes nothing for it. */
   readonly catalog: Catalog;
@@ -56,38 +54,41 @@ export class Exchange implements LiveExchange {
   constructor(
     gateway: Gateway,
     config: { readonly catalog: Catalog; readonly policy: Policy },
-    arrival: Arrival,
-    request: ValidRequest,
+    request: GenerationRequest,
     admitted: Admitted & { kind: 'admitted' },
-    client: Client,
+    response: ResponseSink,
   ) {
     this.#gateway = gateway;
     this.#admission = admitted.admission;
     this.#mode = admitted.caller.key.mode;
-    this.arrival = arrival;
     this.request = request;
-    this.client = client;
+    this.response = response;
     this.catalog = config.catalog;
     this.policy = config.policy;
     this.plan = admitted.plan;
     this.recorder =
-      arrival.headers.get('idempotency-key') === null
+      request.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
     // A hold of all that was asked for carries all of the output, unless it is elastic.
     const carried =
       admitted.whole && !this.plan.elastic
         ? this.plan.outputLimit
-        : outputLimitWithin(this.#mode, this.plan, request.facts.choices, this.#admission.held);
+        : outputLimitWithin(this.#mode, this.plan, this.#admission.held);
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
-    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried) : null;
+    const { holdWaitMs } = this.policy.streams;
+    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried, holdWaitMs) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
-    client.whenGone(() => this.#stop('client_gone'));
+    response.onClose(() => this.#stop('client_gone'));
   }
 
-  get facts(): RequestFacts {
-    return this.request.facts;
+  get keyId(): string {
+    return this.#admission.keyId;
+  }
+
+  get info(): RequestInfo {
+    return this.plan.request.info;
   }
 
   /** The attempt that runs now. An exchange that was stopped meanwhile stops it before anything is sent. */
@@ -95,7 +96,7 @@ export class Exchange implements LiveExchange {
     this.#attempt = attempt;
     this.#provider = provider;
     if (this.#stopped) attempt.stop(this.#stopped);
-    else this.client.notes.attempts += 1;
+    else this.response.notes.attempts += 1;
   }
 
   /** Between two attempts; over at once when the exchange is stopped. */
@@ -116,7 +117,7 @@ export class Exchange implements LiveExchange {
 
   /** How long it may take from now on. */
   leftMs(): number {
-    return Math.max(0, this.plan.totalMs - (this.#gateway.clock.nowMs() - this.arrival.receivedAtMs));
+    return Math.max(0, this.plan.totalMs - (this.#gateway.clock.nowMs() - this.request.receivedAtMs));
   }
 
   expire(): void {
@@ -196,7 +197,7 @@ export class Exchange implements LiveExchange {
 
   /** Its own time is over: what is still waited for is the commit. */
   #boundCommit(): void {
-    this.#gateway.live.bound(this, this.policy.limits.settleWaitMs);
+    this.#gateway.inFlight.setDeadline(this, this.policy.limits.settleWaitMs);
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {
@@ -221,20 +222,20 @@ export class Exchange implements LiveExchange {
       outcome,
       source: charge.usage.source,
       tokens: charge.usage.tokens,
-      durationMs: this.#gateway.clock.nowMs() - this.arrival.receivedAtMs,
+      durationMs: this.#gateway.clock.nowMs() - this.request.receivedAtMs,
     };
   }
 
   #markedCall(charge: Charge): MarkedCall {
     return {
-      requestId: this.arrival.requestId,
+      requestId: this.request.requestId,
       model: this.plan.model.id,
       provider: this.#provider,
-      format: this.arrival.endpoint.format,
-      streamed: this.facts.stream,
+      format: this.request.endpoint.format,
+      streamed: this.info.stream,
       costNanos: charge.costNanos,
       providerCostNanos: charge.providerCostNanos,
-      attempts: this.client.notes.attempts,
+      attempts: this.response.notes.attempts,
     };
   }
 }

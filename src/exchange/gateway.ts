@@ -1,5 +1,6 @@
 /** What every exchange of a process shares. */
 import type { Clock } from '../core/clock.ts';
+import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import type { Policy } from '../core/policy.ts';
@@ -7,8 +8,8 @@ import type { Catalog } from '../core/provider.ts';
 import type { ExactCounter } from '../counting/exact-counter.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Upstream } from '../provider/upstream.ts';
-import type { Standing } from '../routing/state.ts';
-import type { LiveExchanges } from './in-flight.ts';
+import type { RoutingState } from '../routing/state.ts';
+import type { InFlight } from './in-flight.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { ReplyBudget } from './reply-recorder.ts';
 
@@ -16,9 +17,9 @@ export interface Gateway {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly upstream: Upstream;
-  readonly standing: Standing;
+  readonly routing: RoutingState;
   readonly keys: KeyCache;
-  readonly live: LiveExchanges;
+  readonly inFlight: InFlight;
   readonly counter: ExactCounter;
   readonly replyBudget: ReplyBudget;
   readonly log: Log;
@@ -27,4 +28,12 @@ export interface Gateway {
   policy(): Policy;
   /** The base URL that a key of this mode must use, for messages to people. */
   originOf(mode: Mode): string;
+}
+
+/** The ledger only rejects when its store failed: nothing may start then. */
+export function storeFailed(cause: unknown): never {
+  throw new GatewayError('service_unavailable', {
+    message: 'The ledger cannot be reached right now. Nothing was charged; retry shortly.',
+    cause,
+  });
 }

@@ -4,21 +4,21 @@
  */
 
 import type { Ledger, Mark } from '../ledger/port.ts';
-import { type Bounded, Deadlines } from '../lib/deadline-timer.ts';
-import type { Place } from '../lib/linked-list.ts';
+import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
+import type { Node } from '../lib/linked-list.ts';
 
 const MARK_INTERVAL_MS = 1_000;
 
-export interface LiveExchange extends Bounded {
+export interface InFlightExchange extends HasDeadline {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
-  /** Ends the exchange as if its client had gone, but tells the client. */
+  /** Ends the exchange as if its client had closed the connection, and answers the client. */
   stop(): void;
 }
 
-export class LiveExchanges {
+export class InFlight {
   readonly #ledger: Pick<Ledger, 'mark'>;
-  readonly #live = new Deadlines<LiveExchange>();
+  readonly #live = new DeadlineTimer<InFlightExchange>();
   #requests = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
@@ -32,33 +32,33 @@ export class LiveExchanges {
     return this.#live.size;
   }
 
-  /** A request is served from here on, whether it will hold anything or not; `leave` must follow. */
-  enter(): void {
+  /** A request is served from here on, whether it will hold anything or not; `requestEnded` must follow. */
+  requestStarted(): void {
     this.#requests += 1;
   }
 
-  leave(): void {
+  requestEnded(): void {
     this.#requests -= 1;
-    this.#lookAround();
+    this.#resolveIfDrained();
   }
 
-  /** It has `ms` from now. Its place goes back to `remove`. */
-  add(exchange: LiveExchange, ms: number): Place<LiveExchange> {
-    const place = this.#live.enter(exchange);
+  /** It has `ms` from now. Its node goes back to `remove`. */
+  add(exchange: InFlightExchange, ms: number): Node<InFlightExchange> {
+    const node = this.#live.add(exchange);
     this.#live.set(exchange, ms);
     if (this.#stopping) exchange.stop();
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
-    return place;
+    return node;
   }
 
   /** Moves its deadline to `ms` from now. */
-  bound(exchange: LiveExchange, ms: number): void {
+  setDeadline(exchange: InFlightExchange, ms: number): void {
     this.#live.set(exchange, ms);
   }
 
-  remove(place: Place<LiveExchange>): void {
-    this.#live.leave(place);
-    this.#lookAround();
+  remove(node: Node<InFlightExchange>): void {
+    this.#live.remove(node);
+    this.#resolveIfDrained();
   }
 
   /**
@@ -73,7 +73,7 @@ export class LiveExchanges {
         setTimeout(() => this.#stop(), deadlineMs),
         setTimeout(resolve, deadlineMs + settleWaitMs),
       );
-      this.#lookAround();
+      this.#resolveIfDrained();
     });
     for (const timer of timers) clearTimeout(timer);
     // The last replies are written before their connections are closed.
@@ -84,11 +84,11 @@ export class LiveExchanges {
 
   #stop(): void {
     this.#stopping = true;
-    for (const exchange of this.#live.members()) exchange.stop();
-    this.#lookAround();
+    for (const exchange of this.#live.values()) exchange.stop();
+    this.#resolveIfDrained();
   }
 
-  #lookAround(): void {
+  #resolveIfDrained(): void {
     if (this.#live.size === 0 && (this.#stopping || this.#requests === 0)) this.#whenEmpty?.();
   }
 
@@ -99,7 +99,7 @@ export class LiveExchanges {
       this.#timer = null;
       return;
     }
-    for (const exchange of this.#live.members()) {
+    for (const exchange of this.#live.values()) {
       const mark = exchange.progress();
       if (mark) this.#ledger.mark(mark);
     }

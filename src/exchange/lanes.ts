@@ -1,6 +1,6 @@
 /**
- * The lanes of a request, one per provider and format that its targets speak. They are made before ADMIT: a request that cannot be
- * carried to a target is refused, or goes to another target, before it holds anything.
+ * The lanes of a request, one per provider and format that its targets speak. They are made before ADMIT: a request that
+ * cannot be sent to a target is refused, or goes to another target, before it holds anything.
  */
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
@@ -12,42 +12,62 @@ import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { withoutForeignThoughts } from '../wire/passthrough/strip-packed-reasoning.ts';
-import { completingLane } from '../wire/responses/completing.ts';
+import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { translateLane } from '../wire/translate-lane.ts';
-import type { ValidRequest } from './valid-request.ts';
+import type { ValidRequest } from './request.ts';
 
 export interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;
-  /** The answer is written by this side even where bytes could pass, so that it can be ended at any point. */
-  readonly writesAnew: boolean;
-  /** What is said of the input before the provider has told, and where it never does. */
-  likelyInputTokens(): number;
+  /** The gateway may have to end a stream before the provider does. */
+  readonly mayBeCut: boolean;
+  /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
+  readonly likelyInputTokens: () => number;
 }
 
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane }[] = [];
+  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane | GatewayError }[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
   }
 
-  /** Throws `GatewayError('invalid_request')` where the request cannot be carried to this target. */
+  /** Null where the request can be sent to this target. */
+  refusal(target: Target, provider: Provider): GatewayError | null {
+    const lane = this.#laneOrRefusal(target, provider);
+    return lane instanceof GatewayError ? lane : null;
+  }
+
+  /** Throws the refusal where the request cannot be sent to this target. */
   to(target: Target, provider: Provider): Lane {
+    const lane = this.#laneOrRefusal(target, provider);
+    if (lane instanceof GatewayError) throw lane;
+    return lane;
+  }
+
+  #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     const { format } = target;
     const made = this.#made.find((one) => one.format === format && one.provider === provider);
     if (made) return made.lane;
-    const lane = this.#make(target, provider);
+    const lane = this.#tryMake(target, provider);
     this.#made.push({ format, provider, lane });
     return lane;
   }
 
+  #tryMake(target: Target, provider: Provider): Lane | GatewayError {
+    try {
+      return this.#make(target, provider);
+    } catch (error) {
+      if (error instanceof GatewayError) return error;
+      throw error;
+    }
+  }
+
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
-    const unpriced = request.facts.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
+    const unpriced = request.info.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
     const lane = this.#carry(withoutTools(request, unpriced), target, provider);
     if (unpriced.length === 0) return lane;
     const warnings = unpriced.map(
@@ -57,36 +77,28 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { format, request, model } = this.#options;
-    const { bytes, body, layout } = target.format === format ? withoutForeignThoughts(format, priced) : priced;
-    const outputLimitField = provider.chatLimitField;
-    const translate = (): Lane =>
-      translateLane({
-        from: format,
-        to: target.format,
-        body,
-        publicModel: model.id,
-        likelyInputTokens: format === 'chat' ? undefined : this.#options.likelyInputTokens(),
-        outputLimitField,
-        reasoning: model.capabilities.reasoning,
+    const { request, model, mayBeCut, likelyInputTokens } = this.#options;
+    const from = FORMATS[this.#options.format];
+    const to = FORMATS[target.format];
+    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens };
+    if (from !== to) {
+      const { reasoning } = model.capabilities;
+      return translateLane({
+        ...common,
+        from,
+        to,
+        body: priced.body,
+        reasoning,
         extended: provider.kind === 'ai-sdk',
       });
-    if (target.format !== format || this.#options.writesAnew) return translate();
-    const { facts } = request;
-    const passthrough = FORMATS[format].passthrough({
-      bytes,
-      body,
-      layout,
-      facts,
-      publicModel: model.id,
-      outputLimitField,
-    });
-    return format === 'responses' ? completingLane(passthrough, translate) : passthrough;
+    }
+    const own = stripPackedReasoning(from.inputField, priced);
+    return from.passthrough({ ...own, ...common, info: request.info, mayBeCut });
   }
 }
 
 /**
- * The request without hosted tools that the provider would run at a price that nobody has configured. Only members of
+ * The request without hosted tools that the provider would run and that have no configured price. Only members of
  * `tools` can be left out, and only while others remain.
  */
 function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): ParsedBody {

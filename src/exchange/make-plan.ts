@@ -3,20 +3,20 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint } from '../core/endpoints.ts';
+import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
-import type { TextCount } from '../counting/exact-count.ts';
-import { InputCount } from '../counting/input-estimate.ts';
-import { candidatesFor, only } from '../routing/route.ts';
-import type { RequestFacts } from '../wire/format.ts';
+import type { ExactCount } from '../counting/exact-count.ts';
+import { InputEstimate } from '../counting/input-estimate.ts';
+import { candidatesFor, filterTargets } from '../routing/candidates.ts';
+import type { RequestInfo } from '../wire/format.ts';
+import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
-import type { GenerationEndpoint } from './request.ts';
-import type { ValidRequest } from './valid-request.ts';
+import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 
 /** A message request without `max_tokens`. */
 const MESSAGES_DEFAULT_OUTPUT = 1_024;
@@ -25,16 +25,16 @@ const UNPUBLISHED_OUTPUT = 32_768;
 /** A limit that nobody asked for shrinks to what the balance affords, but not under this. */
 const SHRUNK_OUTPUT_MIN = 256;
 
-export function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model {
+function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | GatewayError {
   const model = catalog.models.get(modelId);
   if (!model) {
-    throw new GatewayError('model_not_found', {
+    return new GatewayError('model_not_found', {
       message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
       param: 'model',
     });
   }
   if (!mayUse(key, model)) {
-    throw new GatewayError('key_disabled', {
+    return new GatewayError('key_disabled', {
       message: `This API key may not use the model ${JSON.stringify(model.id)}: it is limited to ${limitOf(key)}.`,
       param: 'model',
     });
@@ -49,97 +49,122 @@ export function mayUse(key: KeyRecord, model: Model): boolean {
   );
 }
 
-/** What a request is judged by: each read once per exchange. */
-export interface ResolveContext {
+/** What a request is judged by: both are read once per exchange. */
+export interface PlanContext {
   readonly catalog: Catalog;
   readonly policy: Policy;
-  readonly key: KeyRecord;
-  readonly endpoint: GenerationEndpoint;
 }
 
-/** `counted`: the text as a tokenizer counted it, where that was needed; without it no input is too long. */
-export function resolve(
-  { catalog, policy, key, endpoint }: ResolveContext,
-  request: ValidRequest,
-  counted: TextCount | null = null,
-): Plan {
-  const { facts } = request;
-  const model = findModel(catalog, key, facts.model);
+/**
+ * A refusal is returned, not thrown: the request is counted against the rate limit first. `exact` is the text as a tokenizer
+ * counted it, where that was needed; without it no input is too long.
+ */
+export function makePlan(
+  { catalog, policy }: PlanContext,
+  key: KeyRecord,
+  endpoint: FormatEndpoint,
+  request: ReadRequest,
+  exact: ExactCount | null,
+): Plan | GatewayError {
+  if (request instanceof GatewayError) return request;
+  const { info } = request;
+  const model = findModel(catalog, key, info.model);
+  if (model instanceof GatewayError) return model;
   const { providerScope } = key;
   const targets =
-    providerScope === 'all' ? model.targets : only(model.targets, ({ provider }) => provider === providerScope);
-  const usable = only(targets, (target) => {
+    providerScope === 'all'
+      ? model.targets
+      : filterTargets(model.targets, ({ provider }) => provider === providerScope);
+  const usable = filterTargets(targets, (target) => {
     const provider = catalog.providers.get(target.provider);
-    return provider !== undefined && lacking(model, provider, request) === null;
+    return provider !== undefined && missingCapability(model, provider, request) === null;
   });
   const [first] = targets;
   if (first === undefined)
-    throw new GatewayError('key_disabled', {
+    return new GatewayError('key_disabled', {
       message: 'No target of this model is within the scope of the key.',
       param: 'model',
     });
   if (usable.length === 0) {
     const provider = catalog.providers.get(first.provider);
-    const lack = provider && lacking(model, provider, request);
-    throw new GatewayError('invalid_request', {
-      message: lack?.message ?? 'No provider serves this model.',
-      param: lack?.param ?? 'model',
+    const missing = provider && missingCapability(model, provider, request);
+    return new GatewayError('invalid_request', {
+      message: missing?.message ?? 'No provider serves this model.',
+      param: missing?.param ?? 'model',
     });
   }
-  const elastic = isElastic(model, policy, key, facts);
-  const input = new InputCount(request, model, usable, counted);
+  const elastic = isElastic(model, usable, policy, key, endpoint, info);
+  const input = new InputEstimate(request, model, usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
     request,
     model,
-    writesAnew: elastic,
+    mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
-  const carrying = carriers(candidatesFor(endpoint.format, usable), catalog, lanes);
-  const { outputLimit, outputLimitMin } = outputLimits(model, endpoint, facts);
-  if (model.contextWindow !== null && input.excess !== null) {
-    throw contextExceeded(endpoint, input.excess, model.contextWindow);
+  const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);
+  if (reachable instanceof GatewayError) return reachable;
+  const limits = outputLimits(model, endpoint, info);
+  if (limits instanceof GatewayError) return limits;
+  const outputLimit = input.outputRoom(limits.outputLimit);
+  if (model.contextWindow !== null && input.overflowTokens !== null) {
+    return contextExceeded(endpoint, input.overflowTokens, model.contextWindow);
   }
   return {
+    request,
     model,
-    targets: carrying,
+    targets: reachable,
     lanes,
     input,
     outputLimit,
-    outputLimitMin,
+    outputLimitMin: Math.min(limits.outputLimitMin, outputLimit),
     elastic,
     firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
-    totalMs: totalMs(catalog, policy, carrying, facts),
+    totalMs: totalMs(catalog, policy, reachable, info),
   };
 }
 
-/** Only a stream whose billed output is all visible can be ended before it outruns what is held. */
-function isElastic(model: Model, policy: Policy, key: KeyRecord, facts: RequestFacts): boolean {
-  if (!facts.stream || facts.choices > 1 || !model.visibleOutput) return false;
-  return policy.holds === 'elastic' || policy.elasticKeys.includes(key.id);
+/** Only a stream whose billed output can all be seen can be ended before it outruns what is held. */
+function isElastic(
+  model: Model,
+  targets: readonly Target[],
+  policy: Policy,
+  key: KeyRecord,
+  { format }: FormatEndpoint,
+  info: RequestInfo,
+): boolean {
+  if (!info.stream || info.choices > 1 || info.hostedTools.length > 0) return false;
+  if (policy.holds !== 'elastic' && !policy.elasticKeys.includes(key.id)) return false;
+  if (model.visibleOutput !== null) return model.visibleOutput;
+  return targets.every((target) => !mayReasonUnseen(target, format, info));
 }
 
-/** The targets that the request can be carried to; the refusal of the first one where there is none. */
-function carriers(candidates: readonly Target[], catalog: Catalog, lanes: Lanes): readonly Target[] {
-  let refusal: unknown = null;
-  const carrying = only(candidates, (target) => {
+/** A messages target reasons where it is asked to; any other may do so by itself, unless it is told not to. */
+function mayReasonUnseen(target: Target, format: Format, { reasoning }: RequestInfo): boolean {
+  if (target.format === 'messages') return reasoning === 'on';
+  return reasoning !== 'off' || format === 'messages';
+}
+
+/** The targets that the request can be sent to; the refusal of the first one where there is none. */
+function reachableTargets(
+  candidates: readonly Target[],
+  catalog: Catalog,
+  lanes: Lanes,
+): readonly Target[] | GatewayError {
+  let refusal: GatewayError | null = null;
+  const reachable = filterTargets(candidates, (target) => {
     const provider = catalog.providers.get(target.provider);
     if (!provider) return false;
-    try {
-      lanes.to(target, provider);
-      return true;
-    } catch (error) {
-      refusal ??= error;
-      return false;
-    }
+    const refused = lanes.refusal(target, provider);
+    refusal ??= refused;
+    return refused === null;
   });
-  if (carrying.length === 0 && refusal !== null) throw refusal;
-  return carrying;
+  return reachable.length === 0 && refusal !== null ? refusal : reachable;
 }
 
 /** Streams have the policy's limit; a whole answer has as long as the slowest of its providers may take. */
-function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], facts: RequestFacts): number {
-  if (facts.stream) return policy.streams.totalMs;
+function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], info: RequestInfo): number {
+  if (info.stream) return policy.streams.totalMs;
   let longestMs = 0;
   for (const { provider } of targets) {
     longestMs = Math.max(longestMs, catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
@@ -147,33 +172,33 @@ function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], f
   return longestMs;
 }
 
-export function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {
-  // Native Format B clients act on exactly this wording.
+function contextExceeded(endpoint: FormatEndpoint, inputTokens: number, contextWindow: number): GatewayError {
+  // Clients of both formats act on exactly this wording.
   const message =
     endpoint.envelope === 'B'
       ? `prompt is too long: ${inputTokens} tokens > ${contextWindow} maximum`
-      : `The input has about ${inputTokens} tokens; the context window of this model is ${contextWindow} tokens.`;
+      : `This model's maximum context length is ${contextWindow} tokens. However, your request resulted in ${inputTokens} tokens.`;
   return new GatewayError('context_length_exceeded', {
     message,
-    param: endpoint.name === 'responses' ? 'input' : 'messages',
+    param: FORMATS[endpoint.format].inputField,
   });
 }
 
-interface Lack {
+interface MissingCapability {
   readonly message: string;
   readonly param: string;
 }
 
 /** What the request needs and this model on this provider does not have; null when nothing is missing. */
-function lacking(model: Model, provider: Provider, { facts }: ValidRequest): Lack | null {
-  const { needs } = facts;
+function missingCapability(model: Model, provider: Provider, { info }: ValidRequest): MissingCapability | null {
+  const { needs } = info;
   if (needs.tools !== undefined && !model.capabilities.tools)
-    return { message: `The model ${model.id} does not take tools.`, param: needs.tools };
+    return { message: `The model ${model.id} does not support tools.`, param: needs.tools };
   if (needs.images !== undefined && !model.capabilities.images)
-    return { message: `The model ${model.id} does not take images.`, param: needs.images };
-  if (facts.serviceTier !== null && !['auto', 'default', ...provider.serviceTiers].includes(facts.serviceTier)) {
+    return { message: `The model ${model.id} does not support images.`, param: needs.images };
+  if (info.serviceTier !== null && !['auto', 'default', ...provider.serviceTiers].includes(info.serviceTier)) {
     return {
-      message: `The service tier ${JSON.stringify(facts.serviceTier)} has no configured price here.`,
+      message: `The service tier ${JSON.stringify(info.serviceTier)} has no configured price here.`,
       param: 'service_tier',
     };
   }
@@ -183,25 +208,25 @@ function lacking(model: Model, provider: Provider, { facts }: ValidRequest): Lac
 function outputLimits(
   model: Model,
   endpoint: Endpoint,
-  facts: RequestFacts,
-): Pick<Plan, 'outputLimit' | 'outputLimitMin'> {
+  info: RequestInfo,
+): Pick<Plan, 'outputLimit' | 'outputLimitMin'> | GatewayError {
   const published = model.maxOutputTokens ?? model.contextWindow ?? UNPUBLISHED_OUTPUT;
   if (endpoint.envelope === 'B') {
-    const outputLimit = Math.min(facts.outputLimit ?? MESSAGES_DEFAULT_OUTPUT, published);
+    const outputLimit = Math.min(info.outputLimit ?? MESSAGES_DEFAULT_OUTPUT, published);
     return {
       outputLimit,
-      outputLimitMin: facts.outputLimit === null ? Math.min(SHRUNK_OUTPUT_MIN, outputLimit) : outputLimit,
+      outputLimitMin: info.outputLimit === null ? Math.min(SHRUNK_OUTPUT_MIN, outputLimit) : outputLimit,
     };
   }
-  if (facts.outputLimit === null)
+  if (info.outputLimit === null)
     return { outputLimit: published, outputLimitMin: Math.min(SHRUNK_OUTPUT_MIN, published) };
-  if (facts.outputLimit > published) {
-    throw new GatewayError('invalid_request', {
-      message: `${facts.outputLimitParam} is ${facts.outputLimit}; the model ${model.id} gives at most ${published} tokens.`,
-      param: facts.outputLimitParam,
+  if (info.outputLimit > published) {
+    return new GatewayError('invalid_request', {
+      message: `${info.outputLimitParam} is ${info.outputLimit}; the model ${model.id} gives at most ${published} tokens.`,
+      param: info.outputLimitParam,
     });
   }
-  return { outputLimit: facts.outputLimit, outputLimitMin: facts.outputLimit };
+  return { outputLimit: info.outputLimit, outputLimitMin: info.outputLimit };
 }
 
 function limitOf(key: KeyRecord): string {

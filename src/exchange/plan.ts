@@ -1,14 +1,16 @@
 /** What has been decided about a request from itself and the catalog alone, before anything is held for it. */
 import type { Model, Target } from '../core/model.ts';
-import type { InputCount } from '../counting/input-estimate.ts';
+import type { InputEstimate } from '../counting/input-estimate.ts';
 import type { Lanes } from './lanes.ts';
+import type { ValidRequest } from './request.ts';
 
 export interface Plan {
+  readonly request: ValidRequest;
   readonly model: Model;
   /** The candidates, in the order of the catalog: within the key's scope, one for each upstream model of a provider. */
   readonly targets: readonly Target[];
   readonly lanes: Lanes;
-  readonly input: InputCount;
+  readonly input: InputEstimate;
   /** Effective limit of one choice, if the balance carries it. */
   readonly outputLimit: number;
   /** The least that a hold must carry. */

@@ -3,12 +3,13 @@ import type { Mode } from '../core/key.ts';
 import { affordableOutputTokens, worstCostNanos } from '../core/money.ts';
 import type { Plan } from './plan.ts';
 
-export interface Need {
+export interface HoldAmounts {
   readonly amount: bigint;
   readonly amountMin: bigint;
 }
 
-export function needOf(mode: Mode, plan: Plan, choices: number): Need {
+export function holdAmounts(mode: Mode, plan: Plan): HoldAmounts {
+  const { choices } = plan.request.info;
   const most = plan.firstOutputTokens;
   return {
     amount: holdFor(mode, plan, Math.min(plan.outputLimit * choices, most)),
@@ -17,19 +18,19 @@ export function needOf(mode: Mode, plan: Plan, choices: number): Need {
 }
 
 /** Whether `available` could carry the request if its input were counted instead of bounded by its bytes. */
-export function countMightCarry(mode: Mode, plan: Plan, choices: number, available: bigint): boolean {
-  const outputTokens = Math.min(plan.outputLimitMin * choices, plan.firstOutputTokens);
-  // Half of the guess is less than any count that the guess stands for.
+export function couldAffordWithExactCount(mode: Mode, plan: Plan, available: bigint): boolean {
+  const outputTokens = Math.min(plan.outputLimitMin * plan.request.info.choices, plan.firstOutputTokens);
+  // Half of the guess is less than any count that the guess can turn out to be.
   return worst(mode, plan, Math.floor(plan.input.likely / 2), outputTokens) <= available;
 }
 
 /** The effective output limit of one choice that this hold carries. */
-export function outputLimitWithin(mode: Mode, plan: Plan, choices: number, held: bigint): number {
+export function outputLimitWithin(mode: Mode, plan: Plan, held: bigint): number {
   const tokens =
     mode === 'credit'
       ? affordableOutputTokens(plan.model.pricing, plan.input.high, held)
       : Number(held - BigInt(plan.input.high));
-  return Math.min(plan.outputLimit, Math.floor(tokens / choices));
+  return Math.min(plan.outputLimit, Math.floor(tokens / plan.request.info.choices));
 }
 
 /** The amount that carries the input and this much output, whatever class and tier they fall in. */

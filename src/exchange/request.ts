@@ -1,21 +1,54 @@
-/** A generation request as it arrived, before anything of its body has been read. */
+/** A request on its way through the gateway: as it arrived, who sent it, and what its body says. Types only. */
 import type { GatewayError } from '../core/conditions.ts';
 import type { Endpoint, Format } from '../core/endpoints.ts';
-import type { Caller } from './authenticate.ts';
-import type { RequestHeaders } from './headers.ts';
+import type { KeyRecord, Mode } from '../core/key.ts';
+import type { RequestInfo } from '../wire/format.ts';
+import type { ParsedBody } from '../wire/json/parse-request.ts';
 
-/** An endpoint whose body has a format. */
-export type GenerationEndpoint = Endpoint & { readonly format: Format };
+/** The request headers that the gateway reads. */
+export type ReadHeader =
+  | 'authorization'
+  | 'x-api-key'
+  | 'idempotency-key'
+  | 'compat-version'
+  | 'anthropic-version'
+  | 'anthropic-beta'
+  | 'x-request-id';
 
-export interface Arrival {
+export interface RequestHeaders {
+  /** Repeated headers are joined with a comma. */
+  get(name: ReadHeader): string | null;
+  repeated(name: ReadHeader): boolean;
+}
+
+/** A request to an endpoint, before anything of its body has been read; `http/` makes it. */
+export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly requestId: string;
-  readonly endpoint: GenerationEndpoint;
+  readonly endpoint: E;
+  /** The mode of the origin that it was sent to. */
+  readonly originMode: Mode;
   /** As the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
-  readonly caller: Caller;
   readonly headers: RequestHeaders;
-  /** The exact bytes; null when they could not be had, and `bodyProblem` says why. */
-  readonly body: Buffer | null;
-  readonly bodyProblem: GatewayError | null;
   readonly receivedAtMs: number;
+  /** The exact bytes, or why they could not be had. To be called once. */
+  readBody(limitBytes: number): Promise<Buffer | GatewayError>;
 }
+
+/** An endpoint whose body has a format. */
+export type FormatEndpoint = Endpoint & { readonly format: Format };
+export type GenerationRequest = ClientRequest<FormatEndpoint>;
+
+/** The key that a credential belongs to, and the digest by which it was found. */
+export interface Caller {
+  readonly key: KeyRecord;
+  readonly digest: string;
+}
+
+/** A body that its format's schema and rules have accepted, and what admission and lanes need to know of it. */
+export interface ValidRequest extends ParsedBody {
+  readonly info: RequestInfo;
+}
+
+/** What reading a body came to: a refusal is kept until the request has been counted against the rate limit. */
+export type ReadRequest = ValidRequest | GatewayError;

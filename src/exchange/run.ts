@@ -1,85 +1,113 @@
 /**
- * The whole way of a generation request, from a read body to its last byte:
+ * The whole way of a generation request, from its headers to its last byte:
  *
- *   read & validate → resolve model → price → ADMIT → attempt(s) → meter → SETTLE → last byte
+ *   authenticate → read & validate → make a plan → price → ADMIT → attempt(s) → meter → SETTLE → last byte
  *
  * Everything that can fail without the provider fails before ADMIT. From ADMIT on, the admission owns the hold and
- * ends exactly once: here, in `complete` or `conclude`.
+ * ends exactly once: here, in `settleComplete` or `settleIncomplete`.
  */
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
+import type { KeyRecord } from '../core/key.ts';
+import type { ExactCount } from '../counting/exact-count.ts';
 import { FORMATS } from '../wire/formats.ts';
-import type { StreamPlace } from '../wire/lane.ts';
+import type { StreamPosition } from '../wire/lane.ts';
 import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt.ts';
-import { newAttempt, routeOf } from './attempt-setup.ts';
+import { newAttempt, targetSequence } from './attempt-setup.ts';
+import { authenticate } from './authenticate.ts';
 import { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { Reading } from './read.ts';
-import type { Arrival } from './request.ts';
-import type { Client } from './response-sink.ts';
+import { makePlan } from './make-plan.ts';
+import type { Plan } from './plan.ts';
+import { readRequest } from './read.ts';
+import type { GenerationRequest } from './request.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 type Complete = AttemptEnd & { readonly kind: 'complete' };
 
 const LINGER_MAX_MS = 30_000;
 
-export async function run(gateway: Gateway, arrival: Arrival, client: Client): Promise<void> {
-  const catalog = gateway.catalog();
-  const policy = gateway.policy();
-  const request = new Reading(arrival, catalog, policy, client.notes);
-  const decided = admit(gateway, request);
-  const admitted = decided instanceof Promise ? await decided : decided;
+export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
+  const config = { catalog: gateway.catalog(), policy: gateway.policy() };
+  const caller = await authenticate(gateway, request);
+  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
+    makePlan(config, key, request.endpoint, read, exact);
+  const admitted = await admit(gateway, { request, caller, plan, notes: response.notes });
   if (admitted.kind === 'replay') {
-    client.replay(admitted.reply);
+    response.replay(admitted.reply);
     return;
   }
-  const exchange = new Exchange(gateway, { catalog, policy }, arrival, request.valid(), admitted, client);
-  const place = gateway.live.add(exchange, exchange.leftMs());
+  const exchange = new Exchange(gateway, config, request, admitted, response);
+  const node = gateway.inFlight.add(exchange, exchange.leftMs());
   try {
-    const route = routeOf(gateway, exchange);
-    let end: AttemptEnd = NO_TARGET;
-    // The next attempt is made only when the one before has failed, and its client has seen nothing of it.
-    for (let leg = route.next(); leg; leg = route.next()) {
-      if (leg.waitMs > 0) await exchange.wait(leg.waitMs);
-      const attempt = newAttempt(gateway, exchange, leg);
-      attempt.start(gateway.upstream);
-      end = await attempt.ended;
-      if (end.kind !== 'failed' || end.retry === 'never' || client.begun) break;
-      route.failed(leg, end);
-    }
-    if (end.kind === 'complete') await complete(exchange, end);
-    else await conclude(exchange, end);
+    const end = await runAttempts(gateway, exchange);
+    if (end.kind === 'complete') await settleComplete(exchange, end);
+    else await settleIncomplete(exchange, end);
   } finally {
     // Until the end of its hold is durable, a drain waits for it.
-    exchange.whenOver(() => gateway.live.remove(place));
+    exchange.whenOver(() => gateway.inFlight.remove(node));
     exchange.release();
     // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
     if (!exchange.ended) await exchange.void();
   }
 }
 
+/** One target after the other, until one has answered, or the client has seen something of a failed one. */
+async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<AttemptEnd> {
+  const targets = targetSequence(gateway, exchange);
+  let end: AttemptEnd | null = null;
+  for (let next = targets.next(); next; next = targets.next()) {
+    if (next.waitMs > 0) await exchange.wait(next.waitMs);
+    const attempt = newAttempt(gateway, exchange, next);
+    attempt.start(gateway.upstream);
+    end = await attempt.ended;
+    if (end.kind !== 'failed' || end.retry === 'never' || exchange.response.headersSent) break;
+    targets.failed(next, end);
+  }
+  return end ?? noTarget(targets.dueInMs());
+}
+
+/** SETTLE, then the last byte. */
+async function settleComplete(exchange: Exchange, end: Complete): Promise<void> {
+  const { response } = exchange;
+  const terminal = end.terminal();
+  exchange.recorder?.add(terminal);
+  try {
+    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));
+  } catch (error) {
+    return fail(exchange, error, end.position);
+  }
+  if (!exchange.info.stream) response.send(200, end.contentType, terminal);
+  else {
+    if (!response.headersSent) response.writeHead(end.contentType);
+    response.end(terminal);
+  }
+}
+
 /** Of a call that did not complete: SETTLE or void, then the last byte. */
-async function conclude(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
+async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
   switch (end.kind) {
     case 'stopped': {
       // Charged from the moment the provider accepted, without a usage record, whoever stopped it.
-      await atLength(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
+      await ignoreStoreFailure(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
       if (end.reason === 'client_gone') return;
-      return fail(exchange, STOPPED[end.reason], end.place);
+      return fail(exchange, STOPPED[end.reason], end.position);
     }
     case 'failed': {
-      await atLength(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
+      await ignoreStoreFailure(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
       return fail(
         exchange,
         new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
-        end.place,
+        end.position,
       );
     }
   }
 }
 
-/** The commit is waited for, but what the client is told of a call that did not complete does not hang on it. */
-async function atLength(commit: Promise<unknown>): Promise<void> {
+/** The commit is waited for, but the answer about a call that did not complete does not depend on it. */
+async function ignoreStoreFailure(commit: Promise<unknown>): Promise<void> {
   try {
     await commit;
   } catch (error) {
@@ -87,37 +115,20 @@ async function atLength(commit: Promise<unknown>): Promise<void> {
   }
 }
 
-/** SETTLE, then the last byte. */
-async function complete(exchange: Exchange, end: Complete): Promise<void> {
-  const { client } = exchange;
-  const terminal = end.terminal();
-  exchange.recorder?.add(terminal);
-  try {
-    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));
-  } catch (error) {
-    return fail(exchange, error, end.place);
-  }
-  if (!exchange.facts.stream) client.whole(200, end.contentType, terminal);
-  else {
-    if (!client.begun) client.begin(end.contentType);
-    client.end(terminal);
-  }
-}
-
 /** A real status while none has been sent, in-band after that. */
-function fail(exchange: Exchange, error: unknown, place: StreamPlace | null): void {
-  const { client, arrival } = exchange;
-  if (!client.begun) throw error;
+function fail(exchange: Exchange, error: unknown, position: StreamPosition | null): void {
+  const { response, request } = exchange;
+  if (!response.headersSent) throw error;
   // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
-  const failure = failureOf(error === STOPPED.deadline ? null : arrival.endpoint, error);
-  const frames = FORMATS[arrival.endpoint.format].failureFrames({
+  const failure = failureOf(error === STOPPED.deadline ? null : request.endpoint, error);
+  const frames = FORMATS[request.endpoint.format].failureFrames({
     ...failure,
-    requestId: arrival.requestId,
+    requestId: request.requestId,
     publicModel: exchange.plan.model.id,
-    place: place ?? undefined,
+    position: position ?? undefined,
   });
   // A client that does not read would keep its connection for ever.
-  client.end(frames, Math.min(LINGER_MAX_MS, exchange.plan.totalMs));
+  response.end(frames, Math.min(LINGER_MAX_MS, exchange.plan.totalMs));
 }
 
 const STOPPED = {
@@ -129,16 +140,19 @@ const STOPPED = {
   }),
 } as const;
 
-const NO_TARGET: AttemptFailure = {
-  kind: 'failed',
-  condition: 'provider_unavailable',
-  message: 'No provider of this model can be used right now: each has failed too often and is left alone for a while.',
-  retry: 'never',
-  retryAfterS: null,
-  operatorFault: false,
-  detail: null,
-  unhealthy: false,
-  cools: null,
-  meter: null,
-  place: null,
-};
+function noTarget(dueInMs: number | null): AttemptFailure {
+  return {
+    kind: 'failed',
+    condition: 'provider_unavailable',
+    message:
+      'No provider of this model can be used right now: each has failed too often and is not called for a while.',
+    retry: 'never',
+    retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
+    operatorFault: false,
+    detail: null,
+    unhealthy: false,
+    cools: null,
+    meter: null,
+    position: null,
+  };
+}

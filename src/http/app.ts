@@ -1,16 +1,14 @@
-/** The public listener: routes only. What a route does stands in `exchange/`, what it answers in `reply.ts`. */
+/** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
 import { GatewayError } from '../core/conditions.ts';
-import { ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
+import { ENDPOINTS, type Endpoint, ORIGINS, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { listModels } from '../endpoints/list-models.ts';
-import { usageSummary } from '../endpoints/usage.ts';
-import { takePlace } from '../exchange/admit.ts';
-import { authenticate, type Caller } from '../exchange/authenticate.ts';
+import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import type { Arrival, GenerationEndpoint } from '../exchange/request.ts';
+import type { ClientRequest } from '../exchange/request.ts';
+import type { ReplyNotes } from '../exchange/response-sink.ts';
 import { run } from '../exchange/run.ts';
-import { storeFailed } from '../exchange/store-failed.ts';
 import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
 import { readBody } from './body.ts';
 import { openApiBytes } from './openapi.ts';
@@ -28,23 +26,10 @@ export interface AppOptions {
   accepting(): boolean;
 }
 
-const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
-  { prefix: '', mode: 'credit' },
-  { prefix: '/token', mode: 'token_budget' },
-];
-
 /** More of a client's own request id is not logged. */
 const CLIENT_ID_CHARACTERS_MAX = 200;
 
-interface Visit {
-  readonly endpoint: Endpoint;
-  readonly caller: Caller | null;
-  readonly request: IncomingRequest;
-  readonly reply: Reply;
-  readonly receivedAtMs: number;
-}
-
-const DRAINING = 'The gateway is shutting down and takes no new work. Retry on another one.';
+const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
 
 type Handler = RequestHandler['onRequest'];
 
@@ -72,14 +57,20 @@ function routesOf(options: AppOptions): Routes {
     routes.set(path, (routes.get(path) ?? new Map<string, Handler>()).set(method, handler));
   };
   for (const { prefix, mode } of ORIGINS) {
-    for (const endpoint of Object.values(ENDPOINTS)) {
+    const route = <E extends Endpoint>(endpoint: E, operation: Operation<E>): void => {
       const handler: Handler = (request, response) => {
-        void serve(options, endpoint, mode, request, response);
+        void serve(options.gateway, endpoint, mode, operation, request, response);
       };
       add(endpoint.method, `${prefix}${endpoint.path}`, handler);
       // A client that appends the whole path itself, configured with a base URL that ends in /v1.
       add(endpoint.method, `${prefix}/v1${endpoint.path}`, handler);
-    }
+    };
+    route(ENDPOINTS.chat, run);
+    route(ENDPOINTS.responses, run);
+    route(ENDPOINTS.messages, run);
+    route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
+    route(ENDPOINTS.models, answeredAsJson(listModels));
+    route(ENDPOINTS.usage, answeredAsJson(usage));
     const bare: Handler = (request, response) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
       plainReply(request, response).json(service);
@@ -87,7 +78,7 @@ function routesOf(options: AppOptions): Routes {
     add('GET', prefix || '/', bare);
     add('HEAD', prefix || '/', bare);
     add('GET', `${prefix}/openapi.json`, (request, response) => {
-      plainReply(request, response).whole(200, 'application/json', openApiBytes());
+      plainReply(request, response).send(200, 'application/json', openApiBytes());
     });
   }
   add('GET', '/healthz', (request, response) => {
@@ -98,110 +89,76 @@ function routesOf(options: AppOptions): Routes {
   return routes;
 }
 
-async function serve(
-  options: AppOptions,
-  endpoint: Endpoint,
-  mode: Mode,
-  request: IncomingRequest,
+async function serve<E extends Endpoint>(
+  gateway: Gateway,
+  endpoint: E,
+  originMode: Mode,
+  operation: Operation<E>,
+  incoming: IncomingRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const { gateway } = options;
-  const receivedAtMs = gateway.clock.nowMs();
   const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
-  gateway.live.enter();
+  const { requestId } = reply;
+  const { headers } = incoming;
+  gateway.inFlight.requestStarted();
   try {
-    const { headers } = request;
-    const clientsId = headers.get('x-request-id');
-    if (clientsId !== null) {
-      const fields = { requestId: reply.requestId, clientRequestId: clientsId.slice(0, CLIENT_ID_CHARACTERS_MAX) };
-      gateway.log.info(fields, 'the client has a request id of its own');
-    }
-    const found = authenticate(gateway, endpoint, mode, headers);
-    const caller = found instanceof Promise ? await found : found;
-    await ROUTES[endpoint.name](gateway, { endpoint, caller, request, reply, receivedAtMs });
-  } catch (error) {
-    if (!(error instanceof GatewayError))
-      gateway.log.error({ err: error, requestId: reply.requestId }, 'unexpected failure');
-    else if (error.cause !== undefined)
-      gateway.log.warn({ err: error.cause, requestId: reply.requestId, condition: error.condition }, error.message);
-    reply.error(error);
+    const clientRequestId = headers.get('x-request-id')?.slice(0, CLIENT_ID_CHARACTERS_MAX);
+    if (clientRequestId !== undefined)
+      gateway.log.info({ requestId, clientRequestId }, 'the client has a request id of its own');
+    const receivedAtMs = gateway.clock.nowMs();
+    const request: ClientRequest<E> = {
+      requestId,
+      endpoint,
+      originMode,
+      path: pathOf(incoming),
+      headers,
+      receivedAtMs,
+      readBody: (limitBytes) => readBody(incoming, limitBytes),
+    };
+    await operation(gateway, request, reply);
+  } catch (err) {
+    if (!(err instanceof GatewayError)) gateway.log.error({ err, requestId }, 'unexpected failure');
+    else if (err.cause !== undefined)
+      gateway.log.warn({ err: err.cause, requestId, condition: err.condition }, err.message);
+    reply.error(err);
   } finally {
-    gateway.live.leave();
+    gateway.inFlight.requestEnded();
   }
 }
 
-const ROUTES: Readonly<Record<EndpointName, (gateway: Gateway, visit: Visit) => Promise<void>>> = {
-  chat: generate,
-  responses: generate,
-  messages: generate,
-  count_tokens: async (gateway, visit) => {
-    visit.reply.json({ input_tokens: await countTokens(gateway, await arrive(gateway, visit), visit.reply.notes) });
-  },
-  models: async (gateway, { caller, reply }) => {
-    const known = caller && (await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate })));
-    reply.json(listModels(gateway, known));
-  },
-  usage: async (gateway, { caller, reply }) => {
-    if (!caller) throw new GatewayError('invalid_credentials');
-    await takePlace(gateway, caller, (rate) => Object.assign(reply.notes, { rate }));
-    const summary = await gateway.ledger.summary(caller.key.id).catch(storeFailed);
-    if (!summary) throw new GatewayError('invalid_credentials');
-    const usage = usageSummary(summary, gateway.policy().usdPerCredit, gateway.clock.nowMs());
-    reply.json(usage.body, [
-      ...(usage.creditRemaining === null ? [] : ['x-service-credit-remaining', usage.creditRemaining]),
-      ...(usage.tokensRemaining === null ? [] : ['x-ratelimit-remaining-tokens', usage.tokensRemaining]),
-    ]);
-  },
-};
+/** What is done for a request to an endpoint. It answers, or throws what `reply.error` answers with. */
+type Operation<E extends Endpoint> = (gateway: Gateway, request: ClientRequest<E>, reply: Reply) => Promise<void>;
 
-function generate(gateway: Gateway, visit: Visit): Promise<void> {
-  const arrival = arrive(gateway, visit);
-  if (arrival instanceof Promise) return arrival.then((late) => run(gateway, late, visit.reply));
-  return run(gateway, arrival, visit.reply);
+interface JsonAnswer {
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string | number>>;
 }
 
-function arrive(gateway: Gateway, visit: Visit): Arrival | Promise<Arrival> {
-  const { endpoint, caller } = visit;
-  if (!caller || !hasFormat(endpoint)) throw new GatewayError('invalid_credentials');
-  const body = readBody(visit.request, gateway.policy().limits.bodyBytes);
-  if (body instanceof Promise) return body.then((late) => arrivalOf(visit, endpoint, caller, late));
-  return arrivalOf(visit, endpoint, caller, body);
-}
-
-function hasFormat(endpoint: Endpoint): endpoint is GenerationEndpoint {
-  return endpoint.format !== null;
-}
-
-function arrivalOf(visit: Visit, endpoint: GenerationEndpoint, caller: Caller, body: Buffer | GatewayError): Arrival {
-  const failed = body instanceof GatewayError;
-  return {
-    requestId: visit.reply.requestId,
-    endpoint,
-    path: pathOf(visit.request),
-    caller,
-    headers: visit.request.headers,
-    body: failed ? null : body,
-    bodyProblem: failed ? body : null,
-    receivedAtMs: visit.receivedAtMs,
+function answeredAsJson<E extends Endpoint>(
+  operation: (gateway: Gateway, request: ClientRequest<E>, notes: ReplyNotes) => Promise<JsonAnswer>,
+): Operation<E> {
+  return async (gateway, request, reply) => {
+    const { body, headers } = await operation(gateway, request, reply.notes);
+    reply.json(body, Object.entries(headers ?? {}).flat());
   };
 }
 
 function refuseRoute(request: IncomingRequest, response: ServerResponse): void {
   const path = pathOf(request);
-  const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
+  const relative = pathBelowOrigin(path);
   const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
   const reply = plainReply(request, response);
   if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
     response.requireUpgrade('HTTP/1.1');
     reply.error(new GatewayError('upgrade_required'));
   } else if (endpoint) {
-    reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${endpoint.method} only.` }), [
+    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${endpoint.method} only.` }), [
       'allow',
       endpoint.method,
     ]);
   } else if (OPEN_PATHS[path] !== undefined) {
     const allow = OPEN_PATHS[path];
-    reply.error(new GatewayError('method_not_allowed', { message: `This route takes ${allow} only.` }), [
+    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), [
       'allow',
       allow,
     ]);
@@ -214,15 +171,18 @@ function refuseRoute(request: IncomingRequest, response: ServerResponse): void {
 
 /** The routes that need no credential, and the methods that they take. */
 const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
-  '/': 'GET, HEAD',
-  '/token': 'GET, HEAD',
-  '/openapi.json': 'GET',
-  '/token/openapi.json': 'GET',
+  ...Object.fromEntries(
+    ORIGINS.flatMap(({ prefix }) => [
+      [prefix || '/', 'GET, HEAD'],
+      [`${prefix}/openapi.json`, 'GET'],
+    ]),
+  ),
   '/healthz': 'GET',
 });
 
 function plainReply(request: IncomingRequest, response: ServerResponse): Reply {
-  return new Reply(response, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
+  const path = pathBelowOrigin(pathOf(request));
+  return new Reply(response, newRequestId(), null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 
 function pathOf({ target }: IncomingRequest): string {

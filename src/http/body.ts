@@ -1,10 +1,10 @@
-/** Reads a request body within its limit. A problem is a value: the request takes its place in the rate limit first. */
+/** Reads a request body within its limit. A problem is a value: the request is counted against the rate limit first. */
 import { GatewayError } from '../core/conditions.ts';
 import type { BodySink, IncomingRequest } from '../transport/server.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-/** Rejects never. */
+/** Never rejects. */
 export function readBody(request: IncomingRequest, limitBytes: number): Promise<Buffer | GatewayError> {
   const problem = headerProblem(request, limitBytes);
   if (problem) return Promise.resolve(problem);

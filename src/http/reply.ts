@@ -1,7 +1,7 @@
 /** The only writer of statuses, envelopes and reply headers. */
 import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
-import type { Client, ReplyNotes } from '../exchange/response-sink.ts';
+import type { ReplyNotes, ResponseSink } from '../exchange/response-sink.ts';
 import type { StoredReply } from '../ledger/port.ts';
 import type { RawHeaders, ServerResponse } from '../transport/server.ts';
 
@@ -11,7 +11,7 @@ type ExtraHeaders = readonly (string | number)[];
 const NO_HEADERS: ExtraHeaders = [];
 
 /** One per request. */
-export class Reply implements Client {
+export class Reply implements ResponseSink {
   readonly requestId: string;
   readonly notes: ReplyNotes = { rate: null, attempts: 0 };
   readonly #response: ServerResponse;
@@ -25,19 +25,19 @@ export class Reply implements Client {
     this.#envelope = envelope;
   }
 
-  get begun(): boolean {
+  get headersSent(): boolean {
     return this.#response.headersSent;
   }
 
-  get gone(): boolean {
+  get closed(): boolean {
     return this.#response.closed;
   }
 
-  whenGone(listener: () => void): void {
+  onClose(listener: () => void): void {
     this.#response.onClose(listener);
   }
 
-  begin(contentType: string, atOnce = false): void {
+  writeHead(contentType: string, atOnce = false): void {
     const headers = this.#headers(contentType);
     headers.push('cache-control', 'no-store', 'x-accel-buffering', 'no');
     this.#response.writeHead(200, headers);
@@ -48,7 +48,7 @@ export class Reply implements Client {
     return this.#response.write(bytes);
   }
 
-  whenDrained(listener: () => void): void {
+  onDrain(listener: () => void): void {
     this.#response.onDrain(listener);
   }
 
@@ -56,11 +56,11 @@ export class Reply implements Client {
     this.#response.end(bytes, lingerMs);
   }
 
-  cut(): void {
+  destroy(): void {
     this.#response.destroy();
   }
 
-  whole(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
+  send(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
     const headers = this.#headers(contentType);
     if (extra.length > 0) headers.push(...extra);
     this.#response.send(status, headers, body);
@@ -68,7 +68,7 @@ export class Reply implements Client {
 
   replay(reply: StoredReply): void {
     const stream = reply.contentType.startsWith('text/event-stream');
-    this.whole(reply.status, reply.contentType, reply.body, [
+    this.send(reply.status, reply.contentType, reply.body, [
       'idempotent-replayed',
       'true',
       ...(stream ? ['cache-control', 'no-store'] : []),
@@ -76,17 +76,17 @@ export class Reply implements Client {
   }
 
   json(body: object, extra = NO_HEADERS): void {
-    this.whole(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
+    this.send(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
   }
 
   /** Before the status line only; what fails after it is told in-band by the exchange. */
   error(error: unknown, extra = NO_HEADERS): void {
     const failure = failureOf(this.#endpoint, error);
     if (this.#response.headersSent) {
-      this.cut();
+      this.destroy();
       return;
     }
-    this.whole(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), [
+    this.send(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), [
       ...failureHeaders(failure),
       ...extra,
     ]);

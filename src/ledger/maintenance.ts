@@ -3,7 +3,7 @@ import type { OwnedLedger } from './ledger.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;
 
-export interface HousekeepingOptions {
+export interface MaintenanceOptions {
   readonly recoverIntervalMs?: number;
   readonly pruneIntervalMs?: number;
   /** How long usage records are kept; null keeps them for ever. Sums never shrink. */
@@ -14,7 +14,7 @@ export interface HousekeepingOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-export interface Housekeeping {
+export interface Maintenance {
   /** Whether the store took the last background step. */
   readonly healthy: boolean;
   /** Resolves when nothing of it runs any more. */
@@ -22,7 +22,7 @@ export interface Housekeeping {
 }
 
 /** Registers the process and recovers everything that dead owners left behind, then goes on in the background. */
-export async function startHousekeeping(ledger: OwnedLedger, options: HousekeepingOptions = {}): Promise<Housekeeping> {
+export async function startMaintenance(ledger: OwnedLedger, options: MaintenanceOptions = {}): Promise<Maintenance> {
   await ledger.register();
   await recoverAll(ledger);
 

@@ -25,7 +25,8 @@ interface OperationTypes {
   findKey: [{ readonly digest: string }, KeyRecord | null];
   admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
   extend: [{ readonly holdId: string; readonly keyId: string; readonly amount: bigint }, ExtendOutcome];
-  mark: [{ readonly marks: readonly Mark[] }, null];
+  /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
+  mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
   settle: [{ readonly request: SettleRequest }, SettleOutcome];
   void: [{ readonly holdId: string; readonly keyId: string }, VoidOutcome];
   summary: [{ readonly keyId: string }, Summary | null];
@@ -93,8 +94,6 @@ export const RATE_WINDOW_MS = 60_000;
 export const CLAIM_KEEP_MS = 86_400_000;
 /** How long it is remembered that a hold was voided. */
 export const VOIDED_KEEP_MS = 7 * 86_400_000;
-/** Below this many tokens, what is left of a budget counts as used up. */
-export const BUDGET_REST_TOKENS = 256n;
 /** `Retry-After` of a budget that never renews itself. */
 export const NO_PERIOD_RETRY_MS = 86_400_000;
 /** How long after its expiry a hold may wait for its recovery before the audit calls it an orphan. */

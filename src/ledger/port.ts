@@ -8,10 +8,15 @@ import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
+/** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
+export const BUDGET_REST_TOKENS = 256n;
+/** The most that a budget which has reached its limit may have left, in tokens. */
+export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
+
 export interface Ledger {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** The outcome of `admit` where it can be told at once; null where it cannot, and nothing was done. */
+  /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
   admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
@@ -31,7 +36,7 @@ export interface AdmitRequest {
   /** The version of the key that the caller decided by. */
   readonly keyVersion: number;
   /** The request has its place in the rate limit already, by an earlier admission of it; it is not counted again. */
-  readonly placed?: boolean;
+  readonly rateCounted?: boolean;
   /** Taken together with the hold, ended together with it; without a hold there is no claim. */
   readonly claim: { readonly name: string; readonly fingerprint: string } | null;
   /** Null when the request only takes its place in the rate limit (a refused body, models, usage, count_tokens). */
@@ -39,7 +44,10 @@ export interface AdmitRequest {
 }
 
 export interface HoldRequest {
-  /** Chosen by the caller and unique for ever; sending the same admission again finds its first outcome. */
+  /**
+   * Chosen by the caller and unique for ever. Sending the same admission again finds its first outcome; once the hold was
+   * voided, even before its admission arrived, it fails.
+   */
   readonly id: string;
   readonly amount: bigint;
   /** Where the balance carries less than `amount`, a hold of the whole balance will do down to this. */

@@ -1,53 +1,53 @@
 /** One coarse timer for the deadlines of many, which move with nearly everything that happens. */
-import { type Place, Roster } from './linked-list.ts';
+import { LinkedList, type Node } from './linked-list.ts';
 
-export interface Bounded {
+export interface HasDeadline {
   /** In the time of `performance.now()`; infinite where nothing is waited for. */
   deadlineMs: number;
   /** Called when the deadline has passed, which is infinite by then. */
   expire(): void;
 }
 
-/** No more walks than this allows, however many deadlines lie close together. */
+/** No more than one sweep in this long, however many deadlines lie close together. */
 const STEP_MS = 20;
 const STEP_MS_MAX = 60_000;
 
-export class Deadlines<T extends Bounded> extends Roster<T> {
+export class DeadlineTimer<T extends HasDeadline> extends LinkedList<T> {
   #timer: NodeJS.Timeout | null = null;
-  #nextWalkMs = Number.POSITIVE_INFINITY;
+  #nextSweepMs = Number.POSITIVE_INFINITY;
 
-  override leave(place: Place<T>): void {
-    super.leave(place);
-    // It may be among those that a walk has still to visit.
-    place.member.deadlineMs = Number.POSITIVE_INFINITY;
+  override remove(node: Node<T>): void {
+    super.remove(node);
+    // It may be among those that a sweep has still to visit.
+    node.value.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
   /** Moves the deadline to `ms` from now. */
-  set(member: T, ms: number): void {
+  set(value: T, ms: number): void {
     const nowMs = performance.now();
-    member.deadlineMs = nowMs + ms;
-    if (member.deadlineMs < this.#nextWalkMs) this.#wakeAt(member.deadlineMs, nowMs);
+    value.deadlineMs = nowMs + ms;
+    if (value.deadlineMs < this.#nextSweepMs) this.#wakeAt(value.deadlineMs, nowMs);
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
     if (this.#timer) clearTimeout(this.#timer);
     const waitMs = Math.min(Math.ceil(atMs - nowMs), STEP_MS_MAX);
-    this.#nextWalkMs = nowMs + waitMs;
+    this.#nextSweepMs = nowMs + waitMs;
     // Whatever is waited for keeps the process alive by itself. What the kernel has received is read before anything is
     // given up: a process that was held up must not take its own pause for the silence of others.
-    this.#timer = setTimeout(() => setImmediate(() => this.#walk()), waitMs).unref();
+    this.#timer = setTimeout(() => setImmediate(() => this.#sweep()), waitMs).unref();
   }
 
-  #walk(): void {
+  #sweep(): void {
     const nowMs = performance.now();
     let nextMs = Number.POSITIVE_INFINITY;
-    this.#nextWalkMs = Number.POSITIVE_INFINITY;
-    for (const member of this.members()) {
-      if (member.deadlineMs <= nowMs) {
-        member.deadlineMs = Number.POSITIVE_INFINITY;
-        member.expire();
-      } else nextMs = Math.min(nextMs, member.deadlineMs);
+    this.#nextSweepMs = Number.POSITIVE_INFINITY;
+    for (const value of this.values()) {
+      if (value.deadlineMs <= nowMs) {
+        value.deadlineMs = Number.POSITIVE_INFINITY;
+        value.expire();
+      } else nextMs = Math.min(nextMs, value.deadlineMs);
     }
-    if (nextMs < this.#nextWalkMs) this.#wakeAt(Math.max(nextMs, nowMs + STEP_MS), nowMs);
+    if (nextMs < this.#nextSweepMs) this.#wakeAt(Math.max(nextMs, nowMs + STEP_MS), nowMs);
   }
 }

@@ -1,19 +1,20 @@
 /**
- * Who is there now, in the order of arrival, for members that come and go all the time. A Set would do it, but V8 keeps a
- * Set's outgrown tables linked to the ones after them: once one of them is old, every member since then outlives its
- * collection of young garbage, which costs more than all other work on a request together. Here a place that was left
- * points nowhere.
+ * A doubly linked list for values that come and go all the time, in the order in which they were added. A Set would do it,
+ * but V8 keeps a Set's outgrown tables linked to the ones after them: once one of them is old, every value since then
+ * survives its scavenge. Here a removed node points nowhere.
+ *
+ * Saves 90 of 219 µs (W1, 52ccc0e, together with `CompactingMap`); without it: a Set.
  */
-export interface Place<T> {
-  readonly member: T;
+export interface Node<T> {
+  readonly value: T;
 }
 
-interface Link<T> extends Place<T> {
+interface Link<T> extends Node<T> {
   before: Link<T> | null;
   after: Link<T> | null;
 }
 
-export class Roster<T> {
+export class LinkedList<T> {
   #first: Link<T> | null = null;
   #last: Link<T> | null = null;
   #size = 0;
@@ -22,9 +23,9 @@ export class Roster<T> {
     return this.#size;
   }
 
-  /** The place is what `leave` takes. */
-  enter(member: T): Place<T> {
-    const link: Link<T> = { member, before: this.#last, after: null };
+  /** The node is what `remove` takes. */
+  add(value: T): Node<T> {
+    const link: Link<T> = { value, before: this.#last, after: null };
     if (this.#last === null) this.#first = link;
     else this.#last.after = link;
     this.#last = link;
@@ -32,9 +33,9 @@ export class Roster<T> {
     return link;
   }
 
-  /** Once for each place. */
-  leave(place: Place<T>): void {
-    const link = place as Link<T>;
+  /** Once for each node. */
+  remove(node: Node<T>): void {
+    const link = node as Link<T>;
     if (link.before === null) this.#first = link.after;
     else link.before.after = link.after;
     if (link.after === null) this.#last = link.before;
@@ -44,10 +45,10 @@ export class Roster<T> {
     this.#size -= 1;
   }
 
-  /** As it is now: members may come and go while these are visited. */
-  members(): T[] {
-    const members: T[] = [];
-    for (let link = this.#first; link !== null; link = link.after) members.push(link.member);
-    return members;
+  /** A copy: values may be added and removed while it is read. */
+  values(): T[] {
+    const values: T[] = [];
+    for (let link = this.#first; link !== null; link = link.after) values.push(link.value);
+    return values;
   }
 }

@@ -1,47 +1,49 @@
-/** Which books a gateway keeps: PostgreSQL where `DATABASE_URL` names one, otherwise the embedded store in the data folder. */
+/** Which store a gateway uses: PostgreSQL where `DATABASE_URL` names one, otherwise the embedded store in the data folder. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
 import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
 import { StoreLockedError } from '../ledger/errors.ts';
-import { openServingStore } from '../ledger/sqlite/in-process-store.ts';
-import { openSqliteStore } from '../ledger/sqlite/writer-thread-store.ts';
-import type { Store } from '../ledger/store.ts';
+import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
+import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
+import { openWriterThreadStore } from '../ledger/sqlite/writer-thread-store.ts';
+import type { OperationRunner } from '../ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 
-export interface Books {
-  readonly store: Store;
+export interface OpenedStore {
+  readonly operations: OperationRunner;
   readonly installationSecret: string;
-  /** What another thread opens its own store with; null where it needs nothing from this one, or where one thread serves. */
+  /** What a worker opens its own store with; null where it needs nothing from this one, or where one thread serves. */
   connect(): MessagePort | null;
   /** Whether it falls to this process to make the first keys, where there are none. */
   claimFirstStart(): Promise<boolean>;
 }
 
-export async function openBooks(settings: Settings, onBroken: (why: Error) => void): Promise<Books> {
+export async function openStore(settings: Settings, onBroken: (why: Error) => void): Promise<OpenedStore> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== null) return openShared(databaseUrl, settings.installationSecret);
   const secret = await installationSecret(dataDir, settings.installationSecret);
   const options = { file: storeFile(dataDir), onBroken };
   const claimFirstStart = async (): Promise<boolean> => true;
   if (settings.workers === 1) {
-    const store = await whenUnlocked(() => openServingStore(options));
-    return { store, installationSecret: secret, connect: () => null, claimFirstStart };
+    const operations = new GroupCommit(await whenUnlocked(() => openInProcessStore(options)));
+    return { operations, installationSecret: secret, connect: () => null, claimFirstStart };
   }
-  const store = await whenUnlocked(() => openSqliteStore(options));
-  return { store, installationSecret: secret, connect: store.connect, claimFirstStart };
+  const operations = await whenUnlocked(() => openWriterThreadStore(options));
+  return { operations, installationSecret: secret, connect: operations.connect, claimFirstStart };
 }
 
-/** Any number of processes may have these open at once. */
-export async function openShared(databaseUrl: string, given: string | null): Promise<Books> {
+/** Any number of processes may have it open at once. */
+export async function openShared(databaseUrl: string, given: string | null): Promise<OpenedStore> {
   const { openPostgresStore } = await import('../ledger/postgres/store.ts');
   const store = await openPostgresStore({ url: databaseUrl });
   try {
     const secret = await store.sharedSecret(given);
-    return { store, installationSecret: secret, connect: () => null, claimFirstStart: store.claimFirstStart };
+    const operations = new GroupCommit(store);
+    return { operations, installationSecret: secret, connect: () => null, claimFirstStart: store.claimFirstStart };
   } catch (error) {
     await store.close();
     throw error;

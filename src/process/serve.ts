@@ -1,4 +1,4 @@
-/** The serving part of a process or thread: configuration, exchanges and the public listener on a given ledger. */
+/** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
 import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
@@ -10,14 +10,14 @@ import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { LiveExchanges } from '../exchange/in-flight.ts';
+import { InFlight } from '../exchange/in-flight.ts';
 import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
-import { startHousekeeping } from '../ledger/maintenance.ts';
+import { startMaintenance } from '../ledger/maintenance.ts';
 import { Transports } from '../provider/transports.ts';
-import { newStanding } from '../routing/state.ts';
+import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 
@@ -31,7 +31,7 @@ export interface ServeOptions {
   readonly ledger: OwnedLedger;
   readonly installationSecret: string;
   readonly sandboxUrl: string;
-  /** Several threads share the port; 0 is then not possible. */
+  /** Several workers share the port; 0 is then not possible. */
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
@@ -80,10 +80,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   );
   parts.defer(() => watch.close());
   options.onCatalog?.(namesOf(config));
-  const housekeeping = await startHousekeeping(ledger, {
+  const maintenance = await startMaintenance(ledger, {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
-  parts.defer(() => housekeeping.stop());
+  parts.defer(() => maintenance.stop());
   const upstream = new Transports(settings.http);
   parts.defer(() => upstream.close());
 
@@ -97,9 +97,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ledger,
     clock,
     upstream,
-    standing: newStanding(clock),
+    routing: newRoutingState(clock),
     keys: new KeyCache(ledger, options.installationSecret),
-    live: new LiveExchanges(ledger),
+    inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),
     log,
@@ -112,7 +112,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const handler = requestHandler({
     gateway,
     headerCount: limits.headerCount,
-    ready: () => !draining && housekeeping.healthy,
+    ready: () => !draining && maintenance.healthy,
     accepting: () => !draining,
   });
   const tlsFiles = config.tls;
@@ -150,7 +150,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     drain: async () => {
       draining = true;
       server.close();
-      await gateway.live.drain(config.limits.drainMs, config.limits.settleWaitMs);
+      await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),
   };
@@ -169,11 +169,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
     headerCount: limits.headerCount,
     connections,
   };
-}
-
-/** The base URL that a key of this mode must use. */
-export function originOf(origin: string, mode: Mode): string {
-  return mode === 'credit' ? origin : `${origin}/token`;
 }
 
 function namesOf({ catalog, sandbox }: Config): CatalogNames {

@@ -9,14 +9,15 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
+import { originOf } from '../core/endpoints.ts';
 import type { Log } from '../core/log.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
-import { firstKeys, welcome } from './banner.ts';
-import { openBooks } from './open-store.ts';
-import { originOf, serve } from './serve.ts';
-import { serveInThreads } from './worker-pool.ts';
+import { bannerLines, firstKeys } from './banner.ts';
+import { openStore } from './open-store.ts';
+import { serve } from './serve.ts';
+import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
   readonly origin: string;
@@ -61,9 +62,9 @@ export async function startGateway(
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
   const broken = Promise.withResolvers<Error>();
-  const books = await openBooks(settings, broken.resolve);
-  const secret = books.installationSecret;
-  const ledger = createLedger(books.store, { leaseMs: settings.leaseMs });
+  const opened = await openStore(settings, broken.resolve);
+  const secret = opened.installationSecret;
+  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
@@ -73,7 +74,7 @@ export async function startGateway(
   const serving =
     settings.workers === 1
       ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
-      : await serveInThreads(shared, { connect: books.connect, onBroken: broken.resolve });
+      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port, serving.secure);
 
@@ -96,13 +97,13 @@ export async function startGateway(
 
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
-  const keys = (await books.claimFirstStart()) ? await firstKeys(admin) : null;
-  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
+  const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
+  for (const line of bannerLines({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
   }
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
-  const opened = parts.move();
+  const running = parts.move();
   return {
     origin,
     adminPort: adminPort.port,
@@ -110,7 +111,7 @@ export async function startGateway(
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();
-      await opened.disposeAsync();
+      await running.disposeAsync();
       log.info({}, 'closed');
     },
   };

@@ -1,4 +1,4 @@
-/** Several HTTP threads on one port: all write through the one writer of the embedded store, or each to PostgreSQL itself. */
+/** Several worker threads on one port: all write through the one writer of the embedded store, or each to PostgreSQL itself. */
 import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from '../config/config.ts';
@@ -14,20 +14,20 @@ export interface SharedOptions {
   readonly sandboxUrl: string;
 }
 
-export interface ThreadsOptions {
-  /** A port to the writer of the embedded store, for one more thread; null with PostgreSQL. */
+export interface WorkerPoolOptions {
+  /** A port to the writer of the embedded store, for one more worker; null with PostgreSQL. */
   connect(): MessagePort | null;
-  /** A thread that served has ended by itself. What is left can still be drained; it should not go on serving. */
+  /** A worker has ended by itself. What is left can still be drained; it should not go on serving. */
   onBroken(why: Error): void;
 }
 
-/** What a thread is started with. */
-export interface ThreadData extends SharedOptions {
-  readonly store: MessagePort | null;
+/** What a worker is started with. */
+export interface WorkerInput extends SharedOptions {
+  readonly writer: MessagePort | null;
 }
 
-/** What a thread tells its parent. */
-export type ThreadReport =
+/** What a worker reports to its parent. */
+export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
   | { readonly kind: 'listening'; readonly secure: boolean }
   | {
@@ -38,64 +38,64 @@ export type ThreadReport =
     }
   | { readonly kind: 'drained' };
 
-export type ThreadCommand = 'drain' | 'close';
+export type WorkerCommand = 'drain' | 'close';
 
-export async function serveInThreads(shared: SharedOptions, options: ThreadsOptions): Promise<Serving> {
+export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
   let names: CatalogNames = { providers: [], models: [], sandbox: false };
-  const threads: Thread[] = [];
+  const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
     for (let number = 1; number <= settings.workers; number++) {
-      const thread = new Thread({ ...shared, settings, store: options.connect() });
-      threads.push(thread);
-      thread.onCatalog = (fresh) => {
+      const worker = new ServingWorker({ ...shared, settings, writer: options.connect() });
+      workers.push(worker);
+      worker.onCatalog = (fresh) => {
         names = fresh;
       };
-      void thread.ended.then((error) => {
-        if (state === 'serving') options.onBroken(new Error(`HTTP thread ${number} ended by itself`, { cause: error }));
+      void worker.ended.then((error) => {
+        if (state === 'serving') options.onBroken(new Error(`worker ${number} ended by itself`, { cause: error }));
       });
     }
-    await Promise.all(threads.map((thread) => thread.told('listening')));
+    await Promise.all(workers.map((worker) => worker.waitFor('listening')));
     state = 'serving';
   } catch (error) {
-    await Promise.all(threads.map((thread) => thread.terminate()));
+    await Promise.all(workers.map((worker) => worker.terminate()));
     throw error;
   }
   return {
     port,
-    secure: threads.every((thread) => thread.secure),
+    secure: workers.every((worker) => worker.secure),
     catalog: () => names,
     drain: async () => {
       state = 'ending';
       // One that has ended has nothing left to drain.
-      const drained = threads.map((thread) => Promise.race([thread.ended, thread.told('drained')]));
-      for (const thread of threads) thread.tell('drain');
+      const drained = workers.map((worker) => Promise.race([worker.ended, worker.waitFor('drained')]));
+      for (const worker of workers) worker.post('drain');
       await Promise.all(drained);
     },
     close: async () => {
       state = 'ending';
-      for (const thread of threads) thread.tell('close');
-      await Promise.all(threads.map((thread) => thread.ended));
+      for (const worker of workers) worker.post('close');
+      await Promise.all(workers.map((worker) => worker.ended));
     },
   };
 }
 
-class Thread {
-  /** Resolves when the thread is gone, with what ended it: null where nothing went wrong. */
+class ServingWorker {
+  /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
   /** Whether its listener has TLS; known when it listens. */
   secure = false;
   readonly #worker: Worker;
 
-  constructor(data: ThreadData) {
+  constructor(data: WorkerInput) {
     this.#worker = new Worker(workerFile('worker', import.meta.url), {
       workerData: data,
-      transferList: data.store === null ? [] : [data.store],
+      transferList: data.writer === null ? [] : [data.writer],
     });
-    this.#worker.on('message', (report: ThreadReport) => {
+    this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
       if (report.kind === 'listening') this.secure = report.secure;
     });
@@ -108,22 +108,22 @@ class Thread {
     });
   }
 
-  tell(command: ThreadCommand): void {
+  post(command: WorkerCommand): void {
     this.#worker.postMessage(command);
   }
 
-  /** Rejects where the thread fails, or ends without a word. */
-  told(kind: ThreadReport['kind']): Promise<void> {
+  /** Rejects where the worker fails, or ends without that report. */
+  waitFor(kind: WorkerReport['kind']): Promise<void> {
     return new Promise((resolve, reject) => {
-      const hear = (report: ThreadReport): void => {
+      const onReport = (report: WorkerReport): void => {
         if (report.kind === kind) resolve();
         else if (report.kind === 'failed') {
           reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
         } else return;
-        this.#worker.off('message', hear);
+        this.#worker.off('message', onReport);
       };
-      this.#worker.on('message', hear);
-      void this.ended.then((error) => reject(error ?? new Error('an HTTP thread ended by itself')));
+      this.#worker.on('message', onReport);
+      void this.ended.then((error) => reject(error ?? new Error('a worker ended by itself')));
     });
   }
 

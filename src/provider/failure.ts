@@ -1,6 +1,10 @@
-/** A provider's refusal → the condition that the client is told, and whether another target may be tried. */
+/** A provider's refusal → the condition that is reported to the client, and whether another target may be tried. */
 import type { Condition } from '../core/conditions.ts';
+import { isObject, parseJson } from '../lib/json.ts';
+import { isContextLengthError, redact } from '../wire/upstream-message.ts';
 import type { TransportFailure } from './upstream.ts';
+
+export { redact } from '../wire/upstream-message.ts';
 
 export interface ProviderFailure {
   readonly condition: Condition;
@@ -8,7 +12,7 @@ export interface ProviderFailure {
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
-  /** Something only the operator can mend (a refused credential); logged as an error. */
+  /** Something only the operator can fix (a refused credential); logged as an error. */
   readonly operatorFault: boolean;
   /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
   readonly unhealthy: boolean;
@@ -24,7 +28,6 @@ export interface ProviderFailure {
  */
 export type Retry = 'anywhere' | 'elsewhere' | 'never';
 
-const MESSAGE_CHARACTERS_MAX = 2_000;
 const RETRY_AFTER_S_MAX = 86_400;
 
 /** `body` is what the provider sent with its status, at most a few KiB of it. */
@@ -71,7 +74,7 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
       return {
         ...OPERATOR_AT_FAULT,
         condition: 'upstream_error',
-        message: 'The provider refused the credential of this gateway. Its operator has been told.',
+        message: 'The provider refused the credential of this gateway. Its operator has been notified.',
         cools: 'key',
       };
     case 408:
@@ -83,7 +86,7 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
         retry: 'elsewhere',
       };
   }
-  if (status < 500 && isContextLength(body))
+  if (status < 500 && isContextLengthError(body))
     return { ...REQUEST_AT_FAULT, condition: 'context_length_exceeded', message: said() };
   if (status === 400 || status === 413 || status === 422) {
     return { ...REQUEST_AT_FAULT, condition: 'invalid_request', message: said() };
@@ -133,35 +136,13 @@ const TRANSPORT: Readonly<
   idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
 };
 
-/** Replaces the gateway's own upstream credentials, and anything that looks like one, in a provider's words. */
-export function redact(text: string, secrets: readonly string[]): string {
-  let out = text;
-  for (const secret of secrets) if (secret !== '') out = out.replaceAll(secret, '[redacted]');
-  return out
-    .replace(/\b(?:sk|key)[-_][\w\-.*]{8,200}/g, (word) => (/[\d*]/.test(word) ? '[redacted]' : word))
-    .replace(/\bBearer [\w\-.*+/=]{8,1000}/g, '[redacted]')
-    .slice(0, MESSAGE_CHARACTERS_MAX);
-}
-
 /** What the provider says with its refusal, where it says it in a way that is known. */
 export function messageOf(body: string): string {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    for (const holder of [at(parsed, 'error'), parsed]) {
-      if (typeof holder === 'string') return holder;
-      const message = at(holder, 'message') ?? at(holder, 'detail');
-      if (typeof message === 'string') return message;
-    }
-  } catch {
-    // Not JSON: the provider said nothing that a client should read.
+  const parsed = parseJson(body);
+  for (const holder of [isObject(parsed) ? parsed.error : undefined, parsed]) {
+    if (typeof holder === 'string') return holder;
+    const message = isObject(holder) ? (holder.message ?? holder.detail) : undefined;
+    if (typeof message === 'string') return message;
   }
   return 'The provider refused the request.';
-}
-
-function isContextLength(body: string): boolean {
-  return /context_length_exceeded|maximum context length|prompt is too long|context window/i.test(body.slice(0, 8_192));
-}
-
-function at(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

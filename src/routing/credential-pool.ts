@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Provider } from '../core/provider.ts';
 import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
-export type KeyOwner = Pick<Provider, 'name' | 'apiKeys'>;
+export type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
 
 /** What stands for the credential of a provider that needs none, so that it can rest too. */
 const NO_KEY = '';
@@ -13,7 +13,7 @@ interface Pool {
   readonly coolUntilMs: Map<string, number>;
 }
 
-export class KeyPools {
+export class CredentialPools {
   readonly #clock: Clock;
   readonly #pools = new Map<string, Pool>();
 
@@ -23,9 +23,9 @@ export class KeyPools {
 
   /**
    * The next key whose turn it is and that is not resting; where all are, the one that rests the shortest. `refused`
-   * are those that this exchange has tried in vain: undefined when no other is left. Null: none is needed.
+   * are those that this exchange has tried without success: undefined when no other is left. Null: none is needed.
    */
-  take(provider: KeyOwner, refused: ReadonlySet<string | null>): string | null | undefined {
+  take(provider: CredentialOwner, refused: ReadonlySet<string | null>): string | null | undefined {
     const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;
     const pool = this.#pool(provider.name);
     let best: string | undefined;
@@ -39,7 +39,7 @@ export class KeyPools {
     return best === NO_KEY ? null : best;
   }
 
-  coolDown(provider: KeyOwner, apiKey: string | null, ms: number): void {
+  coolDown(provider: CredentialOwner, apiKey: string | null, ms: number): void {
     const pool = this.#pool(provider.name);
     // Keys that a reload has taken away are forgotten here.
     for (const key of pool.coolUntilMs.keys()) {
@@ -49,7 +49,7 @@ export class KeyPools {
   }
 
   /** 0 while at least one key of the provider is not resting, otherwise the shortest rest. */
-  coolingMs(provider: KeyOwner): number {
+  coolingMs(provider: CredentialOwner): number {
     const pool = this.#pools.get(provider.name);
     if (!pool || pool.coolUntilMs.size === 0) return 0;
     const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;

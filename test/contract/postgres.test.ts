@@ -6,24 +6,28 @@ import { Client } from 'pg';
 import type { Clock } from '../../src/core/clock.ts';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
 import { StoreError, StoreVersionError } from '../../src/ledger/errors.ts';
+import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
-import { recoverAll, startHousekeeping } from '../../src/ledger/maintenance.ts';
+import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
+import { LedgerClock } from '../../src/ledger/postgres/ledger-clock.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres/store.ts';
-import { LedgerTime } from '../../src/ledger/postgres/time.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, ManualClock, newKey, type OpenedLedger, settleRequest, usageRecord } from './fixtures.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
 const template = await server.createDatabase();
 await (await openPostgresStore({ url: server.url(template) })).close();
 
-async function openBooks(clock: Clock): Promise<OpenedBooks> {
+async function openLedger(clock: Clock): Promise<OpenedLedger> {
   const url = server.url(await server.createDatabase(template));
-  return { connect: () => openPostgresStore({ url, clock }), close: async () => undefined };
+  return {
+    connect: async () => new GroupCommit(await openPostgresStore({ url, clock })),
+    close: async () => undefined,
+  };
 }
 
 /** Fresh books, and the ledgers of several gateways on them. */
@@ -50,7 +54,7 @@ function only<T>(list: readonly T[]): T {
   return first;
 }
 
-ledgerContract('PostgreSQL', openBooks);
+ledgerContract('PostgreSQL', openLedger);
 
 describe('several gateways on one database', () => {
   test('[F27] the requests per minute at the boundary over four gateways are never above the limit', async () => {
@@ -138,10 +142,10 @@ describe('several gateways on one database', () => {
     await frozen.admit(admitRequest(key.id, 'h1', 5n));
     frozen.mark({ holdId: 'h1', keyId: key.id, charge: 2n, tokens: usageRecord().tokens });
     await frozen.ping();
-    const housekeeping = await startHousekeeping(living);
+    const maintenance = await startMaintenance(living);
     assert.deepEqual(await frozen.settle(settleRequest(key.id, 'h1', 5n)), { kind: 'already_settled', charged: 2n });
     assert.equal((await living.summary(key.id))?.used, 2n);
-    await housekeeping.stop();
+    await maintenance.stop();
     await closeAll([living, frozen]);
   });
 
@@ -162,7 +166,7 @@ describe('several gateways on one database', () => {
 
 describe('the ledger’s time', () => {
   test('[F11] never runs backwards in a gateway, and moves on by itself while the database’s clock is behind', async () => {
-    const time = new LedgerTime(null);
+    const time = new LedgerClock(null);
     assert.deepEqual(time.values(), [null, 0]);
     const aheadMs = Date.now() + 3_600_000;
     time.saw(aheadMs);

@@ -8,51 +8,92 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
-import { createLedger } from '../../src/ledger/ledger.ts';
-import { recoverAll, startHousekeeping } from '../../src/ledger/maintenance.ts';
+import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
+import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
+import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { createEngine, openSqliteEngine } from '../../src/ledger/sqlite/engine.ts';
-import { openSqliteStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import { createEngine, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
+import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
+import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
+import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import type { Store } from '../../src/ledger/store.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, ManualClock, newKey, type OpenedBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, ManualClock, newKey, type OpenedLedger, settleRequest, usageRecord } from './fixtures.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
 after(() => rmSync(folder, { recursive: true }));
 
-async function openBooks(clock: Clock): Promise<OpenedBooks> {
-  const store = openSqliteEngine({ file: newFile(), clock });
-  return { connect: async () => ({ apply: store.apply, close: async () => undefined }), close: store.close };
+/** One connection of several: the store outlives it. */
+function connectionTo(store: Store): GroupCommit {
+  const { now, flushed, background } = store;
+  return new GroupCommit({
+    apply: (batch) => store.apply(batch),
+    ...(now === undefined ? {} : { now: (operation) => now.call(store, operation) }),
+    ...(flushed === undefined ? {} : { flushed: () => flushed.call(store) }),
+    ...(background === undefined ? {} : { background }),
+    close: async () => {},
+  });
+}
+
+async function openSync(clock: Clock): Promise<OpenedLedger> {
+  const store = openSyncStore({ file: newFile(), clock });
+  return { connect: async () => connectionTo(store), close: () => store.close() };
+}
+
+function openInProcess(clock: Clock): Store {
+  return openInProcessStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
+}
+
+async function openServing(clock: Clock): Promise<OpenedLedger> {
+  const store = openInProcess(clock);
+  return { connect: async () => connectionTo(store), close: () => store.close() };
+}
+
+/** The messages of workers, with both ends of each port in this thread. */
+async function openThroughPorts(clock: Clock): Promise<OpenedLedger> {
+  const operations = new GroupCommit(openInProcess(clock));
+  return {
+    connect: async () => {
+      const { port1, port2 } = new MessageChannel();
+      servePort(operations, port2);
+      return connectToWriter(port1);
+    },
+    close: () => operations.close(),
+  };
 }
 
 function kinds(results: readonly Result[]): readonly unknown[] {
   return results.map((result) => (result !== null && 'kind' in result ? result.kind : result));
 }
 
-ledgerContract('SQLite', openBooks);
+ledgerContract('SQLite', openSync);
+ledgerContract('SQLite in the serving thread', openServing);
+ledgerContract('SQLite through the ports of workers', openThroughPorts);
 
 describe('SQLite file', () => {
   test('a second opener is refused with one clear line, from this process and from the writer thread', async (t) => {
     const file = newFile();
-    const store = await openSqliteStore({ file });
+    const store = await openWriterThreadStore({ file });
     t.after(() => store.close());
     const refused = (error: unknown) =>
       error instanceof StoreLockedError && /^Another gateway uses this data folder/.test(error.message);
-    await assert.rejects(openSqliteStore({ file }), refused);
-    assert.throws(() => openSqliteEngine({ file }), refused);
+    await assert.rejects(openWriterThreadStore({ file }), refused);
+    assert.throws(() => openSyncStore({ file }), refused);
     await store.close();
-    await openSqliteEngine({ file }).close();
+    await openSyncStore({ file }).close();
   });
 
   test('opening again applies no migration twice; a newer database is refused', async () => {
     const file = newFile();
-    await openSqliteEngine({ file }).close();
-    await openSqliteEngine({ file }).close();
+    await openSyncStore({ file }).close();
+    await openSyncStore({ file }).close();
     const database = new DatabaseSync(file);
     const { n } = database.prepare('SELECT count(*) AS n FROM migrations').get() ?? {};
     const migrations = readdirSync(new URL('../../src/ledger/migrations/sqlite/', import.meta.url));
@@ -60,7 +101,7 @@ describe('SQLite file', () => {
     database.exec(`INSERT INTO migrations VALUES (9999, 'from-the-future', '')`);
     database.close();
     assert.throws(
-      () => openSqliteEngine({ file }),
+      () => openSyncStore({ file }),
       (error) => error instanceof StoreVersionError && /version 9999/.test(error.message) && !/\n/.test(error.message),
     );
   });
@@ -68,14 +109,17 @@ describe('SQLite file', () => {
   test('a file that is no database, or cannot be opened, is one clear error', async () => {
     const file = newFile();
     writeFileSync(file, 'this is no database, however long this text may be '.repeat(50));
-    assert.throws(() => openSqliteEngine({ file }), StoreError);
-    await assert.rejects(openSqliteStore({ file }), StoreError);
-    await assert.rejects(openSqliteStore({ file: join(folder, 'missing', 'ledger.db') }), /Cannot open the database/);
+    assert.throws(() => openSyncStore({ file }), StoreError);
+    await assert.rejects(openWriterThreadStore({ file }), StoreError);
+    await assert.rejects(
+      openWriterThreadStore({ file: join(folder, 'missing', 'ledger.db') }),
+      /Cannot open the database/,
+    );
   });
 
   test('entries never change and never leave', async () => {
     const file = newFile();
-    const ledger = createLedger(openSqliteEngine({ file }));
+    const ledger = createLedger(openSyncStore({ file }));
     await ledger.createKey(newKey({ credit: 5n }));
     await ledger.close();
     const database = new DatabaseSync(file);
@@ -88,7 +132,7 @@ describe('SQLite file', () => {
 
   test('the audit names what does not add up', async () => {
     const file = newFile();
-    const first = createLedger(openSqliteEngine({ file }));
+    const first = createLedger(openSyncStore({ file }));
     const key = await first.createKey(newKey({ credit: 50n }));
     await first.admit(admitRequest(key.id, 'h1', 5n, { claim: { name: 'c', fingerprint: 'f' } }));
     assert.equal((await first.audit()).ok, true);
@@ -97,7 +141,7 @@ describe('SQLite file', () => {
     database.exec(`UPDATE accounts SET used = 1, reserved = 7; DELETE FROM claims;
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms) VALUES ('${key.id}', 'charge', 'h1', 2, 5, 0)`);
     database.close();
-    const second = createLedger(openSqliteEngine({ file }));
+    const second = createLedger(openSyncStore({ file }));
     const report = await second.audit();
     assert.equal(report.ok, false);
     assert.deepEqual(report.findings, [
@@ -112,14 +156,14 @@ describe('SQLite file', () => {
   test('[F2] a recovered charge leaves a usage record that says what is known of the call', async () => {
     const file = newFile();
     const clock = new ManualClock();
-    const first = createLedger(openSqliteEngine({ file, clock }));
+    const first = createLedger(openSyncStore({ file, clock }));
     const key = await first.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
     const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
     await first.admit(admitRequest(key.id, 'h1', 50n));
     first.mark({ holdId: 'h1', keyId: key.id, charge: 36n, tokens, call });
     await first.close();
     clock.advance(5_000);
-    const second = createLedger(openSqliteEngine({ file, clock }));
+    const second = createLedger(openSyncStore({ file, clock }));
     await recoverAll(second);
     assert.equal((await second.summary(key.id))?.periodUsed, 36n);
     await second.close();
@@ -136,12 +180,12 @@ describe('SQLite file', () => {
   test('[F11] across a restart with the clock set back, a limit neither opens nor stays closed past one window', async () => {
     const file = newFile();
     const clock = new ManualClock();
-    const first = createLedger(openSqliteEngine({ file, clock }));
+    const first = createLedger(openSyncStore({ file, clock }));
     const key = await first.createKey(newKey({ credit: 5n, rpmLimit: 1 }));
     await first.admit(admitRequest(key.id, 'h1', 1n));
     await first.close();
     clock.advance(-5 * 3_600_000);
-    const second = createLedger(openSqliteEngine({ file, clock }));
+    const second = createLedger(openSyncStore({ file, clock }));
     const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
     assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
     clock.advance(60_000);
@@ -153,14 +197,14 @@ describe('SQLite file', () => {
   test('[R11] a restart forgets no place in the rate limit', async () => {
     const file = newFile();
     const clock = new ManualClock();
-    const first = createLedger(openSqliteEngine({ file, clock }));
+    const first = createLedger(openSyncStore({ file, clock }));
     const key = await first.createKey(newKey({ credit: 500n, rpmLimit: 20 }));
     for (let i = 0; i < 120; i++) {
       clock.advance(3_000);
       assert.equal((await first.admit(admitRequest(key.id, `h${i}`, 1n))).kind, 'admitted');
     }
     await first.close();
-    const second = createLedger(openSqliteEngine({ file, clock }));
+    const second = createLedger(openSyncStore({ file, clock }));
     const refused = await second.admit(admitRequest(key.id, 'one more', 1n));
     assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 3_000);
     clock.advance(3_000);
@@ -171,13 +215,13 @@ describe('SQLite file', () => {
   test('[R17] a clock set back across a restart does not reopen a budget period that is over', async () => {
     const file = newFile();
     const clock = new ManualClock('2026-04-01T00:10:00Z');
-    const first = createLedger(openSqliteEngine({ file, clock }));
+    const first = createLedger(openSyncStore({ file, clock }));
     const key = await first.createKey(newKey({ mode: 'token_budget', budget: 300n }));
     await first.admit(admitRequest(key.id, 'h1', 300n));
     await first.settle(settleRequest(key.id, 'h1', 300n));
     await first.close();
     clock.set('2026-03-31T23:50:00Z');
-    const second = createLedger(openSqliteEngine({ file, clock }));
+    const second = createLedger(openSyncStore({ file, clock }));
     assert.equal((await second.admit(admitRequest(key.id, 'h2', 1n))).kind, 'limit_reached');
     await second.changeKey(key.id, { budget: 400n });
     await second.admit(admitRequest(key.id, 'h3', 100n, { keyVersion: 2 }));
@@ -265,9 +309,9 @@ describe('SQLite transactions', () => {
 describe('SQLite writer thread', () => {
   test('serves from start to close, recovers at the next start, and keeps replies', async (t) => {
     const file = newFile();
-    const ledger = createLedger(await openSqliteStore({ file }));
+    const ledger = createLedgerOn(await openWriterThreadStore({ file }));
     t.after(() => ledger.close());
-    const housekeeping = await startHousekeeping(ledger);
+    const maintenance = await startMaintenance(ledger);
     const key = await ledger.createKey(newKey({ credit: 1_000n }));
     const body = Buffer.from('a part of a larger buffer').subarray(2, 6);
     await Promise.all(
@@ -280,13 +324,13 @@ describe('SQLite writer thread', () => {
     );
     await assert.rejects(ledger.admit(admitRequest(key.id, 'bad', -1n)), StoreError);
     await ledger.admit(admitRequest(key.id, 'left behind', 5n));
-    await housekeeping.stop();
+    await maintenance.stop();
     await ledger.close();
     await assert.rejects(ledger.ping(), StoreError);
 
-    const second = createLedger(await openSqliteStore({ file }));
+    const second = createLedgerOn(await openWriterThreadStore({ file }));
     t.after(() => second.close());
-    const again = await startHousekeeping(second);
+    const again = await startMaintenance(second);
     const summary = await second.summary(key.id);
     assert.deepEqual([summary?.used, summary?.reserved, summary?.requests], [300n, 0n, 100]);
     const claim = { name: 'c7', fingerprint: 'f' };
@@ -297,8 +341,8 @@ describe('SQLite writer thread', () => {
   });
 
   test('[F12] two client threads share the one writer, and together never pass the balance', async (t) => {
-    const store = await openSqliteStore({ file: newFile() });
-    const ledger = createLedger(store);
+    const store = await openWriterThreadStore({ file: newFile() });
+    const ledger = createLedgerOn(store);
     t.after(() => ledger.close());
     const key = await ledger.createKey(newKey({ credit: 30n }));
     const port = store.connect();
@@ -330,7 +374,7 @@ describe('SQLite writer thread', () => {
         if (acknowledged.length === 400) child.kill('SIGKILL');
       }
       const clock = new ManualClock(new Date().toISOString());
-      const ledger = createLedger(openSqliteEngine({ file, clock }));
+      const ledger = createLedger(openSyncStore({ file, clock }));
       assert.deepEqual((await ledger.audit()).findings, []);
       await recoverAll(ledger);
       const report = await ledger.audit();

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PLAIN_NETWORK } from '../../src/core/provider.ts';
-import { Attempt, type AttemptOrder } from '../../src/exchange/attempt.ts';
-import type { Client } from '../../src/exchange/response-sink.ts';
+import { Attempt, type AttemptOptions } from '../../src/exchange/attempt.ts';
+import type { ResponseSink } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream } from '../../src/wire/lane.ts';
 
@@ -12,25 +12,25 @@ const CONTENT = Buffer.from('data: {}\n\n');
 const OPEN: LaneStep = { forward: CONTENT, state: 'open', failure: null };
 
 /** A client that takes everything. */
-function client(): Client & { readonly written: Buffer[] } {
+function responseSink(): ResponseSink & { readonly written: Buffer[] } {
   const written: Buffer[] = [];
-  let begun = false;
+  let headersSent = false;
   return {
     written,
     notes: { rate: null, attempts: 0 },
-    get begun() {
-      return begun;
+    get headersSent() {
+      return headersSent;
     },
-    gone: false,
-    whenGone: () => {},
-    begin: () => {
-      begun = true;
+    closed: false,
+    onClose: () => {},
+    writeHead: () => {
+      headersSent = true;
     },
     write: (bytes) => written.push(bytes) > 0,
-    whenDrained: () => {},
+    onDrain: () => {},
     end: () => {},
-    cut: () => {},
-    whole: () => {},
+    destroy: () => {},
+    send: () => {},
     replay: () => {},
   };
 }
@@ -54,7 +54,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     whole: thrown,
     stream: () => ({ push: () => OPEN, end: thrown, terminal: thrown, meter: () => METER, ...stream }),
   };
-  const order: AttemptOrder = {
+  const options: AttemptOptions = {
     call: {
       via: 'http',
       destination: { origin: 'http://127.0.0.1:9', path: '/', headers: {}, network: PLAIN_NETWORK },
@@ -63,10 +63,10 @@ function tried(stream: Partial<LaneStream>): Tried {
     },
     lane,
     stream: true,
-    client: client(),
+    response: responseSink(),
     recorder: null,
     keepAlive: CONTENT,
-    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
+    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0, holdWaitMs: 0 },
     secrets: () => [],
     onProof: () => {},
     onEnd: () => {},
@@ -81,7 +81,7 @@ function tried(stream: Partial<LaneStream>): Tried {
       aborted = true;
     },
   };
-  const attempt = new Attempt(order);
+  const attempt = new Attempt(options);
   attempt.start({ send: () => handle });
   attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null });
   return { attempt, faults, aborted: () => aborted };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
-import { type LiveExchange, LiveExchanges } from '../../src/exchange/in-flight.ts';
+import { InFlight, type InFlightExchange } from '../../src/exchange/in-flight.ts';
 import { readBody } from '../../src/http/body.ts';
 import type { IncomingRequest } from '../../src/transport/server.ts';
 import { pending } from '../support/pending.ts';
@@ -10,11 +10,11 @@ import { RawPeer, serverFixture, TRANSPORTS } from '../unit/transport/server/fix
 
 const LONG_MS = 3_600_000;
 
-function live(): LiveExchanges {
-  return new LiveExchanges({ mark: () => {} });
+function live(): InFlight {
+  return new InFlight({ mark: () => {} });
 }
 
-interface Watched extends LiveExchange {
+interface Watched extends InFlightExchange {
   readonly stopped: Promise<void>;
 }
 
@@ -34,12 +34,12 @@ function exchange(onStop: () => void = () => {}): Watched {
 
 test('[F9] a drain waits for a request that has not been admitted yet, and for its exchange after it', async () => {
   const exchanges = live();
-  exchanges.enter();
+  exchanges.requestStarted();
   const drained = exchanges.drain(LONG_MS, LONG_MS);
   assert.equal(await pending(drained), true);
   const late = exchange();
   const place = exchanges.add(late, LONG_MS);
-  exchanges.leave();
+  exchanges.requestEnded();
   assert.equal(await pending(drained), true, 'the reply was written, but the charge is not durable');
   exchanges.remove(place);
   await drained;
@@ -62,7 +62,7 @@ test('[F9] at the deadline what runs is stopped, and so is what is admitted only
 
 test('[F9] after the deadline nothing is waited for that holds nothing, nor a store that never answers', async () => {
   const uploading = live();
-  uploading.enter();
+  uploading.requestStarted();
   await uploading.drain(0, LONG_MS);
   const unsettled = live();
   unsettled.add(exchange(), LONG_MS);

@@ -65,7 +65,7 @@ export class Draw {
       case 'settle':
         return [this.#settle()];
       case 'mark':
-        return [{ op: 'mark', marks: Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()) }];
+        return [this.#marks(Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()))];
       case 'void':
         return [{ op: 'void', ...this.#holdOf() }];
       case 'extend':
@@ -135,7 +135,7 @@ export class Draw {
       request: {
         keyId,
         keyVersion: random.chance(97) ? version : version - 1,
-        ...(random.chance(5) ? { placed: true } : {}),
+        ...(random.chance(5) ? { rateCounted: true } : {}),
         claim: random.chance(35) ? claim : null,
         hold: random.chance(12)
           ? null
@@ -192,6 +192,11 @@ export class Draw {
       output: count(),
       reasoning: 0,
     };
+  }
+
+  /** Mostly newer than all before; some arrive late. */
+  #marks(marks: readonly Mark[]): Operation {
+    return { op: 'mark', number: this.#random.chance(85) ? this.#step : this.#random.between(0, this.#step), marks };
   }
 
   #mark(): Mark {
@@ -269,7 +274,7 @@ export class Draw {
     const hold = this.#holdOf();
     const settle = this.#settle();
     return this.#random.pick<Operation>([
-      { op: 'mark', marks: [this.#mark(), { ...this.#mark(), charge: -1n }] },
+      this.#marks([this.#mark(), { ...this.#mark(), charge: -1n }]),
       settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, charge: -1n } } : settle,
       {
         op: 'admit',

@@ -19,7 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'account.holds.delete(hold);', ''],
+      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,
@@ -30,15 +30,19 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        'release(books, account, hold);\n  books.sql.addVoided',
-        'account.reserved -= hold.amount;\n  books.touch(account);\n  hold.amount = 0n;\n  books.sql.addVoided',
+        'release(accounts, account, hold);\n  accounts.sql.addVoided',
+        'account.reserved -= hold.amount;\n  accounts.markDirty(account);\n  hold.amount = 0n;\n  accounts.sql.addVoided',
       ],
     ],
   },
   {
     name: 'a void does nothing',
     edits: [
-      ['sqlite/hold.ts', "voidHold(books, account, hold);\n  return { kind: 'voided' }", "return { kind: 'voided' }"],
+      [
+        'sqlite/hold.ts',
+        "voidHold(accounts, account, hold);\n  return { kind: 'voided' }",
+        "return { kind: 'voided' }",
+      ],
     ],
   },
   {
@@ -47,7 +51,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an ended hold stays in the table',
-    edits: [['sqlite/hold.ts', 'books.sql.deleteHold.run(hold.keyId, hold.id);', '']],
+    edits: [['sqlite/hold.ts', 'accounts.sql.deleteHold.run(hold.keyId, hold.id);', '']],
   },
   {
     name: 'the rate limit is off by one',
@@ -66,8 +70,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [['sqlite/engine.ts', 'json_group_array(min(value, ?1))', 'json_group_array(value)']],
   },
   {
-    name: 'a mark does not file the hold that only memory has',
-    edits: [['sqlite/hold.ts', 'else books.file(account, hold);', 'hold.filed = true;']],
+    name: 'a mark does not persist the hold that only memory has',
+    edits: [['sqlite/hold.ts', 'else accounts.persist(account, hold);', 'hold.persisted = true;']],
   },
   {
     name: 'a rollback forgets what only memory has',
@@ -81,29 +85,29 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets a hold that it had ended',
-    edits: [['sqlite/account-cache.ts', '      unfiled.add(hold);\n', '']],
+    edits: [['sqlite/account-cache.ts', '      unpersisted.add(hold);\n', '']],
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
-    edits: [['sqlite/account-cache.ts', 'window.giveBack();', 'window.unsaved();']],
+    edits: [['sqlite/account-cache.ts', 'window.undo();', 'window.unsaved();']],
   },
   {
     name: 'recovery does not see what only memory has',
-    edits: [['sqlite/hold.ts', '  books.fileAll();\n', '']],
+    edits: [['sqlite/maintenance.ts', '  accounts.persistAll();\n', '']],
   },
   {
     name: 'the file counts holds that it does not have',
-    edits: [['sqlite/account-cache.ts', 'account.filedReserved,\n', 'account.reserved,\n']],
+    edits: [['sqlite/account-cache.ts', 'account.persistedReserved,\n', 'account.reserved,\n']],
   },
-  { name: 'a budget period is not rolled over', edits: [['rules/account.ts', 'sums.periodUsed = 0n;', '']] },
-  { name: 'the spend of a day is not rolled over', edits: [['rules/account.ts', 'sums.daySpend = 0n;', '']] },
+  { name: 'a budget period is not rolled over', edits: [['rules/account.ts', 'totals.periodUsed = 0n;', '']] },
+  { name: 'the spend of a day is not rolled over', edits: [['rules/account.ts', 'totals.daySpend = 0n;', '']] },
   {
     name: 'a void does not free its claim',
     edits: [
       [
         'sqlite/hold.ts',
-        'if (hold.claimName !== null) books.sql.deleteClaim',
-        'if (hold.claimName === undefined) books.sql.deleteClaim',
+        'if (hold.claimName !== null) accounts.sql.deleteClaim',
+        'if (hold.claimName === undefined) accounts.sql.deleteClaim',
       ],
     ],
   },
@@ -119,9 +123,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'recovery charges twice',
     edits: [
       [
-        'sqlite/hold.ts',
-        'charge(books, account, hold, {',
-        'bookCharge(account, hold.markCharge);\n  charge(books, account, hold, {',
+        'sqlite/maintenance.ts',
+        'charge(accounts, account, hold, {',
+        'account.used += hold.markCharge;\n  charge(accounts, account, hold, {',
       ],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -130,7 +134,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'recovery charges what was never marked',
     edits: [
       [
-        'sqlite/hold.ts',
+        'sqlite/maintenance.ts',
         'if (hold.markCharge === null) {',
         'hold.markDetail ??= \'{"tokens":{}}\';\n  hold.markCharge ??= hold.amount;\n  if (hold.markCharge === null) {',
       ],
@@ -138,19 +142,19 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'recovery charges the whole hold',
-    edits: [['sqlite/hold.ts', 'charge: hold.markCharge,', 'charge: hold.amount,']],
+    edits: [['sqlite/maintenance.ts', 'charge: hold.markCharge,', 'charge: hold.amount,']],
   },
   {
     name: 'recovery takes the holds of the living',
-    edits: [['sqlite/hold.ts', 'owner NOT IN (SELECT id FROM owners)', 'TRUE']],
+    edits: [['sqlite/maintenance.ts', 'owner NOT IN (SELECT id FROM owners)', 'TRUE']],
   },
   {
     name: 'a lease lasts a millisecond longer',
-    edits: [['sqlite/hold.ts', 'lease_until_ms <= ?', 'lease_until_ms < ?']],
+    edits: [['sqlite/maintenance.ts', 'lease_until_ms <= ?', 'lease_until_ms < ?']],
   },
   {
     name: 'a process that lost its lease may go on',
-    edits: [['sqlite/admit.ts', '!books.owners.has(owner)', 'owner === undefined']],
+    edits: [['sqlite/admit.ts', '!accounts.owners.has(owner)', 'owner === undefined']],
   },
   {
     name: 'credit is held beyond the balance',
@@ -221,11 +225,17 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a failed commit had changed stays in memory',
-    edits: [['sqlite/engine.ts', 'books.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
+    edits: [['sqlite/engine.ts', 'accounts.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
   },
   {
     name: 'sums are not written when a hold ends',
-    edits: [['sqlite/hold.ts', 'books.touch(account);\n  books.remember(hold);\n  if', 'books.remember(hold);\n  if']],
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'accounts.markDirty(account);\n  accounts.snapshot(hold);\n  if',
+        'accounts.snapshot(hold);\n  if',
+      ],
+    ],
   },
   {
     name: 'a bad operation takes the others of its batch along',
@@ -242,16 +252,44 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [['sqlite/hold.ts', 'if (hold.id > account.newestEnded) account.newestEnded = hold.id;', '']],
   },
   {
-    name: 'a settlement does not see the charges of its own batch',
-    edits: [['sqlite/hold.ts', 'books.sql.charges.write();', '']],
-  },
-  {
-    name: 'an admission does not see the charges of its own batch',
-    edits: [['sqlite/admit.ts', 'books.sql.charges.write();', '']],
+    name: 'a settlement or an admission does not see the charges of its own batch',
+    edits: [['sqlite/statements.ts', 'entry: charges.select(', 'entry: prepare(']],
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/keys.ts', 'books.sql.charges.write();', '']],
+    edits: [['sqlite/statements.ts', 'chargedSince: charges.select(', 'chargedSince: prepare(']],
+  },
+  {
+    name: 'a void of an unknown hold leaves no trace for its admission',
+    edits: [['sqlite/hold.ts', 'sql.addUnknownVoided.run(keyId, holdId, nowMs);', '']],
+  },
+  {
+    name: 'a void of an unknown hold is not looked for by its admission',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        "if (holdId > account.newestEnded) account.newestEnded = holdId;\n  return { kind: 'already_voided' };",
+        "return { kind: 'already_voided' };",
+      ],
+    ],
+  },
+  {
+    name: 'a hold that was voided is admitted again',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        'if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw',
+        'if (holdId === keyId) throw',
+      ],
+    ],
+  },
+  {
+    name: 'a late mark replaces a newer one',
+    edits: [['sqlite/hold.ts', ' || number < hold.markNumber) continue;', ') continue;']],
+  },
+  {
+    name: 'a restart forgets which mark was the newest',
+    edits: [['sqlite/account-cache.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',

@@ -164,10 +164,10 @@ class Run {
   #count(operation: Operation, result: Result): void {
     if (operation.op !== 'admit' || result === null || !('kind' in result) || !('rate' in result)) return;
     // An admission that is sent again takes no second place.
-    const { keyId, hold, placed } = operation.request;
+    const { keyId, hold, rateCounted } = operation.request;
     const again = hold !== null && this.#admitted.has(`${keyId} ${hold.id}`);
     if (hold !== null && result.kind === 'admitted') this.#admitted.add(`${keyId} ${hold.id}`);
-    if (again || placed === true || result.kind === 'rate_limited' || result.rate === null) return;
+    if (again || rateCounted === true || result.kind === 'rate_limited' || result.rate === null) return;
     const times = (this.#admissions.get(keyId) ?? []).filter((atMs) => atMs > this.#trueMs - MINUTE_MS);
     times.push(this.#trueMs);
     this.#admissions.set(keyId, times);

@@ -1,9 +1,10 @@
 /** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../bin/gateway.mjs');
 
@@ -31,11 +32,8 @@ export async function gatewayProcess(
   const child = spawn(limited[0] ?? '', limited.slice(1), {
     env: {
       PATH: process.env.PATH,
-      GATEWAY_PORT: '0',
-      GATEWAY_ADMIN_PORT: '0',
-      GATEWAY_DATA: dataDir,
-      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
-      GATEWAY_DISCOVER_LOCAL: 'off',
+      ...gatewayEnvironment(dataDir),
+      GATEWAY_CONFIG: configFileIn(dataDir),
       GATEWAY_LOG: 'warn',
       ...(process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP }),
       ...env,

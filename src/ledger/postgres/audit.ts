@@ -2,7 +2,13 @@
 
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
+import {
+  type AuditedAccount,
+  auditedAccount,
+  compareTotals,
+  FINDINGS_MAX,
+  faultLine,
+} from '../rules/audit-findings.ts';
 import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import type { Work } from './keys.ts';
@@ -80,7 +86,7 @@ function withoutKey(table: string): string {
 /** The transaction must see one moment (`REPEATABLE READ`). */
 export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
   const rows = await query(SUMS);
-  const findings = rows.map(sumsOf).flatMap(compareSums);
+  const findings = rows.map(accountOf).flatMap(compareTotals);
   const find = async (what: string, sql: string, values: readonly unknown[] = []): Promise<void> => {
     for (const row of await query(`${sql} LIMIT ${FINDINGS_MAX}`, values)) {
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
@@ -100,8 +106,8 @@ export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
   };
 }
 
-function sumsOf(row: Row): AuditedSums {
-  return auditedSums(readersOf(row));
+function accountOf(row: Row): AuditedAccount {
+  return auditedAccount(readersOf(row));
 }
 
 async function count(query: Query, sql: string): Promise<number> {

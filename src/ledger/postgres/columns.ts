@@ -3,8 +3,8 @@
  * number cannot hold all of them. A value of another type means a broken database, and is said aloud.
  */
 import type { KeyRecord } from '../../core/key.ts';
-import type { Sums } from '../rules/account.ts';
-import { type ColumnReaders, keyFrom, sumsFrom } from '../rules/row-mapping.ts';
+import type { AccountTotals } from '../rules/account.ts';
+import { type ColumnReaders, keyFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { Row } from './connection.ts';
 
 export function text(row: Row, column: string): string {
@@ -21,8 +21,8 @@ export function integer(row: Row, column: string): number {
   return Number(amount(row, column));
 }
 
-export function readSums(row: Row): Sums {
-  return sumsFrom(readersOf(row));
+export function readTotals(row: Row): AccountTotals {
+  return totalsFrom(readersOf(row));
 }
 
 export function readKey(row: Row): KeyRecord {

@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import { Client, type QueryConfig } from 'pg';
 import { StoreError } from '../errors.ts';
-import { leavesConnection } from './failure.ts';
+import { leavesConnection } from './error-mapping.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<readonly Row[]>;

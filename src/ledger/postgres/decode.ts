@@ -3,7 +3,7 @@ import { type Period, periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS, type Outcome, type OwnerLost, type Result } from '../operations.ts';
 import type { AdmitOutcome, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
 import { summaryOf } from '../rules/account.ts';
-import { integer, readKey, readSums } from './columns.ts';
+import { integer, readKey, readTotals } from './columns.ts';
 import type { Row } from './connection.ts';
 import type { HotName } from './encode.ts';
 
@@ -41,7 +41,7 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
       return readKey(value as Row);
     case 'summary': {
       const row = value as Row;
-      return summaryOf(readSums(row), Math.max(nowMs, integer(row, 'seen_ms')));
+      return summaryOf(readTotals(row), Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;

@@ -3,7 +3,7 @@ import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import type { Operation, OperationName } from '../operations.ts';
 import type { AdmitRequest, Mark, SettleRequest, UsageRecord } from '../port.ts';
-import { Refusal } from './failure.ts';
+import { Refusal } from './error-mapping.ts';
 
 /** One element of a batch. */
 export interface Element {
@@ -59,7 +59,7 @@ function elementsOf(operation: HotOperation): readonly Element[] {
     case 'settle':
       return [settleElement(operation.request)];
     case 'mark':
-      return operation.marks.map(markElement);
+      return operation.marks.map((mark) => markElement(operation.number, mark));
     case 'extend':
       checkAmount(operation.amount, 'an extension');
       return [
@@ -88,9 +88,9 @@ function holdElement(fields: Element['fields'] & { readonly k: string }, holdId:
   return { ...element(fields, fields.k), names: [`hold ${holdId}`] };
 }
 
-function admitElement(owner: string, { keyId, keyVersion, placed, claim, hold }: AdmitRequest): Element {
+function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, hold }: AdmitRequest): Element {
   checkInteger(keyVersion, 'a version');
-  const fields = { op: 'admit', k: keyId, v: keyVersion, ...(placed === true ? { q: true } : {}) };
+  const fields = { op: 'admit', k: keyId, v: keyVersion, ...(rateCounted === true ? { q: true } : {}) };
   if (hold === null) return element(fields, keyId);
   const { id, amount, amountMin, ttlMs } = hold;
   if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
@@ -118,13 +118,13 @@ function settleElement({ keyId, holdId, charge, usage, reply, noReplyReason, fla
     a: charge.toString(),
     x: noReplyReason,
     ...(flag === null ? {} : { g: flag }),
-    ...(usage === null ? {} : { r: usageFields(usage), ...sumFields(usage.tokens) }),
+    ...(usage === null ? {} : { r: usageFields(usage), ...totalFields(usage.tokens) }),
     ...(reply === null ? {} : { s: reply.status, ct: reply.contentType, b: body }),
   };
   return { ...holdElement(fields, holdId), weight: BASE_WEIGHT + (body?.length ?? 0) };
 }
 
-function markElement({ keyId, holdId, charge, tokens, call }: Mark): Element {
+function markElement(number: number, { keyId, holdId, charge, tokens, call }: Mark): Element {
   checkAmount(charge, 'a mark');
   const known: UsageRecord = {
     requestId: holdId,
@@ -141,7 +141,8 @@ function markElement({ keyId, holdId, charge, tokens, call }: Mark): Element {
     tokens,
     durationMs: 0,
   };
-  const detail = { ...usageFields(known), ...sumFields(tokens) };
+  checkInteger(number, 'a number of a mark');
+  const detail = { n: number, ...usageFields(known), ...totalFields(tokens) };
   // Where nothing is known of the call, recovery fills in what it charges.
   const r = call === undefined ? { ...detail, cost_nanos: null } : detail;
   return holdElement({ op: 'mark', k: keyId, h: holdId, a: charge.toString(), r }, holdId);
@@ -173,7 +174,7 @@ function usageFields(usage: UsageRecord): Readonly<Record<string, unknown>> {
   };
 }
 
-function sumFields(tokens: TokenCounts): { readonly ti: number; readonly tu: number } {
+function totalFields(tokens: TokenCounts): { readonly ti: number; readonly tu: number } {
   return { ti: inputTokens(tokens), tu: tokens.output };
 }
 

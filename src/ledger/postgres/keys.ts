@@ -2,7 +2,7 @@
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
-import type { Sums } from '../rules/account.ts';
+import type { AccountTotals } from '../rules/account.ts';
 import {
   decideChange,
   FIRST_PURCHASE,
@@ -12,9 +12,9 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
-import { amount, integer, readKey, readSums, text } from './columns.ts';
+import { amount, integer, readKey, readTotals, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
-import { Refusal } from './failure.ts';
+import { Refusal } from './error-mapping.ts';
 
 /** What an operation works with: the transaction, and the ledger's time. */
 export interface Work {
@@ -23,7 +23,7 @@ export interface Work {
 }
 
 interface Locked {
-  readonly sums: Sums;
+  readonly totals: AccountTotals;
   readonly nowMs: number;
 }
 
@@ -75,7 +75,7 @@ async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyR
 export async function changeKey(work: Work, keyId: string, change: KeyChange): Promise<KeyChangeOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
-  const { key } = locked.sums;
+  const { key } = locked.totals;
   const decision = decideChange(key, change);
   if (decision.kind !== 'change') return decision;
   await saveKey(work.query, decision.key);
@@ -88,7 +88,7 @@ export async function changeKey(work: Work, keyId: string, change: KeyChange): P
 export async function addSecret(work: Work, keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
-  const { key } = locked.sums;
+  const { key } = locked.totals;
   const [holder] = await work.query('SELECT key_id FROM gateway.secrets WHERE digest = $1', [digest]);
   if (holder !== undefined && text(holder, 'key_id') === keyId) return { kind: 'changed', key };
   if (holder !== undefined) return { kind: 'refused', reason: 'another key has this secret' };
@@ -106,9 +106,9 @@ export async function revokeSecret(work: Work, keyId: string, prefix: string): P
   if (newest === undefined)
     return { kind: 'refused', reason: 'it is the only secret of the key: revoke the key instead' };
   // A secret that is not there was revoked before.
-  if (rest.length === prefixes.length) return { kind: 'changed', key: locked.sums.key };
+  if (rest.length === prefixes.length) return { kind: 'changed', key: locked.totals.key };
   await work.query('DELETE FROM gateway.secrets WHERE key_id = $1 AND prefix = $2', [keyId, prefix]);
-  return changedSecrets(work.query, locked.sums.key, newest);
+  return changedSecrets(work.query, locked.totals.key, newest);
 }
 
 export async function addCredit(
@@ -120,19 +120,19 @@ export async function addCredit(
 ): Promise<CreditOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
-  const { sums, nowMs } = locked;
+  const { totals, nowMs } = locked;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
-  if (sums.key.mode !== 'credit') return refused('a token-budget key has no credit');
+  if (totals.key.mode !== 'credit') return refused('a token-budget key has no credit');
   const [earlier] = await work.query(
     `SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
     [keyId, entryId],
   );
-  const balance = sums.purchased - sums.used;
+  const balance = totals.purchased - totals.used;
   if (earlier !== undefined) {
-    if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: sums.key, balance };
+    if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: totals.key, balance };
     return refused('this purchase was booked before, with another amount');
   }
-  const wrong = wrongPurchase(sums, amountNanos);
+  const wrong = wrongPurchase(totals, amountNanos);
   if (wrong !== null) return refused(wrong);
   await work.query('UPDATE gateway.accounts SET purchased = purchased + $2, seen_ms = $3 WHERE key_id = $1', [
     keyId,
@@ -140,13 +140,13 @@ export async function addCredit(
     nowMs,
   ]);
   await insertPurchase(work.query, keyId, entryId, amountNanos, nowMs, note);
-  return { kind: 'added', key: sums.key, balance: balance + amountNanos };
+  return { kind: 'added', key: totals.key, balance: balance + amountNanos };
 }
 
 export async function getKey({ query, nowMs }: Work, keyId: string): Promise<KeySummary | null> {
   const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]);
   if (row === undefined) return null;
-  return keySummary(readSums(row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
+  return keySummary(readTotals(row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
 }
 
 export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySummary[]> {
@@ -157,13 +157,13 @@ export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySumm
     else ofKey.push(text(row, 'prefix'));
   }
   const rows = await query('SELECT * FROM gateway.accounts ORDER BY created_at_ms DESC, created_number DESC');
-  return rows.map((row) => keySummary(readSums(row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []));
+  return rows.map((row) => keySummary(readTotals(row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []));
 }
 
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
 async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
   const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1 FOR UPDATE', [keyId]);
-  return row === undefined ? null : { sums: readSums(row), nowMs: timeOf(row, nowMs) };
+  return row === undefined ? null : { totals: readTotals(row), nowMs: timeOf(row, nowMs) };
 }
 
 function timeOf(row: Row, nowMs: number): number {

@@ -2,16 +2,16 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
+import { applyHot } from './apply-batch.ts';
 import { audit } from './audit.ts';
-import { applyHot } from './batch.ts';
 import { integer } from './columns.ts';
 import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { type HotOperation, isHot } from './encode.ts';
-import { isConflict, isOperationFailure, openingError, servingError } from './failure.ts';
+import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
-import { LedgerTime } from './time.ts';
-import { prune, recover } from './upkeep.ts';
+import { LedgerClock } from './ledger-clock.ts';
+import { prune, recover } from './maintenance.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -24,7 +24,7 @@ export interface PostgresStoreOptions {
 
 export interface PostgresStore extends Store {
   /** For the operator's operations, on connections of their own. */
-  readonly aside: Store;
+  readonly background: Store;
   /** The secret that all gateways on this database share. */
   sharedSecret(given: string | null): Promise<string>;
   /** True for exactly one of all gateways that ever start on this database. */
@@ -45,8 +45,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const statementTimeoutMs = options.timeoutMs ?? HOT_TIMEOUT_MS;
   const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
   const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
-  const aside = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
-  const time = new LedgerTime(options.clock ?? null);
+  const background = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
+  const clock = new LedgerClock(options.clock ?? null);
   try {
     await migrate(hot);
   } catch (error) {
@@ -64,11 +64,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
           continue;
         }
         // In their order: what comes after an operation of another kind sees what it did.
-        await applyHot(hot, time, waiting, results);
+        await applyHot(hot, clock, waiting, results);
         waiting = [];
         results[index] = await single(operation);
       }
-      await applyHot(hot, time, waiting, results);
+      await applyHot(hot, clock, waiting, results);
       return results;
     } catch (error) {
       throw servingError(url, error);
@@ -78,8 +78,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   async function single(operation: Exclude<Operation, HotOperation>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {
-        if (operation.op === 'recover') return await recover(hot, time, operation.limit);
-        if (operation.op === 'prune') return await prune(hot, time, operation.limit, operation.usageKeepMs);
+        if (operation.op === 'recover') return await recover(hot, clock, operation.limit);
+        if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
         return await admin(operation);
       } catch (error) {
         if (isConflict(error) && tries < CONFLICT_TRIES) continue;
@@ -90,7 +90,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 
   async function admin(operation: AdminOperation): Promise<Outcome> {
-    if (operation.op !== 'audit' && operation.op !== 'listKeys') return transact(aside, '', operation);
+    if (operation.op !== 'audit' && operation.op !== 'listKeys') return transact(background, '', operation);
     const reports = new Connection({ url, statementTimeoutMs: REPORT_TIMEOUT_MS, lockTimeoutMs });
     try {
       return await transact(reports, ONE_MOMENT, operation);
@@ -101,9 +101,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
   function transact(connection: Connection, mode: string, operation: AdminOperation): Promise<Outcome> {
     return connection.transaction(mode, async (query) => {
-      const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', time.values());
+      const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
       const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
-      time.saw(nowMs);
+      clock.saw(nowMs);
       return perform({ query, nowMs }, operation);
     });
   }
@@ -111,11 +111,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return {
     apply,
     // Both take every operation; which connection serves it depends on the operation alone.
-    aside: { apply, close: async () => undefined },
+    background: { apply, close: async () => undefined },
     sharedSecret: (given) => opening(() => sharedSecret(hot, given)),
     claimFirstStart: () => opening(() => claimFirstStart(hot)),
     close: async () => {
-      await Promise.all([hot.close(), aside.close()]);
+      await Promise.all([hot.close(), background.close()]);
     },
   };
 

@@ -1,9 +1,9 @@
-/** A key with its sums, as every backend reads it, and what time does to it. */
+/** A key with its totals, as every backend reads it, and what time does to it. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodEndMs, periodStartMs } from '../../core/period.ts';
 import type { Summary } from '../port.ts';
 
-export interface Sums {
+export interface AccountTotals {
   key: KeyRecord;
   purchased: bigint;
   used: bigint;
@@ -25,39 +25,39 @@ export interface Sums {
  * Begins a new period or day where one has come. A clock that was set back across a restart does not reopen one that is
  * over: the account goes on in the newest that it has seen.
  */
-export function rollOver(sums: Sums, nowMs: number): void {
-  const periodMs = periodStartMs(sums.key.period, nowMs);
-  if (periodMs > sums.periodStartMs) {
-    sums.periodStartMs = periodMs;
-    sums.periodUsed = 0n;
+export function rollOver(totals: AccountTotals, nowMs: number): void {
+  const periodMs = periodStartMs(totals.key.period, nowMs);
+  if (periodMs > totals.periodStartMs) {
+    totals.periodStartMs = periodMs;
+    totals.periodUsed = 0n;
   }
   const dayMs = dayStartMs(nowMs);
-  if (dayMs > sums.dayStartMs) {
-    sums.dayStartMs = dayMs;
-    sums.daySpend = 0n;
+  if (dayMs > totals.dayStartMs) {
+    totals.dayStartMs = dayMs;
+    totals.daySpend = 0n;
   }
 }
 
 /** When something happens to the account: never before the period and day that it is counted in. */
-export function accountTimeMs(sums: Sums, nowMs: number): number {
-  return Math.max(nowMs, sums.periodStartMs, sums.dayStartMs);
+export function accountTimeMs(totals: AccountTotals, nowMs: number): number {
+  return Math.max(nowMs, totals.periodStartMs, totals.dayStartMs);
 }
 
-export function summaryOf(sums: Sums, nowMs: number): Summary {
-  rollOver(sums, nowMs);
-  const tokenBudget = sums.key.mode === 'token_budget';
+export function summaryOf(totals: AccountTotals, nowMs: number): Summary {
+  rollOver(totals, nowMs);
+  const tokenBudget = totals.key.mode === 'token_budget';
   return {
-    key: sums.key,
-    purchased: sums.purchased,
-    used: sums.used,
-    lastCost: sums.lastCost,
-    todaySpend: sums.daySpend,
-    reserved: sums.reserved,
-    liveHolds: sums.liveHolds,
-    periodUsed: sums.periodUsed,
-    periodEndsAtMs: tokenBudget ? periodEndMs(sums.key.period, accountTimeMs(sums, nowMs)) : null,
-    inputTokens: sums.inputTokens,
-    outputTokens: sums.outputTokens,
-    requests: sums.requests,
+    key: totals.key,
+    purchased: totals.purchased,
+    used: totals.used,
+    lastCost: totals.lastCost,
+    todaySpend: totals.daySpend,
+    reserved: totals.reserved,
+    liveHolds: totals.liveHolds,
+    periodUsed: totals.periodUsed,
+    periodEndsAtMs: tokenBudget ? periodEndMs(totals.key.period, accountTimeMs(totals, nowMs)) : null,
+    inputTokens: totals.inputTokens,
+    outputTokens: totals.outputTokens,
+    requests: totals.requests,
   };
 }

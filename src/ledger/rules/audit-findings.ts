@@ -1,8 +1,8 @@
-/** What the audit says about sums and rows that do not fit; the same words in every backend. */
+/** What the audit says about totals and rows that do not fit; the same words in every backend. */
 import type { ColumnReaders } from './row-mapping.ts';
 
-/** Sums that the account keeps, or the same sums from the rows that they stand for. */
-export interface SumsOfKey {
+/** AccountTotals that the account keeps, or the same totals from the rows that they stand for. */
+export interface AuditedTotals {
   readonly purchased: bigint;
   readonly used: bigint;
   readonly reserved: bigint;
@@ -11,16 +11,16 @@ export interface SumsOfKey {
   readonly inDay: bigint;
 }
 
-export interface AuditedSums {
+export interface AuditedAccount {
   readonly keyId: string;
   readonly credit: boolean;
-  readonly kept: SumsOfKey;
+  readonly kept: AuditedTotals;
   /** `used`, `inPeriod` and `inDay` are of all charges, whatever the mode. */
-  readonly counted: SumsOfKey;
+  readonly counted: AuditedTotals;
 }
 
 /** From a row of the query that puts what is kept beside what the entries and holds make; read by column. */
-export function auditedSums({ text, amount }: ColumnReaders): AuditedSums {
+export function auditedAccount({ text, amount }: ColumnReaders): AuditedAccount {
   return {
     keyId: text('key_id'),
     credit: text('mode') === 'credit',
@@ -46,7 +46,7 @@ export function auditedSums({ text, amount }: ColumnReaders): AuditedSums {
 /** At most this many lines per kind of fault. */
 export const FINDINGS_MAX = 20;
 
-export function compareSums({ keyId, credit, kept, counted }: AuditedSums): readonly string[] {
+export function compareTotals({ keyId, credit, kept, counted }: AuditedAccount): readonly string[] {
   const pairs: readonly (readonly [string, bigint, bigint])[] = [
     ['purchased', kept.purchased, counted.purchased],
     ['used', kept.used, credit ? counted.used : 0n],

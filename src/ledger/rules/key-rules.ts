@@ -2,7 +2,7 @@
 import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
-import { type Sums, summaryOf } from './account.ts';
+import { type AccountTotals, summaryOf } from './account.ts';
 
 export const FIRST_PURCHASE = 'first';
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
@@ -23,7 +23,10 @@ export function decideChange(key: KeyRecord, change: KeyChange): ChangeDecision 
 }
 
 /** Why this purchase cannot be booked on this account; null when it can. */
-export function wrongPurchase({ key, purchased }: Pick<Sums, 'key' | 'purchased'>, amountNanos: bigint): string | null {
+export function wrongPurchase(
+  { key, purchased }: Pick<AccountTotals, 'key' | 'purchased'>,
+  amountNanos: bigint,
+): string | null {
   if (key.status === 'revoked') return REVOKED_IS_FINAL;
   if (amountNanos <= 0n) return 'the amount must be more than 0';
   return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
@@ -44,8 +47,8 @@ export function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rp
   return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
 }
 
-export function keySummary(sums: Sums, nowMs: number, prefixes: readonly string[]): KeySummary {
-  return { ...summaryOf(sums, nowMs), status: keyStatus(sums.key, nowMs), secretPrefixes: prefixes };
+export function keySummary(totals: AccountTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
+  return { ...summaryOf(totals, nowMs), status: keyStatus(totals.key, nowMs), secretPrefixes: prefixes };
 }
 
 function sameKey(key: KeyRecord, next: KeyRecord): boolean {

@@ -1,7 +1,7 @@
-/** A key with its sums from a row, whatever the backend stores a value as. */
+/** A key with its totals from a row, whatever the backend stores a value as. */
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Period } from '../../core/period.ts';
-import type { Sums } from './account.ts';
+import type { AccountTotals } from './account.ts';
 
 export interface ColumnReaders {
   text(column: string): string;
@@ -9,7 +9,7 @@ export interface ColumnReaders {
   isNull(column: string): boolean;
 }
 
-export function sumsFrom(row: ColumnReaders): Sums {
+export function totalsFrom(row: ColumnReaders): AccountTotals {
   const integer = (column: string): number => Number(row.amount(column));
   return {
     key: keyFrom(row),

@@ -1,17 +1,17 @@
 /**
  * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Claims are written at once; charges, usage and an account's sums once per batch, before its commit; rates now and then.
+ * Claims are written at once; charges, usage and an account's totals once per batch, before its commit; rates now and then.
  * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
  *
  * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
- * which is what recovery would make of it anyway. It is filed with its first mark, and before anybody looks into the file.
+ * which is what recovery would make of it anyway. It is persisted with its first mark, and before anybody looks into the file.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { CompactingMap } from '../../lib/compacting-map.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
-import type { Sums } from '../rules/account.ts';
-import { readSums } from './account.ts';
+import type { AccountTotals } from '../rules/account.ts';
+import { readTotals } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
-import { LiveHolds } from './live-holds.ts';
 import { type RateRun, RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -23,21 +23,24 @@ export interface Hold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
+  /** Of the newest mark. */
+  markNumber: number;
   markCharge: bigint | null;
   markDetail: string | null;
   /** Whether the file has it. */
-  filed: boolean;
+  persisted: boolean;
 }
 
-/** The sums count every hold; the file's sums only those that it has. */
-export interface Account extends Sums {
-  readonly holds: LiveHolds<Hold>;
-  filedReserved: bigint;
-  filedHolds: number;
+/** The totals count every hold; the file's totals only those that it has. */
+export interface Account extends AccountTotals {
+  /** Live ones by id, in the order of their admission. */
+  readonly holds: CompactingMap<string, Hold>;
+  persistedReserved: bigint;
+  persistedHolds: number;
   readonly window: RateWindow;
   /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
   newestEnded: string;
-  changed: boolean;
+  dirty: boolean;
 }
 
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
@@ -46,85 +49,86 @@ const RATES_DELETE_MIN = 1_024;
 /** A batch leaves rates to a later one that soon after the last time. */
 const RATES_SAVE_MS = 250;
 
-/** An unfiled hold as it was before the transaction that changes it. */
-type Before = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+/** An unpersisted hold as it was before the transaction that changes it. */
+type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
-export class Books {
+export class AccountCache {
   readonly sql: Statements;
   readonly #accounts = new Map<string, Account>();
-  readonly #changed: Account[] = [];
+  readonly #dirty: Account[] = [];
   /** Of accounts that were dropped: what only memory has, by key. */
-  #homeless = new Map<string, { readonly holds: readonly Hold[]; readonly window: RateWindow | undefined }>();
+  #unpersistedByKey = new Map<string, { readonly holds: readonly Hold[]; readonly window: RateWindow | undefined }>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied. */
   nowMs = 0;
   // What a rollback must restore; recorded from `begun` on.
   #inTransaction = false;
-  #before: Before[] = [];
-  #places: RateWindow[] = [];
+  #snapshots: Snapshot[] = [];
+  #rateSlots: RateWindow[] = [];
   #saved: { readonly account: Account; readonly run: RateRun }[] = [];
   /** With places that the file does not have. */
-  readonly #withPlaces = new Set<Account>();
-  #placesSavedAtMs = 0;
+  readonly #withUnsavedRates = new Set<Account>();
+  #ratesSavedAtMs = 0;
 
   constructor(database: DatabaseSync) {
     this.sql = prepareStatements(database);
   }
 
-  account(keyId: string): Account | undefined {
+  get(keyId: string): Account | undefined {
     const known = this.#accounts.get(keyId);
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
-    const homeless = this.#homeless.get(keyId);
-    this.#homeless.delete(keyId);
-    const account = this.#accountFrom(row, keyId, homeless?.holds ?? [], homeless?.window);
-    if (account.window.unsaved() !== null) this.#withPlaces.add(account);
+    const unpersistedByKey = this.#unpersistedByKey.get(keyId);
+    this.#unpersistedByKey.delete(keyId);
+    const account = this.#accountFrom(row, keyId, unpersistedByKey?.holds ?? [], unpersistedByKey?.window);
+    if (account.window.unsaved() !== null) this.#withUnsavedRates.add(account);
     this.#accounts.set(keyId, account);
     return account;
   }
 
-  #accountFrom(row: Row, keyId: string, unfiled: readonly Hold[], window?: RateWindow): Account {
-    const sums = readSums(row);
-    const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unfiled];
-    if (unfiled.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
+  #accountFrom(row: Row, keyId: string, unpersisted: readonly Hold[], window?: RateWindow): Account {
+    const totals = readTotals(row);
+    const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unpersisted];
+    if (unpersisted.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
     return {
-      ...sums,
-      reserved: unfiled.reduce((sum, hold) => sum + hold.amount, sums.reserved),
+      ...totals,
+      reserved: unpersisted.reduce((sum, hold) => sum + hold.amount, totals.reserved),
       liveHolds: holds.length,
-      filedReserved: sums.reserved,
-      filedHolds: sums.liveHolds,
-      holds: new LiveHolds(holds),
+      persistedReserved: totals.reserved,
+      persistedHolds: totals.liveHolds,
+      holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
       window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
-      changed: false,
+      dirty: false,
     };
   }
 
-  /** The account's sums are about to change. */
-  touch(account: Account): void {
-    if (account.changed) return;
-    account.changed = true;
-    this.#changed.push(account);
+  /** The account's totals are about to change. */
+  markDirty(account: Account): void {
+    if (account.dirty) return;
+    account.dirty = true;
+    this.#dirty.push(account);
   }
 
   /** Takes a place in the rate limit. */
-  takePlace(account: Account): void {
-    this.#withPlaces.add(account);
+  takeRateSlot(account: Account): void {
+    this.#withUnsavedRates.add(account);
     account.window.take(this.nowMs);
-    if (this.#inTransaction) this.#places.push(account.window);
+    if (this.#inTransaction) this.#rateSlots.push(account.window);
   }
 
   /** A hold that only memory has is about to change. */
-  remember(hold: Hold): void {
-    if (hold.filed) return;
-    this.#before.push({ hold, amount: hold.amount, markCharge: hold.markCharge, markDetail: hold.markDetail });
+  snapshot(hold: Hold): void {
+    if (hold.persisted) return;
+    const { amount, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, markNumber, markCharge, markDetail });
   }
 
-  file(account: Account, hold: Hold): void {
-    this.touch(account);
+  persist(account: Account, hold: Hold): void {
+    this.markDirty(account);
     // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
-    hold.filed = true;
+    hold.persisted = true;
     this.sql.addHold.run(
       hold.keyId,
       hold.id,
@@ -136,18 +140,18 @@ export class Books {
       hold.markCharge,
       hold.markDetail,
     );
-    account.filedReserved += hold.amount;
-    account.filedHolds++;
+    account.persistedReserved += hold.amount;
+    account.persistedHolds++;
   }
 
   /** So that the file alone says how the books stand. */
-  fileAll(): void {
-    for (const keyId of [...this.#homeless.keys()]) this.account(keyId);
+  persistAll(): void {
+    for (const keyId of [...this.#unpersistedByKey.keys()]) this.get(keyId);
     for (const account of this.#accounts.values()) {
       for (const hold of account.holds.values()) {
-        if (hold.filed) continue;
-        this.remember(hold);
-        this.file(account, hold);
+        if (hold.persisted) continue;
+        this.snapshot(hold);
+        this.persist(account, hold);
       }
     }
     this.flush(true);
@@ -164,21 +168,21 @@ export class Books {
     return this.#owners;
   }
 
-  /** Whether memory has sums or rates that the file does not. */
+  /** Whether memory has totals or rates that the file does not. */
   get unwritten(): boolean {
-    return this.#changed.length > 0 || this.#withPlaces.size > 0;
+    return this.#dirty.length > 0 || this.#withUnsavedRates.size > 0;
   }
 
-  /** Writes charges, usage and the sums that changed, and the rates where it is time, or all of them. */
+  /** Writes charges, usage and the totals that changed, and the rates where it is time, or all of them. */
   flush(allRates = false): void {
     this.sql.charges.write();
     this.sql.usage.write();
-    for (const account of this.#changed) {
+    for (const account of this.#dirty) {
       this.sql.saveAccount.run(
         account.purchased,
         account.used,
-        account.filedReserved,
-        account.filedHolds,
+        account.persistedReserved,
+        account.persistedHolds,
         account.periodStartMs,
         account.periodUsed,
         account.dayStartMs,
@@ -190,18 +194,18 @@ export class Books {
         account.holdMs,
         account.key.id,
       );
-      account.changed = false;
+      account.dirty = false;
     }
-    this.#changed.length = 0;
-    if (!allRates && this.nowMs < this.#placesSavedAtMs + RATES_SAVE_MS) return;
-    for (const account of this.#withPlaces) this.#saveRates(account);
-    this.#placesSavedAtMs = this.nowMs;
+    this.#dirty.length = 0;
+    if (!allRates && this.nowMs < this.#ratesSavedAtMs + RATES_SAVE_MS) return;
+    for (const account of this.#withUnsavedRates) this.#saveRates(account);
+    this.#ratesSavedAtMs = this.nowMs;
   }
 
   #saveRates(account: Account): void {
     const { key, window } = account;
     const run = window.unsaved();
-    if (run === null) this.#withPlaces.delete(account);
+    if (run === null) this.#withUnsavedRates.delete(account);
     else {
       this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
       this.#saved.push({ account, run });
@@ -216,28 +220,28 @@ export class Books {
   committed(): void {
     for (const { account, run } of this.#saved) {
       account.window.saved(run);
-      if (account.window.unsaved() === null) this.#withPlaces.delete(account);
+      if (account.window.unsaved() === null) this.#withUnsavedRates.delete(account);
     }
     this.#over();
   }
 
   #over(): void {
     this.#inTransaction = false;
-    if (this.#before.length > 0) this.#before = [];
-    if (this.#places.length > 0) this.#places = [];
+    if (this.#snapshots.length > 0) this.#snapshots = [];
+    if (this.#rateSlots.length > 0) this.#rateSlots = [];
     if (this.#saved.length > 0) this.#saved = [];
   }
 
   /** The file is as it was before the transaction, and memory becomes so. */
   rolledBack(): void {
-    for (const window of this.#places) window.giveBack();
-    const unfiled = new Set<Hold>();
-    for (const { hold, ...before } of this.#before.reverse()) {
-      Object.assign(hold, before, { filed: false });
-      unfiled.add(hold);
+    for (const window of this.#rateSlots) window.undo();
+    const unpersisted = new Set<Hold>();
+    for (const { hold, ...before } of this.#snapshots.reverse()) {
+      Object.assign(hold, before, { persisted: false });
+      unpersisted.add(hold);
     }
     this.#over();
-    this.#drop(unfiled);
+    this.#drop(unpersisted);
   }
 
   /** What memory and file both have is read anew. */
@@ -245,24 +249,24 @@ export class Books {
     this.#drop(new Set());
   }
 
-  #drop(unfiled: Set<Hold>): void {
+  #drop(unpersisted: Set<Hold>): void {
     this.sql.charges.drop();
     this.sql.usage.drop();
-    const homeless = new Map(this.#homeless);
+    const unpersistedByKey = new Map(this.#unpersistedByKey);
     for (const account of this.#accounts.values()) {
-      const holds = [...account.holds.values()].filter((hold) => !hold.filed);
-      for (const hold of holds) unfiled.delete(hold);
+      const holds = [...account.holds.values()].filter((hold) => !hold.persisted);
+      for (const hold of holds) unpersisted.delete(hold);
       if (holds.length > 0 || account.window.unsaved() !== null)
-        homeless.set(account.key.id, { holds, window: account.window });
+        unpersistedByKey.set(account.key.id, { holds, window: account.window });
     }
-    for (const hold of unfiled) {
-      const there = homeless.get(hold.keyId);
-      homeless.set(hold.keyId, { holds: [...(there?.holds ?? []), hold], window: there?.window });
+    for (const hold of unpersisted) {
+      const there = unpersistedByKey.get(hold.keyId);
+      unpersistedByKey.set(hold.keyId, { holds: [...(there?.holds ?? []), hold], window: there?.window });
     }
-    this.#homeless = homeless;
+    this.#unpersistedByKey = unpersistedByKey;
     this.#accounts.clear();
-    this.#withPlaces.clear();
-    this.#changed.length = 0;
+    this.#withUnsavedRates.clear();
+    this.#dirty.length = 0;
     this.#owners = null;
   }
 
@@ -281,6 +285,11 @@ function readRun(row: Row): RateRun {
   return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }
 
+/** Written by `mark`; holds of older releases have none. */
+function markNumberIn(markDetail: string | null): number {
+  return markDetail === null ? 0 : ((JSON.parse(markDetail) as { number?: number }).number ?? 0);
+}
+
 function readHold(row: Row): Hold {
   return {
     keyId: text(row, 'key_id'),
@@ -290,8 +299,9 @@ function readHold(row: Row): Hold {
     heldAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),
+    markNumber: markNumberIn(textOrNull(row, 'mark_detail')),
     markCharge: amountOrNull(row, 'mark_charge'),
     markDetail: textOrNull(row, 'mark_detail'),
-    filed: true,
+    persisted: true,
   };
 }

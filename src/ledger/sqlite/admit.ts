@@ -4,43 +4,48 @@ import { AMOUNT_MAX } from '../../core/money.ts';
 import type { OwnerLost } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { rollOver } from '../rules/account.ts';
-import type { Account, Books, Hold } from './account-cache.ts';
+import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { decideHold } from './balance.ts';
 import { findObstacle } from './claim.ts';
 import { amount } from './columns.ts';
 
 /** With `inMemory`, nothing is written; only for a request without a claim. */
-export function admit(books: Books, owner: string, request: AdmitRequest, inMemory = false): AdmitOutcome | OwnerLost {
+export function admit(
+  accounts: AccountCache,
+  owner: string,
+  request: AdmitRequest,
+  inMemory = false,
+): AdmitOutcome | OwnerLost {
   const { keyId, hold, claim } = request;
-  const account = books.account(keyId);
+  const account = accounts.get(keyId);
   // Who was never known and who is known no more are refused alike.
   if (account === undefined) return { kind: 'key_refused', status: 'revoked' };
   if (hold !== null) {
     checkAmounts(hold);
-    const held = heldEarlier(books, account, hold.id);
-    if (held !== null) return { kind: 'admitted', rate: rateNow(books, account), held };
+    const held = heldEarlier(accounts, account, hold.id);
+    if (held !== null) return { kind: 'admitted', rate: rateNow(accounts, account), held };
   }
 
-  const status = keyStatus(account.key, books.nowMs);
+  const status = keyStatus(account.key, accounts.nowMs);
   if (status !== 'active') return { kind: 'key_refused', status };
   if (account.key.version !== request.keyVersion) return { kind: 'key_changed', key: account.key };
-  if (hold !== null && !books.owners.has(owner)) return { kind: 'owner_lost' };
+  if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
 
-  const refused = request.placed === true ? null : takeRatePlace(books, account);
+  const refused = request.rateCounted === true ? null : takeRateSlot(accounts, account);
   if (refused !== null) return refused;
-  const rate = rateNow(books, account);
+  const rate = rateNow(accounts, account);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
 
   if (claim !== null) {
-    const obstacle = findObstacle(books, keyId, claim, rate);
+    const obstacle = findObstacle(accounts, keyId, claim, rate);
     if (obstacle !== null) return obstacle;
   }
-  rollOver(account, books.nowMs);
-  const decision = decideHold(account, hold.amount, hold.amountMin, books.nowMs);
+  rollOver(account, accounts.nowMs);
+  const decision = decideHold(account, hold.amount, hold.amountMin, accounts.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
-  if (claim !== null) books.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
-  const held = placeHold(books, account, owner, hold, decision.amount, claim?.name ?? null);
-  if (!inMemory) books.file(account, held);
+  if (claim !== null) accounts.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
+  const held = placeHold(accounts, account, owner, hold, decision.amount, claim?.name ?? null);
+  if (!inMemory) accounts.persist(account, held);
   return { kind: 'admitted', rate, held: decision.amount };
 }
 
@@ -50,44 +55,48 @@ function checkAmounts({ amount, amountMin }: HoldRequest): void {
   }
 }
 
-/** What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. */
-function heldEarlier(books: Books, account: Account, holdId: string): bigint | null {
+/**
+ * What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. One that was voided
+ * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
+ */
+function heldEarlier(accounts: AccountCache, account: Account, holdId: string): bigint | null {
   const live = account.holds.get(holdId);
   if (live !== undefined) return live.amount;
   if (holdId > account.newestEnded) return null;
-  books.sql.charges.write();
-  const ended = books.sql.endedHold.get(account.key.id, holdId);
-  return ended === undefined ? null : amount(ended, 'held');
+  const keyId = account.key.id;
+  if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
+  const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
+  return entry === undefined ? null : amount(entry, 'held');
 }
 
-function takeRatePlace(books: Books, account: Account): AdmitOutcome | null {
+function takeRateSlot(accounts: AccountCache, account: Account): AdmitOutcome | null {
   const limit = account.key.rpmLimit;
   if (limit === null) return null;
-  const { nowMs } = books;
+  const { nowMs } = accounts;
   const { window } = account;
   window.advance(nowMs);
   const retryAfterMs = window.waitMs(limit, nowMs);
   if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
-  books.takePlace(account);
+  accounts.takeRateSlot(account);
   return null;
 }
 
-function rateNow(books: Books, account: Account): RateState | null {
+function rateNow(accounts: AccountCache, account: Account): RateState | null {
   const limit = account.key.rpmLimit;
   if (limit === null) return null;
-  account.window.advance(books.nowMs);
-  return account.window.state(limit, books.nowMs);
+  account.window.advance(accounts.nowMs);
+  return account.window.state(limit, accounts.nowMs);
 }
 
 function placeHold(
-  books: Books,
+  accounts: AccountCache,
   account: Account,
   owner: string,
   { id, ttlMs }: HoldRequest,
   amount: bigint,
   claimName: string | null,
 ): Hold {
-  const heldAtMs = books.nowMs;
+  const heldAtMs = accounts.nowMs;
   const hold: Hold = {
     keyId: account.key.id,
     id,
@@ -96,11 +105,12 @@ function placeHold(
     heldAtMs,
     expiresAtMs: heldAtMs + ttlMs,
     claimName,
+    markNumber: 0,
     markCharge: null,
     markDetail: null,
-    filed: false,
+    persisted: false,
   };
-  account.holds.add(hold);
+  account.holds.set(id, hold);
   account.reserved += amount;
   account.liveHolds = account.holds.size;
   return hold;

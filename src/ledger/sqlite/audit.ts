@@ -2,7 +2,13 @@
 
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import { type AuditedSums, auditedSums, compareSums, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
+import {
+  type AuditedAccount,
+  auditedAccount,
+  compareTotals,
+  FINDINGS_MAX,
+  faultLine,
+} from '../rules/audit-findings.ts';
 import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
@@ -67,10 +73,10 @@ const FAULTS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The sums in memory must have been written. */
+/** The totals in memory must have been written. */
 export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   const rows = sql(SUMS).all();
-  const findings = rows.map(sumsOf).flatMap(compareSums);
+  const findings = rows.map(accountOf).flatMap(compareTotals);
   for (const [what, query] of FAULTS) {
     for (const row of sql(`${query} LIMIT ${FINDINGS_MAX}`).all())
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
@@ -88,8 +94,8 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   };
 }
 
-function sumsOf(row: Row): AuditedSums {
-  return auditedSums(readersOf(row));
+function accountOf(row: Row): AuditedAccount {
+  return auditedAccount(readersOf(row));
 }
 
 function count(sql: ColdStatements, query: string): number {

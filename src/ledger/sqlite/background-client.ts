@@ -4,12 +4,12 @@ import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
 import { StoreError } from '../errors.ts';
 import type { Outcome } from '../operations.ts';
-import type { AsideAnswer, AsideTask } from './background-thread.ts';
+import type { BackgroundAnswer, BackgroundTask } from './background-thread.ts';
 
 /** The disk did not take, or give, what it was asked to. */
 export class DiskError extends StoreError {}
 
-export class Aside {
+export class BackgroundWorker {
   readonly #file: string;
   #worker: Worker | null = null;
   /** In the order in which they were asked, which is the one in which they are answered. */
@@ -24,7 +24,7 @@ export class Aside {
     return this.#waiting.length === 0;
   }
 
-  async do(task: AsideTask): Promise<Outcome> {
+  async do(task: BackgroundTask): Promise<Outcome> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     // The process goes on for as long as something is asked of this thread, and not because of it.
@@ -47,7 +47,7 @@ export class Aside {
 
   #start(): Worker {
     const worker = new Worker(workerFile('background-thread', import.meta.url), { workerData: { file: this.#file } });
-    worker.on('message', (answer: AsideAnswer) => {
+    worker.on('message', (answer: BackgroundAnswer) => {
       const asked = this.#waiting.shift();
       if (this.idle) worker.unref();
       if ('failed' in answer) asked?.reject(answer.disk ? new DiskError(answer.failed) : new StoreError(answer.failed));

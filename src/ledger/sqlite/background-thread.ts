@@ -8,8 +8,10 @@ import { listKeys } from './keys.ts';
 import { coldStatements } from './statements.ts';
 
 /** Reports read whole tables, and so may take long. */
-export type AsideTask = { readonly op: 'audit' | 'listKeys'; readonly nowMs: number } | { readonly op: 'checkpoint' };
-export type AsideAnswer =
+export type BackgroundTask =
+  | { readonly op: 'audit' | 'listKeys'; readonly nowMs: number }
+  | { readonly op: 'checkpoint' };
+export type BackgroundAnswer =
   | { readonly outcome: Outcome }
   /** `disk`: an error of input or output, after which only a new process finds out what is there. */
   | { readonly failed: string; readonly disk: boolean };
@@ -20,12 +22,12 @@ if (parentPort !== null) {
   const database = joinDatabase(file);
   const sql = coldStatements(database);
 
-  const perform = (task: AsideTask): Outcome => {
+  const perform = (task: BackgroundTask): Outcome => {
     if (task.op === 'checkpoint') {
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
       return null;
     }
-    // One moment of the books, whatever is committed meanwhile.
+    // One moment of the accounts, whatever is committed meanwhile.
     database.exec('BEGIN');
     try {
       return task.op === 'audit' ? audit(sql, task.nowMs) : listKeys(sql, task.nowMs);
@@ -34,16 +36,16 @@ if (parentPort !== null) {
     }
   };
 
-  port.on('message', (task: AsideTask | null) => {
+  port.on('message', (task: BackgroundTask | null) => {
     if (task === null) {
       database.close();
       port.close();
       return;
     }
     try {
-      port.postMessage({ outcome: perform(task) } satisfies AsideAnswer);
+      port.postMessage({ outcome: perform(task) } satisfies BackgroundAnswer);
     } catch (error) {
-      port.postMessage({ failed: asStoreError(error).message, disk: isDiskFailure(error) } satisfies AsideAnswer);
+      port.postMessage({ failed: asStoreError(error).message, disk: isDiskFailure(error) } satisfies BackgroundAnswer);
     }
   });
 }

@@ -1,8 +1,8 @@
 /** Whether an account carries a hold. Pure: decides, moves nothing. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { periodEndMs } from '../../core/period.ts';
-import { BUDGET_REST_TOKENS, NO_PERIOD_RETRY_MS } from '../operations.ts';
-import type { ExtendOutcome } from '../port.ts';
+import { NO_PERIOD_RETRY_MS } from '../operations.ts';
+import { BUDGET_REST_TOKENS, type ExtendOutcome } from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
 import type { Account } from './account-cache.ts';
 

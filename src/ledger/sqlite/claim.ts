@@ -1,21 +1,21 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { AdmitOutcome, ConflictReason, RateState, StoredReply } from '../port.ts';
-import type { Books } from './account-cache.ts';
+import type { AccountCache } from './account-cache.ts';
 import { bytes, integer, integerOrNull, text } from './columns.ts';
 
 /** What stands in the way of this claim; null when it is free. */
 export function findObstacle(
-  books: Books,
+  accounts: AccountCache,
   keyId: string,
   claim: { readonly name: string; readonly fingerprint: string },
   rate: RateState | null,
 ): AdmitOutcome | null {
-  const row = books.sql.claim.get(keyId, claim.name);
+  const row = accounts.sql.claim.get(keyId, claim.name);
   if (row === undefined) return null;
   const endedAtMs = integerOrNull(row, 'ended_at_ms');
-  if (endedAtMs !== null && endedAtMs + CLAIM_KEEP_MS <= books.nowMs) {
-    books.sql.deleteClaim.run(keyId, claim.name);
+  if (endedAtMs !== null && endedAtMs + CLAIM_KEEP_MS <= accounts.nowMs) {
+    accounts.sql.deleteClaim.run(keyId, claim.name);
     return null;
   }
   if (text(row, 'fingerprint') !== claim.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
@@ -32,13 +32,13 @@ export function findObstacle(
 
 /** The call was charged: a repeat gets its reply, or why there is none. */
 export function endClaim(
-  books: Books,
+  accounts: AccountCache,
   keyId: string,
   name: string,
   reply: StoredReply | null,
   noReplyReason: Exclude<ConflictReason, 'other_request'>,
 ): void {
-  const { sql, nowMs } = books;
+  const { sql, nowMs } = accounts;
   if (reply === null) sql.endClaim.run(noReplyReason, nowMs, null, null, null, keyId, name);
   else sql.endClaim.run('done', nowMs, reply.status, reply.contentType, reply.body, keyId, name);
 }

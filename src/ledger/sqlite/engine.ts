@@ -5,25 +5,25 @@ import { asStoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import { summaryOf } from '../rules/account.ts';
 import type { Store } from '../store.ts';
-import { Books } from './account-cache.ts';
+import { AccountCache } from './account-cache.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
 import { isMachineFailure, openDatabase, rollBack } from './database.ts';
-import { extend, mark, recover, settle, voidById } from './hold.ts';
+import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
-import { prune } from './prune.ts';
+import { prune, recover } from './maintenance.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
   apply(batch: readonly Operation[]): readonly Result[];
   /** An operation that memory alone can decide, decided; null for every other one. It dies with the process. */
   now(operation: Operation): Outcome | null;
-  /** Writes what only memory has: sums and rates, or everything. Whether something was written. */
+  /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
   write(everything: boolean): boolean;
   close(): void;
 }
 
-export interface SqliteEngineOptions {
+export interface SyncStoreOptions {
   readonly file: string;
   readonly clock?: Clock;
 }
@@ -32,7 +32,7 @@ export interface SqliteEngineOptions {
 const TRUST_MS = 1_000;
 
 /** The store in this thread, for an operator's command and for tests. */
-export function openSqliteEngine({ file, clock }: SqliteEngineOptions): Store {
+export function openSyncStore({ file, clock }: SyncStoreOptions): Store {
   const engine = createEngine(openDatabase(file), clock ?? systemClock());
   return {
     apply: async (batch) => engine.apply(batch),
@@ -42,54 +42,54 @@ export function openSqliteEngine({ file, clock }: SqliteEngineOptions): Store {
 
 /** Takes the database over: whoever owned holds in it before is dead, for the file is locked. */
 export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine {
-  const books = new Books(database);
-  books.nowMs = clock.nowMs();
+  const accounts = new AccountCache(database);
+  accounts.nowMs = clock.nowMs();
   database.exec('DELETE FROM owners');
   // A clock that was ahead before the restart may not close a limit for longer than one window.
   database
     .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
       WHERE newest_ms > ?1`)
-    .run(books.nowMs);
+    .run(accounts.nowMs);
   /** Until then something may be decided without the file, which has shown that it can be written. */
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
-    books.nowMs = Math.max(books.nowMs, clock.nowMs());
+    accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
     try {
-      books.sql.begin.run();
-      books.begun();
+      accounts.sql.begin.run();
+      accounts.begun();
       const value = work();
-      books.sql.commit.run();
-      books.committed();
-      trustedUntilMs = books.nowMs + TRUST_MS;
-      books.trim();
+      accounts.sql.commit.run();
+      accounts.committed();
+      trustedUntilMs = accounts.nowMs + TRUST_MS;
+      accounts.trim();
       return value;
     } catch (error) {
       trustedUntilMs = Number.NEGATIVE_INFINITY;
-      books.rolledBack();
+      accounts.rolledBack();
       rollBack(database);
       throw error;
     }
   }
 
   function together(batch: readonly Operation[]): readonly Result[] {
-    const results = batch.map((operation) => perform(books, operation));
-    books.flush();
+    const results = batch.map((operation) => perform(accounts, operation));
+    accounts.flush();
     return results;
   }
 
   /** So that one bad operation does not spoil the others of its batch. */
   function oneByOne(batch: readonly Operation[]): readonly Result[] {
-    books.fileAll();
+    accounts.persistAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
       try {
-        const outcome = perform(books, operation);
-        books.flush();
+        const outcome = perform(accounts, operation);
+        accounts.flush();
         return outcome;
       } catch (error) {
         if (isMachineFailure(error)) throw error;
-        books.drop();
+        accounts.drop();
         database.exec('ROLLBACK TO operation');
         return { kind: 'operation_failed', message: error instanceof Error ? error.message : String(error) };
       } finally {
@@ -113,19 +113,19 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     },
     now(operation) {
       if (operation.op !== 'admit' || operation.request.claim !== null) return null;
-      books.nowMs = Math.max(books.nowMs, clock.nowMs());
-      if (books.nowMs > trustedUntilMs) return null;
+      accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
+      if (accounts.nowMs > trustedUntilMs) return null;
       try {
-        return admit(books, operation.owner, operation.request, true);
+        return admit(accounts, operation.owner, operation.request, true);
       } catch {
         // Refused before anything was changed: the batch that it goes into now tells why.
         return null;
       }
     },
     write(everything) {
-      if (!everything && !books.unwritten) return false;
+      if (!everything && !accounts.unwritten) return false;
       try {
-        transact(() => (everything ? books.fileAll() : books.flush(true)));
+        transact(() => (everything ? accounts.persistAll() : accounts.flush(true)));
       } catch (error) {
         throw asStoreError(error);
       }
@@ -133,7 +133,7 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     },
     close() {
       try {
-        if (books.unwritten) transact(() => books.flush(true));
+        if (accounts.unwritten) transact(() => accounts.flush(true));
       } catch {
         // Rates of the last moment, which a kill would have taken as well.
       }
@@ -142,69 +142,70 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
   };
 }
 
-function perform(books: Books, operation: Operation): Outcome {
+function perform(accounts: AccountCache, operation: Operation): Outcome {
   switch (operation.op) {
     case 'admit':
-      return admit(books, operation.owner, operation.request);
+      return admit(accounts, operation.owner, operation.request);
     case 'settle':
-      return settle(books, operation.request);
+      return settle(accounts, operation.request);
     case 'mark':
-      return mark(books, operation.marks);
+      return mark(accounts, operation.number, operation.marks);
     case 'findKey':
-      return findKey(books, operation.digest);
+      return findKey(accounts, operation.digest);
     case 'extend':
-      return extend(books, operation.keyId, operation.holdId, operation.amount);
+      return extend(accounts, operation.keyId, operation.holdId, operation.amount);
     case 'void':
-      return voidById(books, operation.keyId, operation.holdId);
+      return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {
-      const account = books.account(operation.keyId);
-      return account === undefined ? null : summaryOf(account, books.nowMs);
+      const account = accounts.get(operation.keyId);
+      return account === undefined ? null : summaryOf(account, accounts.nowMs);
     }
     case 'createKey':
-      return createKey(books, operation.request);
+      return createKey(accounts, operation.request);
     case 'listKeys':
-      books.fileAll();
-      return listKeys(books.sql.cold, books.nowMs);
+      accounts.persistAll();
+      return listKeys(accounts.sql.cold, accounts.nowMs);
     case 'getKey':
-      return getKey(books, operation.keyId);
+      return getKey(accounts, operation.keyId);
     case 'changeKey':
-      return changeKey(books, operation.keyId, operation.change);
+      return changeKey(accounts, operation.keyId, operation.change);
     case 'addSecret':
-      return addSecret(books, operation.keyId, operation.digest, operation.prefix);
+      return addSecret(accounts, operation.keyId, operation.digest, operation.prefix);
     case 'revokeSecret':
-      return revokeSecret(books, operation.keyId, operation.prefix);
+      return revokeSecret(accounts, operation.keyId, operation.prefix);
     case 'addCredit':
-      return addCredit(books, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+      return addCredit(accounts, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
     case 'audit':
-      books.fileAll();
-      return audit(books.sql.cold, books.nowMs);
+      accounts.persistAll();
+      return audit(accounts.sql.cold, accounts.nowMs);
     case 'recover':
-      return recover(books, operation.limit);
+      return recover(accounts, operation.limit);
     case 'prune':
-      return prune(books, operation.limit, operation.usageKeepMs);
+      return prune(accounts, operation.limit, operation.usageKeepMs);
     case 'registerOwner':
     case 'heartbeat':
     case 'ping':
-      return performOwn(books, operation);
+      return performOwn(accounts, operation);
   }
 }
 
 /** Signs of life: of an owner, and of the store itself. */
 function performOwn(
-  books: Books,
+  accounts: AccountCache,
   operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
 ): Outcome {
-  const { sql, nowMs } = books;
+  const { sql, nowMs } = accounts;
   switch (operation.op) {
     case 'registerOwner':
       sql
-        .cold('INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_until_ms = ?')
-        .run(operation.owner, nowMs + operation.leaseMs, nowMs + operation.leaseMs);
-      books.owners.add(operation.owner);
+        .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
+          DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
+        .run(operation.owner, nowMs + operation.leaseMs);
+      accounts.owners.add(operation.owner);
       return null;
     case 'heartbeat': {
       const { changes } = sql
-        .cold('UPDATE owners SET lease_until_ms = ? WHERE id = ?')
+        .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
         .run(nowMs + operation.leaseMs, operation.owner);
       return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
     }

@@ -7,12 +7,12 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import { asStoreError, StoreError } from '../errors.ts';
 import type { Operation, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { Aside, DiskError } from './background-client.ts';
+import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
 import { createEngine, type SqliteEngine } from './engine.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
-export interface ServingStoreOptions {
+export interface InProcessStoreOptions {
   readonly file: string;
   /** The disk has failed to take what was committed: from now on every batch fails. */
   readonly onBroken?: (why: Error) => void;
@@ -29,7 +29,7 @@ const CHECKPOINT_PAGES = 4_000;
 const PAGES_OF_OPERATION = 3;
 const PAGE_BYTES = 4_096;
 
-export function openServingStore(options: ServingStoreOptions): Store {
+export function openInProcessStore(options: InProcessStoreOptions): Store {
   const database = openDatabase(options.file);
   try {
     const clock = options.clock ?? systemClock();
@@ -39,16 +39,16 @@ export function openServingStore(options: ServingStoreOptions): Store {
     // when later parts were would bring old commits back after a loss of power.
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
     const log = (options.log ?? openLogFile)(options.file);
-    return new ServingStore(database, engine, clock, log, options);
+    return new InProcessStore(database, engine, clock, log, options);
   } catch (error) {
     database.close();
     throw asStoreError(error);
   }
 }
 
-class ServingStore implements Store {
-  readonly aside: Store = {
-    apply: (batch) => this.#applyAside(batch),
+class InProcessStore implements Store {
+  readonly background: Store = {
+    apply: (batch) => this.#applyInBackground(batch),
     flushed: () => this.flushed(),
     close: async () => {},
   };
@@ -56,7 +56,7 @@ class ServingStore implements Store {
   readonly #engine: SqliteEngine;
   readonly #clock: Clock;
   readonly #log: LogFile;
-  readonly #aside: Aside;
+  readonly #background: BackgroundWorker;
   readonly #onBroken: (why: Error) => void;
   readonly #checkpointPages: number;
   #broken: StoreError | null = null;
@@ -72,14 +72,14 @@ class ServingStore implements Store {
     engine: SqliteEngine,
     clock: Clock,
     log: LogFile,
-    { file, onBroken, checkpointPages }: ServingStoreOptions,
+    { file, onBroken, checkpointPages }: InProcessStoreOptions,
   ) {
     this.#database = database;
     this.#engine = engine;
     this.#clock = clock;
     this.#log = log;
     this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
-    this.#aside = new Aside(file);
+    this.#background = new BackgroundWorker(file);
     this.#onBroken = onBroken ?? (() => {});
   }
 
@@ -131,7 +131,7 @@ class ServingStore implements Store {
   async close(): Promise<void> {
     if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
     await this.#checkpoint;
-    await this.#aside.close();
+    await this.#background.close();
     // Closing writes the whole log back and removes it. What the disk may not have must stay in the log as it is: the
     // files are left to the end of the process.
     if (this.#broken !== null) return;
@@ -141,13 +141,13 @@ class ServingStore implements Store {
     this.#engine.close();
   }
 
-  async #applyAside(batch: readonly Operation[]): Promise<readonly Result[]> {
+  async #applyInBackground(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];
     for (const operation of batch) {
       const { op } = operation;
       if (op === 'audit' || op === 'listKeys') {
         await this.#write(true);
-        results.push(await this.#aside.do({ op, nowMs: this.#clock.nowMs() }));
+        results.push(await this.#background.do({ op, nowMs: this.#clock.nowMs() }));
       } else results.push(...(await this.apply([operation])));
     }
     return results;
@@ -169,10 +169,10 @@ class ServingStore implements Store {
   async #writeBack(): Promise<void> {
     this.#pages = 0;
     try {
-      await this.#aside.do({ op: 'checkpoint' });
+      await this.#background.do({ op: 'checkpoint' });
       // Behind a report the pause would be a long one.
-      if (!this.#aside.idle) return;
-      const rest = this.#aside.do({ op: 'checkpoint' });
+      if (!this.#background.idle) return;
+      const rest = this.#background.do({ op: 'checkpoint' });
       this.#pause = rest.catch(() => {});
       await rest;
     } catch (error) {

@@ -11,23 +11,23 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
-import { readSums } from './account.ts';
-import type { Account, Books } from './account-cache.ts';
+import { readTotals } from './account.ts';
+import type { Account, AccountCache } from './account-cache.ts';
 import { amount, text } from './columns.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
-export function findKey(books: Books, digest: string): KeyRecord | null {
-  const row = books.sql.keyOfDigest.get(digest);
-  return row === undefined ? null : (books.account(text(row, 'key_id'))?.key ?? null);
+export function findKey(accounts: AccountCache, digest: string): KeyRecord | null {
+  const row = accounts.sql.keyOfDigest.get(digest);
+  return row === undefined ? null : (accounts.get(text(row, 'key_id'))?.key ?? null);
 }
 
-export function createKey(books: Books, request: NewKey): KeyRecord {
-  const { sql, nowMs } = books;
-  const known = books.account(request.id);
+export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
+  const { sql, nowMs } = accounts;
+  const known = accounts.get(request.id);
   if (known !== undefined) {
-    if (findKey(books, request.secret.digest)?.id === request.id) return known.key;
+    if (findKey(accounts, request.secret.digest)?.id === request.id) return known.key;
     throw new Error(`there is a key ${request.id} already`);
   }
   const wrong = wrongLimits(request.mode, request) ?? wrongCredit(request);
@@ -53,80 +53,80 @@ export function createKey(books: Books, request: NewKey): KeyRecord {
   sql
     .cold('INSERT INTO accounts (key_id, mode, purchased, period_start_ms, day_start_ms) VALUES (?, ?, ?, ?, ?)')
     .run(request.id, request.mode, credit, periodStartMs(request.period, nowMs), dayStartMs(nowMs));
-  insertSecret(books, request.id, request.secret.digest, request.secret.prefix);
+  insertSecret(accounts, request.id, request.secret.digest, request.secret.prefix);
   if (credit > 0n) sql.addPurchase.run(request.id, FIRST_PURCHASE, credit, nowMs, null);
-  const account = books.account(request.id);
+  const account = accounts.get(request.id);
   if (account === undefined) throw new Error(`key ${request.id} was not stored`);
   return account.key;
 }
 
-export function changeKey(books: Books, keyId: string, change: KeyChange): KeyChangeOutcome {
-  const account = books.account(keyId);
+export function changeKey(accounts: AccountCache, keyId: string, change: KeyChange): KeyChangeOutcome {
+  const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const { key } = account;
   const decision = decideChange(key, change);
   if (decision.kind !== 'change') return decision;
   account.key = decision.key;
-  saveKey(books, account.key);
-  if (key.mode === 'token_budget' && account.key.period !== key.period) countPeriodAnew(books, account);
+  saveKey(accounts, account.key);
+  if (key.mode === 'token_budget' && account.key.period !== key.period) countPeriodAnew(accounts, account);
   return { kind: 'changed', key: account.key };
 }
 
-export function addSecret(books: Books, keyId: string, digest: string, prefix: string): KeyChangeOutcome {
-  const account = books.account(keyId);
+export function addSecret(accounts: AccountCache, keyId: string, digest: string, prefix: string): KeyChangeOutcome {
+  const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
-  const holder = findKey(books, digest);
+  const holder = findKey(accounts, digest);
   if (holder?.id === keyId) return { kind: 'changed', key: account.key };
   if (holder !== null) return { kind: 'refused', reason: 'another key has this secret' };
   if (account.key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
-  insertSecret(books, keyId, digest, prefix);
-  return changedSecrets(books, account, prefix);
+  insertSecret(accounts, keyId, digest, prefix);
+  return changedSecrets(accounts, account, prefix);
 }
 
-export function revokeSecret(books: Books, keyId: string, prefix: string): KeyChangeOutcome {
-  const account = books.account(keyId);
+export function revokeSecret(accounts: AccountCache, keyId: string, prefix: string): KeyChangeOutcome {
+  const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
-  const prefixes = secretPrefixes(books, keyId);
+  const prefixes = secretPrefixes(accounts, keyId);
   const rest = prefixes.filter((known) => known !== prefix);
   const newest = rest[0];
   if (newest === undefined)
     return { kind: 'refused', reason: 'it is the only secret of the key: revoke the key instead' };
   // A secret that is not there was revoked before.
   if (rest.length === prefixes.length) return { kind: 'changed', key: account.key };
-  books.sql.cold('DELETE FROM secrets WHERE key_id = ? AND prefix = ?').run(keyId, prefix);
-  return changedSecrets(books, account, newest);
+  accounts.sql.cold('DELETE FROM secrets WHERE key_id = ? AND prefix = ?').run(keyId, prefix);
+  return changedSecrets(accounts, account, newest);
 }
 
 export function addCredit(
-  books: Books,
+  accounts: AccountCache,
   keyId: string,
   entryId: string,
   amountNanos: bigint,
   note: string | null,
 ): CreditOutcome {
-  const account = books.account(keyId);
+  const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  const earlier = books.sql.entry.get(keyId, 'purchase', entryId);
+  const earlier = accounts.sql.entry.get(keyId, 'purchase', entryId);
   if (earlier === undefined) {
     const wrong = wrongPurchase(account, amountNanos);
     if (wrong !== null) return refused(wrong);
-    books.touch(account);
+    accounts.markDirty(account);
     account.purchased += amountNanos;
-    books.sql.addPurchase.run(keyId, entryId, amountNanos, books.nowMs, note);
+    accounts.sql.addPurchase.run(keyId, entryId, amountNanos, accounts.nowMs, note);
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return refused('this purchase was booked before, with another amount');
   }
   return { kind: 'added', key: account.key, balance: account.purchased - account.used };
 }
 
-export function getKey(books: Books, keyId: string): KeySummary | null {
-  const account = books.account(keyId);
-  return account === undefined ? null : keySummary(account, books.nowMs, secretPrefixes(books, keyId));
+export function getKey(accounts: AccountCache, keyId: string): KeySummary | null {
+  const account = accounts.get(keyId);
+  return account === undefined ? null : keySummary(account, accounts.nowMs, secretPrefixes(accounts, keyId));
 }
 
-/** The sums in memory must have been written. */
+/** The totals in memory must have been written. */
 export function listKeys(sql: ColdStatements, nowMs: number): readonly KeySummary[] {
   const prefixes = new Map<string, string[]>();
   for (const row of sql('SELECT key_id, prefix FROM secrets ORDER BY key_id, number DESC').all()) {
@@ -136,33 +136,33 @@ export function listKeys(sql: ColdStatements, nowMs: number): readonly KeySummar
   }
   return sql(`${ACCOUNT_COLUMNS} ORDER BY k.created_at_ms DESC, k.rowid DESC`)
     .all()
-    .map(readSums)
-    .map((sums) => keySummary(sums, nowMs, prefixes.get(sums.key.id) ?? []));
+    .map(readTotals)
+    .map((totals) => keySummary(totals, nowMs, prefixes.get(totals.key.id) ?? []));
 }
 
 /** Newest first. */
-function secretPrefixes(books: Books, keyId: string): readonly string[] {
-  return books.sql
+function secretPrefixes(accounts: AccountCache, keyId: string): readonly string[] {
+  return accounts.sql
     .cold('SELECT prefix FROM secrets WHERE key_id = ? ORDER BY number DESC')
     .all(keyId)
     .map((row) => text(row, 'prefix'));
 }
 
-function insertSecret(books: Books, keyId: string, digest: string, prefix: string): void {
-  books.sql
+function insertSecret(accounts: AccountCache, keyId: string, digest: string, prefix: string): void {
+  accounts.sql
     .cold(`INSERT INTO secrets (digest, key_id, prefix, number)
       SELECT ?, ?, ?, coalesce(max(number), 0) + 1 FROM secrets WHERE key_id = ?`)
     .run(digest, keyId, prefix, keyId);
 }
 
-function changedSecrets(books: Books, account: Account, prefix: string): KeyChangeOutcome {
+function changedSecrets(accounts: AccountCache, account: Account, prefix: string): KeyChangeOutcome {
   account.key = { ...account.key, version: account.key.version + 1, prefix };
-  saveKey(books, account.key);
+  saveKey(accounts, account.key);
   return { kind: 'changed', key: account.key };
 }
 
-function saveKey(books: Books, key: KeyRecord): void {
-  books.sql
+function saveKey(accounts: AccountCache, key: KeyRecord): void {
+  accounts.sql
     .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, models = ?,
       rpm_limit = ?, budget = ?, period = ?, prefix = ? WHERE id = ?`)
     .run(
@@ -181,13 +181,10 @@ function saveKey(books: Books, key: KeyRecord): void {
 }
 
 /** The charges that fall into the period as the key has it now. */
-function countPeriodAnew(books: Books, account: Account): void {
-  const startMs = periodStartMs(account.key.period, books.nowMs);
-  books.sql.charges.write();
-  const row = books.sql
-    .cold(`SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`)
-    .get(account.key.id, startMs);
-  books.touch(account);
+function countPeriodAnew(accounts: AccountCache, account: Account): void {
+  const startMs = periodStartMs(account.key.period, accounts.nowMs);
+  const row = accounts.sql.chargedSince.get(account.key.id, startMs);
+  accounts.markDirty(account);
   account.periodStartMs = startMs;
   account.periodUsed = row === undefined ? 0n : amount(row, 'used');
 }

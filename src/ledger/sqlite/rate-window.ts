@@ -58,7 +58,7 @@ export class RateWindow {
   }
 
   /** Gives the newest place back, which must not have been saved. */
-  giveBack(): void {
+  undo(): void {
     this.#times.pop();
     this.#unsaved.pop();
   }

@@ -1,6 +1,6 @@
 /** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { BufferedInsert } from './batch-insert.ts';
+import { BatchInsert } from './batch-insert.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 export type ColdStatements = (sql: string) => StatementSync;
@@ -27,6 +27,7 @@ const USAGE_COLUMNS = [
 
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => database.prepare(sql);
+  const charges = new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS);
   return {
     cold: coldStatements(database),
     begin: prepare('BEGIN IMMEDIATE'),
@@ -51,17 +52,19 @@ export function prepareStatements(database: DatabaseSync) {
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     addPurchase: prepare(`
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
-    entry: prepare('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
+    entry: charges.select('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
-    endedHold: prepare(`
-      SELECT held FROM entries WHERE key_id = ?1 AND kind = 'charge' AND id = ?2
-      UNION ALL SELECT held FROM voided WHERE key_id = ?1 AND hold_id = ?2`),
-    newestEnded: prepare(`
+    addUnknownVoided: prepare(`
+      INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, 0, ?) ON CONFLICT (key_id, hold_id) DO NOTHING`),
+    voided: prepare('SELECT 1 FROM voided WHERE key_id = ? AND hold_id = ?'),
+    newestEnded: charges.select(`
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
-    charges: new BufferedInsert(database, 'INTO entries', CHARGE_COLUMNS),
-    usage: new BufferedInsert(database, 'INTO usage', USAGE_COLUMNS),
+    chargedSince: charges.select(`
+      SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
+    charges,
+    usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
     addClaim: prepare(`
       INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (?, ?, ?, ?, 'running')`),
@@ -72,7 +75,7 @@ export function prepareStatements(database: DatabaseSync) {
   };
 }
 
-/** A key with its sums. */
+/** A key with its totals. */
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
     k.budget, k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,

@@ -4,11 +4,10 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { wholeBytes } from '../../wire/lane.ts';
-import { parseJson } from '../../wire/read.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
-import { Shaper } from '../../wire/translate/stream.ts';
+import { AnswerFilter } from '../../wire/translate/answer-filter.ts';
 import { toolNames } from '../../wire/translate/tool-names.ts';
 import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackageCall } from '../upstream.ts';
 import { answerWriter } from './answer-writer.ts';
@@ -37,7 +36,7 @@ interface PackageCall {
   readonly options: LanguageModelV4CallOptions;
   /** The client's request, which its answer repeats. */
   readonly body: JsonObject;
-  readonly shaper: Shaper;
+  readonly filter: AnswerFilter;
 }
 
 class PackageExchange implements UpstreamHandle {
@@ -102,8 +101,8 @@ class PackageExchange implements UpstreamHandle {
       if (this.#ended) break;
       if (done) return this.#finish();
       for (const event of reader.read(value)) {
-        const bytes = call.shaper
-          .shape(event)
+        const bytes = call.filter
+          .apply(event)
           .map((shaped) => writer.write(shaped))
           .join('');
         if (bytes !== '' && !this.#ended) this.#listener.onData(Buffer.from(bytes));
@@ -170,7 +169,7 @@ async function readCall({ provider, body: bytes }: UpstreamPackageCall, model: S
   return {
     options: providerOptions ? { ...options, providerOptions } : options,
     body,
-    shaper: new Shaper(names, [], 'responses'),
+    filter: new AnswerFilter({ names, stop: [], explainsRefusals: false }),
   };
 }
 

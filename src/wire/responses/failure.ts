@@ -1,12 +1,12 @@
-/** How a responses client is told, in-band, that a stream which has begun has failed. */
+/** The in-band report of a responses stream that failed after it had started. */
 import type { InBandFailure } from '../format.ts';
 
 /** A `response.failed` event with a complete response object: clients act on its `error.code`. */
 export function responsesFailureFrames(failure: InBandFailure): Buffer {
   const response = {
-    id: failure.place?.responseId ?? `resp_${failure.requestId}`,
+    id: failure.position?.responseId ?? `resp_${failure.requestId}`,
     object: 'response',
-    created_at: failure.place?.createdAtS ?? 0,
+    created_at: failure.position?.createdAtS ?? 0,
     status: 'failed',
     background: false,
     error: {
@@ -35,6 +35,6 @@ export function responsesFailureFrames(failure: InBandFailure): Buffer {
     user: null,
     metadata: {},
   };
-  const event = { type: 'response.failed', sequence_number: failure.place?.nextSequence ?? 0, response };
+  const event = { type: 'response.failed', sequence_number: failure.position?.nextSequence ?? 0, response };
   return Buffer.from(`event: response.failed\ndata: ${JSON.stringify(event)}\n\n`);
 }

@@ -1,5 +1,5 @@
 /**
- * Loaded into every thread of a gateway under test: writes down which HTTP thread took which request, and ends a thread
+ * Loaded into every thread of a gateway under test: writes down which worker took which request, and ends a thread
  * when a request asks for it.
  */
 

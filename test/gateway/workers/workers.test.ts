@@ -1,4 +1,4 @@
-/** Several HTTP threads are one gateway: what holds for one thread holds for all of them together. */
+/** Several workers are one gateway: what holds for one holds for all of them together. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ before(async () => {
 after(() => upstream[Symbol.asyncDispose]());
 
 async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-threads-'));
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-workers-'));
   await writeFile(join(folder, 'gateway.yaml'), upstream.config);
   return folder;
 }
@@ -37,8 +37,8 @@ function witnessFile(folder: string): string {
   return join(folder, 'witness');
 }
 
-/** How many threads have taken requests since the last time. */
-async function threadsUsed(folder: string): Promise<number> {
+/** How many workers have taken requests since the last time. */
+async function workersUsed(folder: string): Promise<number> {
   const lines = (await readFile(witnessFile(folder), 'utf8')).trim().split('\n');
   await writeFile(witnessFile(folder), '');
   return new Set(lines).size;
@@ -50,7 +50,7 @@ async function assertClean(gateway: GatewayProcess): Promise<void> {
   assert.equal(audit.live_holds, 0);
 }
 
-describe('two threads', () => {
+describe('two workers', () => {
   let folder: string;
   let gateway: GatewayProcess;
 
@@ -77,11 +77,11 @@ describe('two threads', () => {
     return reserved;
   }
 
-  test('[F12] 64 at once on a key that can afford one: one runs, 63 are told to wait', async () => {
+  test('[F12] 64 at once on a key that can afford one: one runs, 63 get a 429', async () => {
     const key = await creditKey({ credit: ((await heldByOne()) * 1.9).toFixed(9) });
     const arrivals = upstream.arrivals;
     const statuses: number[] = [];
-    await threadsUsed(folder);
+    await workersUsed(folder);
     await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
         const response = await say(key, 'chat', 'go', GATED);
@@ -91,18 +91,18 @@ describe('two threads', () => {
         if (statuses.length === AT_ONCE - 1) (await upstream.next()).answer(10, 5);
       }),
     );
-    assert.equal(await threadsUsed(folder), 2, 'both threads had a part in it');
+    assert.equal(await workersUsed(folder), 2, 'both workers had a part in it');
     assert.equal(statuses.filter((status) => status === 200).length, 1);
     assert.equal(upstream.arrivals, arrivals + 1, 'the provider saw one request');
     assert.equal((await usage(key)).requests.total, 1);
     await assertClean(gateway);
   });
 
-  test('[F27] the requests of a minute are counted over both threads, exactly', async () => {
+  test('[F27] the requests of a minute are counted over both workers, exactly', async () => {
     const key = await creditKey({ rpm_limit: 20 });
-    await threadsUsed(folder);
+    await workersUsed(folder);
     const responses = await Promise.all(Array.from({ length: AT_ONCE }, () => visit(key, 'models')));
-    assert.equal(await threadsUsed(folder), 2, 'both threads had a part in it');
+    assert.equal(await workersUsed(folder), 2, 'both workers had a part in it');
     assert.equal(responses.filter(({ status }) => status === 200).length, 20);
     assert.equal(responses.filter(({ status }) => status === 429).length, AT_ONCE - 20);
     const remaining = responses
@@ -115,12 +115,12 @@ describe('two threads', () => {
     );
   });
 
-  test('[F21] the same Idempotency-Key at once on both threads: one runs, the rest conflict, later ones replay', async () => {
+  test('[F21] the same Idempotency-Key at once on both workers: one runs, the rest conflict, later ones replay', async () => {
     const key = await creditKey();
     const arrivals = upstream.arrivals;
     const ask = (): Promise<Response> =>
       visit(key, 'chat', { body: bodyOf('chat', 'once', GATED), headers: { 'Idempotency-Key': 'the-one' } });
-    await threadsUsed(folder);
+    await workersUsed(folder);
     let refused = 0;
     const answers = await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
@@ -135,7 +135,7 @@ describe('two threads', () => {
     assert.equal(refused, AT_ONCE - 1);
     const [first] = answers.filter((answer) => answer !== null);
     const replays = await Promise.all(Array.from({ length: AT_ONCE }, ask));
-    assert.equal(await threadsUsed(folder), 2, 'both threads had a part in it');
+    assert.equal(await workersUsed(folder), 2, 'both workers had a part in it');
     for (const replay of replays) {
       assert.equal(replay.headers.get('idempotent-replayed'), 'true');
       assert.equal(await replay.text(), first);
@@ -145,13 +145,13 @@ describe('two threads', () => {
     await assertClean(gateway);
   });
 
-  test('a key that is revoked is refused by both threads at once', async () => {
+  test('a key that is revoked is refused by both workers at once', async () => {
     const key = await creditKey();
     await Promise.all(Array.from({ length: AT_ONCE }, async () => (await visit(key, 'models')).arrayBuffer()));
     await gateway.admin.changeKey(key.id, { status: 'revoked' });
-    await threadsUsed(folder);
+    await workersUsed(folder);
     const responses = await Promise.all(Array.from({ length: AT_ONCE }, () => visit(key, 'models')));
-    assert.equal(await threadsUsed(folder), 2, 'both threads had a part in it');
+    assert.equal(await workersUsed(folder), 2, 'both workers had a part in it');
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [401]);
   });
 
@@ -173,7 +173,7 @@ describe('two threads', () => {
     }
   });
 
-  test('a configuration that a thread cannot read is told in its own lines', async (t) => {
+  test('a configuration that a worker cannot read is told in its own lines', async (t) => {
     const { code, stderr } = await failedStart(t, {}, ['--workers', '2'], 'models: 7\n');
     assert.equal(code, 1);
     assert.match(stderr, /^gateway: .*gateway\.yaml: models: .*\n$/);
@@ -210,8 +210,8 @@ async function failedStart(
   return { code, stderr };
 }
 
-describe('the end of two threads', () => {
-  /** Streams that have begun, on both threads. */
+describe('the end of two workers', () => {
+  /** Streams that have begun, on both workers. */
   async function openStreams(gateway: GatewayProcess, folder: string, count: number) {
     const keys = await Promise.all(
       Array.from({ length: count }, () => gateway.admin.createKey({ mode: 'credit', credit: '5' })),
@@ -220,11 +220,11 @@ describe('the end of two threads', () => {
     const gated = await Promise.all(keys.map(() => upstream.next()));
     for (const call of gated) call.begin();
     const responses = await Promise.all(clients);
-    assert.equal(await threadsUsed(folder), 2, 'both threads hold streams');
+    assert.equal(await workersUsed(folder), 2, 'both workers hold streams');
     return { keys, gated, responses };
   }
 
-  test('[F9] SIGTERM drains all threads: running streams finish and are charged', async (t) => {
+  test('[F9] SIGTERM drains all workers: running streams finish and are charged', async (t) => {
     const folder = await newFolder();
     t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
@@ -243,7 +243,7 @@ describe('the end of two threads', () => {
     await assertClean(again);
   });
 
-  test('[F1] [F2] kill -9 with streams on both threads, then a start: the books are right, nothing is held', async (t) => {
+  test('[F1] [F2] kill -9 with streams on both workers, then a start: the books are right, nothing is held', async (t) => {
     const folder = await newFolder();
     t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
@@ -262,11 +262,11 @@ describe('the end of two threads', () => {
   });
 
   for (const [how, line] of [
-    ['by-error', /HTTP thread \d ended by itself.*told to break/],
-    ['by-exit', /HTTP thread \d ended by itself.*exit code 3/],
+    ['by-error', /worker \d ended by itself.*told to break/],
+    ['by-exit', /worker \d ended by itself.*exit code 3/],
     ['writer', /the writer of the store ended by itself.*told to break/],
   ] as const) {
-    test(`a thread that dies (${how}) ends the gateway with a line and exit code 1`, async (t) => {
+    test(`a worker that dies (${how}) ends the gateway with a line and exit code 1`, async (t) => {
       const folder = await newFolder();
       t.after(() => rm(folder, { recursive: true, force: true }));
       const gateway = await startTwo(folder);
@@ -284,7 +284,7 @@ describe('the end of two threads', () => {
     });
   }
 
-  test('what runs on the thread that is left finishes before the gateway ends', async (t) => {
+  test('what runs on the worker that is left finishes before the gateway ends', async (t) => {
     const folder = await newFolder();
     t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
@@ -295,7 +295,7 @@ describe('the end of two threads', () => {
     for (const call of gated) call.finish(10, 5);
     const texts = await Promise.allSettled(responses.map((response) => response.text()));
     const whole = texts.filter(({ status }) => status === 'fulfilled').length;
-    assert.ok(whole > 0 && whole < 32, `${whole} of 32 streams were on the other thread`);
+    assert.ok(whole > 0 && whole < 32, `${whole} of 32 streams were on the other worker`);
     assert.deepEqual(await exited, [1, null]);
     const again = await gatewayProcess(folder);
     t.after(() => again.kill('SIGTERM'));

@@ -16,50 +16,50 @@ function sent(call: ScriptedCall, bytes: string): Promise<void> {
 }
 
 describe('a provider that answers', () => {
-    test('[F31] in chunks of one byte: memory grows with the content, not with the pieces', async () => {
-      await using gateway = await MeasuredGateway.start();
-      const key = await gateway.key();
-      gateway.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
-      assert.equal((await ask(key, 'chat')).status, 200);
-      gateway.provider.answer = null;
-      const before = await gateway.measure();
+  test('[F31] in chunks of one byte: memory grows with the content, not with the pieces', async () => {
+    await using gateway = await MeasuredGateway.start();
+    const key = await gateway.key();
+    gateway.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    assert.equal((await ask(key, 'chat')).status, 200);
+    gateway.provider.answer = null;
+    const before = await gateway.measure();
 
-      const answer = ask(key, 'chat');
-      const call = await gateway.provider.next();
-      const [open = '', close = ''] = JSON.stringify(SPEECH.chat.whole('MARK')).split('MARK');
-      call.raw(CHUNKED_HEAD);
-      call.chunk(open);
-      await sent(call, '1\r\nx\r\n'.repeat(CONTENT_BYTES));
-      const during = await gateway.measure();
-      const growth = during.heapBytes - before.heapBytes;
-      assert.ok(growth < GROWTH_BYTES_MAX, `${growth} bytes`);
+    const answer = ask(key, 'chat');
+    const call = await gateway.provider.next();
+    const [open = '', close = ''] = JSON.stringify(SPEECH.chat.whole('MARK')).split('MARK');
+    call.raw(CHUNKED_HEAD);
+    call.chunk(open);
+    await sent(call, '1\r\nx\r\n'.repeat(CONTENT_BYTES));
+    const during = await gateway.measure();
+    const growth = during.heapBytes - before.heapBytes;
+    assert.ok(growth < GROWTH_BYTES_MAX, `${growth} bytes`);
 
-      call.chunk(close);
-      call.finish();
-      const { status, text } = await answer;
-      assert.equal(status, 200);
-      assert.ok(text.includes('x'.repeat(CONTENT_BYTES)));
-    });
+    call.chunk(close);
+    call.finish();
+    const { status, text } = await answer;
+    assert.equal(status, 200);
+    assert.ok(text.includes('x'.repeat(CONTENT_BYTES)));
+  });
 
-    test('[F31] with a chunk extension that does not end: memory does not grow with it', async () => {
-      await using gateway = await MeasuredGateway.start();
-      const key = await gateway.key();
-      gateway.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
-      assert.equal((await ask(key, 'chat')).status, 200);
-      gateway.provider.answer = null;
-      const before = await gateway.measure();
+  test('[F31] with a chunk extension that does not end: memory does not grow with it', async () => {
+    await using gateway = await MeasuredGateway.start();
+    const key = await gateway.key();
+    gateway.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    assert.equal((await ask(key, 'chat')).status, 200);
+    gateway.provider.answer = null;
+    const before = await gateway.measure();
 
-      const answer = ask(key, 'chat');
-      const call = await gateway.provider.next();
-      // Further attempts.
-      gateway.provider.answer = (again) => again.reset();
-      call.raw(`${CHUNKED_HEAD}5;a=`);
-      // The lean client refuses it by its length; undici reads over it.
-      await Promise.race([call.closed, sent(call, 'y'.repeat(64 * 1_024 * 1_024))]);
-      const during = await gateway.measure();
-      const growth = during.heapBytes - before.heapBytes;
-      assert.ok(growth < GROWTH_BYTES_MAX, `${growth} bytes`);
-      call.reset();
-      assert.equal(errorOf(await answer).status, 502);
-    });
+    const answer = ask(key, 'chat');
+    const call = await gateway.provider.next();
+    // Further attempts.
+    gateway.provider.answer = (again) => again.reset();
+    call.raw(`${CHUNKED_HEAD}5;a=`);
+    // The lean client refuses it by its length; undici reads over it.
+    await Promise.race([call.closed, sent(call, 'y'.repeat(64 * 1_024 * 1_024))]);
+    const during = await gateway.measure();
+    const growth = during.heapBytes - before.heapBytes;
+    assert.ok(growth < GROWTH_BYTES_MAX, `${growth} bytes`);
+    call.reset();
+    assert.equal(errorOf(await answer).status, 502);
+  });
 });

@@ -98,7 +98,7 @@ describe('settings', () => {
     [{ GATEWAY_CONFIG: 'a\0b' }, 'GATEWAY_CONFIG is "a\\u0000b": must be a path'],
     [
       { DATABASE_URL: 'mysql://root:hunter2@db/x' },
-      'DATABASE_URL names no PostgreSQL database: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
+      'DATABASE_URL is not a PostgreSQL URL: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
     ],
     [
       { DATABASE_URL: 'postgres://user:hunter2@db:notaport/x' },

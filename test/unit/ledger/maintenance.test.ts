@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
-import { startHousekeeping } from '../../../src/ledger/maintenance.ts';
+import { startMaintenance } from '../../../src/ledger/maintenance.ts';
 
 const LEASE_MS = 30;
 
@@ -39,7 +39,7 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
     },
     prune: async () => ({ removed: 0, more: false }),
   } as unknown as OwnedLedger;
-  const housekeeping = await startHousekeeping(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
+  const maintenance = await startMaintenance(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
   await recoveries.after(2);
 
   // No heartbeat got through for a whole lease: everybody's lease is over, whether its owner lives or not.
@@ -55,5 +55,5 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
     await beats.after(2);
   }
   await again;
-  await housekeeping.stop();
+  await maintenance.stop();
 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { TurnoverMap } from '../../../src/lib/compacting-map.ts';
-import { type Place, Roster } from '../../../src/lib/linked-list.ts';
+import { CompactingMap } from '../../../src/lib/compacting-map.ts';
+import { LinkedList, type Node } from '../../../src/lib/linked-list.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
@@ -28,35 +28,41 @@ function keptShare(pass: (member: Member) => void): number {
   return (getHeapStatistics().used_heap_size - beforeBytes) / (MEMBERS * MEMBER_BYTES);
 }
 
-describe('Roster', () => {
-  test('keeps the order of arrival, whoever leaves', () => {
-    const roster = new Roster<string>();
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => roster.enter(name));
+describe('LinkedList', () => {
+  test('keeps the order of arrival, whatever is removed', () => {
+    const list = new LinkedList<string>();
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => list.add(name));
     assert.ok(a && b && c);
-    roster.leave(b);
-    assert.deepEqual([roster.members(), roster.size], [['a', 'c'], 2]);
-    roster.leave(a);
-    roster.enter('d');
-    assert.deepEqual(roster.members(), ['c', 'd']);
-    roster.leave(c);
-    assert.deepEqual([roster.members(), roster.size], [['d'], 1]);
+    list.remove(b);
+    assert.deepEqual([list.values(), list.size], [['a', 'c'], 2]);
+    list.remove(a);
+    list.add('d');
+    assert.deepEqual(list.values(), ['c', 'd']);
+    list.remove(c);
+    assert.deepEqual([list.values(), list.size], [['d'], 1]);
   });
 
-  test('who has left is young garbage', () => {
-    const roster = new Roster<Member>();
-    const inside: Place<Member>[] = [];
+  test('what was removed is young garbage; with a plain Set it is not, which is why this class exists', () => {
+    const list = new LinkedList<Member>();
+    const nodes: Node<Member>[] = [];
     const kept = keptShare((one) => {
-      inside.push(roster.enter(one));
-      const first = inside.length > 16 ? inside.shift() : undefined;
-      if (first) roster.leave(first);
+      nodes.push(list.add(one));
+      const first = nodes.length > 16 ? nodes.shift() : undefined;
+      if (first) list.remove(first);
     });
-    assert.ok(kept < 0.1, `${kept} was kept`);
+    const set = new Set<Member>();
+    const plain = keptShare((one) => {
+      set.add(one);
+      const [first] = set;
+      if (first && set.size > 16) set.delete(first);
+    });
+    assert.ok(kept < 0.1 && plain > 0.9, `${kept} was kept, and ${plain} by a plain Set`);
   });
 });
 
-describe('TurnoverMap', () => {
+describe('CompactingMap', () => {
   test('is a map through all its moves', () => {
-    const map = new TurnoverMap<number, string>([[-1, 'first']]);
+    const map = new CompactingMap<number, string>([[-1, 'first']]);
     for (let i = 0; i < 1_000; i++) {
       map.set(i, `${i}`);
       if (i >= 3) map.delete(i - 3);
@@ -75,7 +81,7 @@ describe('TurnoverMap', () => {
         count += 1;
       });
     };
-    const [turnover, plain] = [through(new TurnoverMap()), through(new Map())];
-    assert.ok(turnover < 0.1 && plain > 0.9, `${turnover} was kept, and ${plain} by a plain Map`);
+    const [compacting, plain] = [through(new CompactingMap()), through(new Map())];
+    assert.ok(compacting < 0.1 && plain > 0.9, `${compacting} was kept, and ${plain} by a plain Map`);
   });
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Bounded, Deadlines } from '../../../src/lib/deadline-timer.ts';
+import { DeadlineTimer, type HasDeadline } from '../../../src/lib/deadline-timer.ts';
 
-interface Watched extends Bounded {
+interface Watched extends HasDeadline {
   expired: number;
   readonly over: Promise<void>;
 }
@@ -26,15 +26,15 @@ const alive = setInterval(() => {}, 1_000);
 after(() => clearInterval(alive));
 
 test('each expires once, when its own deadline has passed; what was moved or has left does not', async () => {
-  const deadlines = new Deadlines<Watched>();
+  const deadlines = new DeadlineTimer<Watched>();
   const [first, moved, left, last] = [watched(), watched(), watched(), watched()];
-  const places = [first, moved, left, last].map((one) => deadlines.enter(one));
+  const nodes = [first, moved, left, last].map((one) => deadlines.add(one));
   deadlines.set(last, 60);
   deadlines.set(first, 1);
   deadlines.set(moved, 2);
   deadlines.set(moved, LONG_MS);
   deadlines.set(left, 3);
-  for (const place of places.slice(2, 3)) deadlines.leave(place);
+  for (const node of nodes.slice(2, 3)) deadlines.remove(node);
   await first.over;
   await last.over;
   assert.deepEqual([first.expired, moved.expired, left.expired, last.expired], [1, 0, 0, 1]);
@@ -43,13 +43,13 @@ test('each expires once, when its own deadline has passed; what was moved or has
 });
 
 test('one that leaves while others expire does not expire with them', async () => {
-  const deadlines = new Deadlines<Watched>();
+  const deadlines = new DeadlineTimer<Watched>();
   const [first, second] = [watched(), watched()];
-  deadlines.enter(first);
-  const place = deadlines.enter(second);
+  deadlines.add(first);
+  const node = deadlines.add(second);
   const { expire } = first;
   first.expire = () => {
-    deadlines.leave(place);
+    deadlines.remove(node);
     expire.call(first);
   };
   deadlines.set(first, 0);
@@ -59,10 +59,10 @@ test('one that leaves while others expire does not expire with them', async () =
 });
 
 test('a deadline that is set behind another is met when its turn comes, although no timer was its own', async () => {
-  const deadlines = new Deadlines<Watched>();
+  const deadlines = new DeadlineTimer<Watched>();
   const [soon, later] = [watched(), watched()];
-  deadlines.enter(soon);
-  deadlines.enter(later);
+  deadlines.add(soon);
+  deadlines.add(later);
   deadlines.set(soon, 1);
   deadlines.set(later, 50);
   await soon.over;

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/conditions.ts';
-import { countFacts } from '../../../src/wire/messages/facts.ts';
-import { asObject, type FormatName, factsOf } from './streams.ts';
+import { validateCountRequest } from '../../../src/wire/messages/validate-request.ts';
+import { asObject, type FormatName, infoOf } from './streams.ts';
 
 const USER = { role: 'user', content: 'hi' };
 const CHAT = { model: 'm', messages: [USER] };
 
 function refused(format: FormatName, body: object, betas = false): GatewayError {
   try {
-    factsOf(format, body, betas);
+    infoOf(format, body, betas);
   } catch (error) {
     assert.ok(error instanceof GatewayError);
     assert.equal(error.condition, 'invalid_request');
@@ -119,7 +119,7 @@ test('[R60] stored state, background work and provider file ids are refused by n
     assert.equal(refused('responses', { model: 'm', input: 'x', ...extra }).param, Object.keys(extra)[0]);
   }
   assert.equal(
-    factsOf('responses', { model: 'm', input: 'x', background: false, previous_response_id: null }).model,
+    infoOf('responses', { model: 'm', input: 'x', background: false, previous_response_id: null }).model,
     'm',
   );
 });
@@ -134,14 +134,14 @@ test('[F23] an output limit that is no positive integer is refused; a huge one i
   for (const [format, field] of fields) {
     const base = format === 'responses' ? { model: 'm', input: 'x' } : CHAT;
     for (const bad of [0, -1, '5', 0.5, null]) assert.equal(refused(format, { ...base, [field]: bad }).param, field);
-    const facts = factsOf(format, { ...base, [field]: 1e308 });
-    assert.deepEqual([facts.outputLimit, facts.outputLimitParam], [Number.MAX_SAFE_INTEGER, field]);
+    const info = infoOf(format, { ...base, [field]: 1e308 });
+    assert.deepEqual([info.outputLimit, info.outputLimitParam], [Number.MAX_SAFE_INTEGER, field]);
   }
 });
 
 test('[R40] max_completion_tokens is an alias: equal is fine, unequal is refused', () => {
-  assert.equal(factsOf('chat', { ...CHAT, max_completion_tokens: 7 }).outputLimit, 7);
-  assert.equal(factsOf('chat', { ...CHAT, max_completion_tokens: 7, max_tokens: 7 }).outputLimit, 7);
+  assert.equal(infoOf('chat', { ...CHAT, max_completion_tokens: 7 }).outputLimit, 7);
+  assert.equal(infoOf('chat', { ...CHAT, max_completion_tokens: 7, max_tokens: 7 }).outputLimit, 7);
   assert.equal(refused('chat', { ...CHAT, max_completion_tokens: 7, max_tokens: 8 }).param, 'max_completion_tokens');
 });
 
@@ -152,22 +152,25 @@ describe('[R42] roles of Format B', () => {
     assert.equal(error.param, 'messages[1].role');
     assert.match(error.message, /Unexpected role/);
     assert.match(error.message, /input message role/);
-    assert.equal(factsOf('messages', system, true).model, 'm');
+    assert.equal(infoOf('messages', system, true).model, 'm');
     assert.match(
       refused('messages', { model: 'm', messages: [{ role: 'tool', content: '' }] }, true).message,
       /Unexpected role "tool"/,
     );
   });
   test('the same holds for token counts', () => {
-    assert.equal(countFacts(asObject(system), { betas: true }).model, 'm');
-    assert.throws(() => countFacts(asObject(system), { betas: false }), /Unexpected role/);
-    assert.equal(countFacts({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools, undefined);
+    assert.equal(validateCountRequest(asObject(system), { betas: true }).model, 'm');
+    assert.throws(() => validateCountRequest(asObject(system), { betas: false }), /Unexpected role/);
+    assert.equal(
+      validateCountRequest({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools,
+      undefined,
+    );
   });
 });
 
-describe('facts', () => {
+describe('info', () => {
   test('unknown fields are accepted, and defaults are those of the interface', () => {
-    assert.deepEqual(factsOf('chat', { ...CHAT, whatever: { deep: [1] }, tools: [] }), {
+    assert.deepEqual(infoOf('chat', { ...CHAT, whatever: { deep: [1] }, tools: [] }), {
       model: 'm',
       stream: false,
       outputLimit: null,
@@ -176,12 +179,13 @@ describe('facts', () => {
       needs: {},
       attachments: { count: 0, inlineBytes: 0 },
       hostedTools: [],
+      reasoning: 'unsaid',
       serviceTier: null,
     });
   });
 
   test('what a request needs, where it is, and what it takes', () => {
-    const chat = factsOf('chat', {
+    const chat = infoOf('chat', {
       ...CHAT,
       n: 3,
       stream: true,
@@ -213,7 +217,7 @@ describe('facts', () => {
 
   test('images in tool results count', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAAAA' } };
-    const messages = factsOf('messages', {
+    const messages = infoOf('messages', {
       model: 'm',
       tools: [
         { name: 'f', input_schema: {} },
@@ -225,7 +229,7 @@ describe('facts', () => {
     assert.equal(messages.needs.images, 'messages[0].content[0].content[0]');
     assert.deepEqual(messages.attachments, { count: 1, inlineBytes: 6 });
     assert.deepEqual(messages.hostedTools, [{ type: 'web_search_20250305', param: 'tools[2]' }]);
-    const responses = factsOf('responses', {
+    const responses = infoOf('responses', {
       model: 'm',
       input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: 'data:x' }] }],
     });
@@ -241,9 +245,9 @@ describe('facts', () => {
       { type: 'local_shell' },
       { type: 'shell' },
     ];
-    const { hostedTools } = factsOf('responses', { model: 'm', input: 'Hi', tools: clientSide });
+    const { hostedTools } = infoOf('responses', { model: 'm', input: 'Hi', tools: clientSide });
     assert.deepEqual(hostedTools, []);
-    const declared = factsOf('responses', {
+    const declared = infoOf('responses', {
       model: 'm',
       input: [{ type: 'additional_tools', role: 'developer', tools: [...clientSide, { type: 'web_search' }] }],
       tools: [{ type: 'tool_search' }, { type: 'shell', environment: { type: 'container_auto' } }],
@@ -254,6 +258,6 @@ describe('facts', () => {
       { type: 'web_search', param: 'input[0].tools[6]' },
     ]);
     const items = [{ type: 'additional_tools', role: 'developer', tools: clientSide }];
-    assert.equal(factsOf('responses', { model: 'm', input: items }).needs.tools, 'input[0].tools');
+    assert.equal(infoOf('responses', { model: 'm', input: items }).needs.tools, 'input[0].tools');
   });
 });

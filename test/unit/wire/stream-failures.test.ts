@@ -14,7 +14,7 @@ function failureOf(format: FormatName, chunks: readonly string[]) {
 
 for (const format of ALL) {
   describe(format, () => {
-    test('[F17] a page, a JSON error or nothing in place of a stream fails before a byte is sent', () => {
+    test('[F17] a page, a JSON error or nothing in position of a stream fails before a byte is sent', () => {
       for (const body of [
         '<html>\n\n<body>503</body></html>',
         'nonsense',
@@ -112,8 +112,8 @@ describe('[R46] in-band failures', () => {
   });
 
   test('responses: response.failed, in sequence, with error.code', () => {
-    const place = { responseId: 'resp_9', createdAtS: 5, nextSequence: 12 };
-    const text = FORMATS.responses.failureFrames({ ...failure, place, publicModel: 'm' }).toString();
+    const position = { responseId: 'resp_9', createdAtS: 5, nextSequence: 12 };
+    const text = FORMATS.responses.failureFrames({ ...failure, position, publicModel: 'm' }).toString();
     const [name, data = ''] = text.trimEnd().split('\n');
     assert.equal(name, 'event: response.failed');
     const event = JSON.parse(data.slice('data: '.length));

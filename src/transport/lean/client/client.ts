@@ -1,5 +1,5 @@
 /** A client for HTTP/1.1: pools of kept connections, callbacks instead of streams, failures as values. */
-import { Deadlines } from '../../../lib/deadline-timer.ts';
+import { DeadlineTimer } from '../../../lib/deadline-timer.ts';
 import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../../client.ts';
 import { ClientCall } from './call.ts';
 import type { ClientConnection } from './connection.ts';
@@ -16,7 +16,7 @@ interface Prepared {
 }
 
 export class LeanClient implements ClientTransport {
-  readonly #deadlines = new Deadlines<ClientConnection>();
+  readonly #deadlines = new DeadlineTimer<ClientConnection>();
   readonly #pools = new Map<string, Pool>();
   #prepared = new WeakMap<Destination, Prepared>();
 

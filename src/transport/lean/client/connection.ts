@@ -3,8 +3,8 @@
  * allows it. Whatever comes that was not asked for ends it.
  */
 import type { Socket } from 'node:net';
-import type { Bounded, Deadlines } from '../../../lib/deadline-timer.ts';
-import type { Place } from '../../../lib/linked-list.ts';
+import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
+import type { Node } from '../../../lib/linked-list.ts';
 import type { FailureKind } from '../../client.ts';
 import { Http1Error } from '../../errors.ts';
 import { BodyReader } from '../body.ts';
@@ -30,11 +30,11 @@ export interface ConnectionOwner {
   onClosed(connection: ClientConnection): void;
 }
 
-export class ClientConnection implements CallConnection, Bounded {
+export class ClientConnection implements CallConnection, HasDeadline {
   deadlineMs = Number.POSITIVE_INFINITY;
   readonly #owner: ConnectionOwner;
-  readonly #deadlines: Deadlines<ClientConnection>;
-  readonly #place: Place<ClientConnection>;
+  readonly #deadlines: DeadlineTimer<ClientConnection>;
+  readonly #node: Node<ClientConnection>;
   readonly #socket: Socket;
   readonly #head = new HeadReader(HEAD_BYTES_MAX);
   readonly #onPiece = (piece: Buffer): boolean => this.#deliver(piece);
@@ -54,7 +54,7 @@ export class ClientConnection implements CallConnection, Bounded {
   constructor(
     origin: Origin,
     connectMs: number,
-    deadlines: Deadlines<ClientConnection>,
+    deadlines: DeadlineTimer<ClientConnection>,
     owner: ConnectionOwner,
     call: ClientCall,
   ) {
@@ -63,7 +63,7 @@ export class ClientConnection implements CallConnection, Bounded {
     this.#call = call;
     call.isOn(this);
     this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
-    this.#place = deadlines.enter(this);
+    this.#node = deadlines.add(this);
     deadlines.set(this, connectMs);
     this.#socket.on(origin.secure ? 'secureConnect' : 'connect', () => this.#connected());
     this.#socket.on('end', () => this.#end(''));
@@ -126,7 +126,7 @@ export class ClientConnection implements CallConnection, Bounded {
     this.#state = 'closed';
     this.#call = null;
     this.#held = [];
-    this.#deadlines.leave(this.#place);
+    this.#deadlines.remove(this.#node);
     this.#socket.destroy();
     this.#owner.onClosed(this);
   }

@@ -1,6 +1,6 @@
 /** The connections to one origin: the newest idle one is used first, and a new one is opened where there is none. */
 
-import type { Deadlines } from '../../../lib/deadline-timer.ts';
+import type { DeadlineTimer } from '../../../lib/deadline-timer.ts';
 import type { ClientCall } from './call.ts';
 import { CLOSED_HERE, ClientConnection, type ConnectionOwner } from './connection.ts';
 import type { Origin } from './origin.ts';
@@ -8,13 +8,13 @@ import type { Origin } from './origin.ts';
 export class Pool implements ConnectionOwner {
   readonly origin: Origin;
   readonly #connectMs: number;
-  readonly #deadlines: Deadlines<ClientConnection>;
+  readonly #deadlines: DeadlineTimer<ClientConnection>;
   readonly #connections = new Set<ClientConnection>();
   readonly #idle: ClientConnection[] = [];
   #waiting: ClientCall[] = [];
   readonly #onTurn = (): void => this.#sendWaiting();
 
-  constructor(origin: Origin, connectMs: number, deadlines: Deadlines<ClientConnection>) {
+  constructor(origin: Origin, connectMs: number, deadlines: DeadlineTimer<ClientConnection>) {
     this.origin = origin;
     this.#connectMs = connectMs;
     this.#deadlines = deadlines;

@@ -4,7 +4,11 @@ import { dateLine, headerLines, statusLine } from '../../head-lines.ts';
 import type { RawHeaders, ServerResponse } from '../../server.ts';
 import type { LeanRequest } from './request.ts';
 
-/** What is larger is not copied to go out in one piece. */
+/**
+ * What is larger is not copied to be sent in one piece.
+ * Saves about 70 of 280 us for a stream of 64 frames (this transport alone, commit 97ccf55); without it: the corked
+ * writes that are used for what is larger.
+ */
 const COPIED_BYTES_MAX = 16 * 1_024;
 const LINE_END = '\r\n';
 const LAST_CHUNK = '0\r\n\r\n';

@@ -4,8 +4,8 @@
  */
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
-import type { Bounded, Deadlines } from '../../../lib/deadline-timer.ts';
-import type { Place } from '../../../lib/linked-list.ts';
+import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
+import type { Node } from '../../../lib/linked-list.ts';
 import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
 import { connectFailure, failureCode, isStale } from './failure.ts';
 import type { UpstreamPool } from './pool.ts';
@@ -20,12 +20,12 @@ const GIVEN_UP = new Error('the call was given up');
 /** The call whose callback undici is in. Its parser must not be resumed for another connection meanwhile. */
 let inside: NodeCall | null = null;
 
-export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded {
+export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDeadline {
   deadlineMs = Number.POSITIVE_INFINITY;
   readonly #listener: ResponseListener;
   readonly #timeouts: CallTimeouts;
-  readonly #deadlines: Deadlines<NodeCall>;
-  readonly #place: Place<NodeCall>;
+  readonly #deadlines: DeadlineTimer<NodeCall>;
+  readonly #node: Node<NodeCall>;
   readonly #pool: UpstreamPool;
   /** Kept until the request is written. */
   #options: Dispatcher.DispatchOptions | null;
@@ -44,7 +44,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
   constructor(
     listener: ResponseListener,
     timeouts: CallTimeouts,
-    deadlines: Deadlines<NodeCall>,
+    deadlines: DeadlineTimer<NodeCall>,
     pool: UpstreamPool,
     options: Dispatcher.DispatchOptions,
   ) {
@@ -53,7 +53,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
     this.#deadlines = deadlines;
     this.#pool = pool;
     this.#options = options;
-    this.#place = deadlines.enter(this);
+    this.#node = deadlines.add(this);
     deadlines.set(this, timeouts.connectMs);
   }
 
@@ -241,7 +241,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, Bounded
     this.#dialing = null;
     this.#options = null;
     this.#held = null;
-    this.#deadlines.leave(this.#place);
+    this.#deadlines.remove(this.#node);
   }
 }
 

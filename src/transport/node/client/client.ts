@@ -1,6 +1,6 @@
 /** The client over undici: one pool for each origin and way to it, and a handler object for each call. */
 import type { Dispatcher } from 'undici';
-import { Deadlines } from '../../../lib/deadline-timer.ts';
+import { DeadlineTimer } from '../../../lib/deadline-timer.ts';
 import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../../client.ts';
 import { isSendable } from '../../sendable.ts';
 import { NodeCall } from './call.ts';
@@ -15,7 +15,7 @@ interface Prepared {
 }
 
 export class NodeClient implements ClientTransport {
-  readonly #deadlines = new Deadlines<NodeCall>();
+  readonly #deadlines = new DeadlineTimer<NodeCall>();
   readonly #pools = new Map<string, UpstreamPool>();
   #prepared = new WeakMap<Destination, Prepared>();
 

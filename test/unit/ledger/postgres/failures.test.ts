@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreError } from '../../../../src/ledger/errors.ts';
 import { createLedger, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
-import { recoverAll, startHousekeeping } from '../../../../src/ledger/maintenance.ts';
+import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance.ts';
 import { openPostgresStore } from '../../../../src/ledger/postgres/store.ts';
 import { admitRequest, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 import { ChaosProxy } from '../../../resilience/chaos/chaos-proxy.ts';
@@ -137,7 +137,7 @@ describe('PostgreSQL restarted under load', () => {
       const database = await server.createDatabase(template);
       const url = server.url(database);
       const ledgers = await Promise.all([0, 1].map(async () => createLedger(await openPostgresStore({ url }))));
-      const housekeeping = await Promise.all(ledgers.map((ledger) => startHousekeeping(ledger)));
+      const maintenance = await Promise.all(ledgers.map((ledger) => startMaintenance(ledger)));
       const [first] = ledgers as [OwnedLedger, OwnedLedger];
       const key = await first.createKey(newKey({ credit: 1_000_000n }));
       let settled = 0;
@@ -168,7 +168,7 @@ describe('PostgreSQL restarted under load', () => {
       const summary = await first.summary(key.id);
       assert.deepEqual([summary?.used, summary?.reserved, summary?.requests], [BigInt(settled) * 3n, 0n, settled]);
       assert.deepEqual((await insist(() => first.audit())).findings, []);
-      for (const { stop } of housekeeping) await stop();
+      for (const { stop } of maintenance) await stop();
       for (const ledger of ledgers) await ledger.close();
     });
   }

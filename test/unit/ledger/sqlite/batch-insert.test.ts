@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { BufferedInsert } from '../../../../src/ledger/sqlite/batch-insert.ts';
+import { BatchInsert } from '../../../../src/ledger/sqlite/batch-insert.ts';
 
 for (const count of [0, 1, 7, 8, 9, 17]) {
   test(`${count} rows are written once, in their order, with the next write and not before`, () => {
     using database = new DatabaseSync(':memory:');
     database.exec('CREATE TABLE t (number INTEGER PRIMARY KEY, a INTEGER, b TEXT)');
-    const insert = new BufferedInsert(database, 'INTO t', ['a', 'b']);
+    const insert = new BatchInsert(database, 'INTO t', ['a', 'b']);
     const read = (): unknown[] => database.prepare('SELECT a, b FROM t ORDER BY number').all();
     insert.add([-1, 'dropped']);
     insert.drop();
@@ -19,3 +19,15 @@ for (const count of [0, 1, 7, 8, 9, 17]) {
     assert.deepEqual(JSON.stringify(read()), JSON.stringify(rows));
   });
 }
+
+test('whoever reads the table sees the rows that wait', () => {
+  using database = new DatabaseSync(':memory:');
+  database.exec('CREATE TABLE t (a INTEGER)');
+  const insert = new BatchInsert(database, 'INTO t', ['a']);
+  const largest = insert.select('SELECT max(a) AS a FROM t WHERE a < ?');
+  insert.add([3]);
+  insert.add([5]);
+  assert.equal(largest.get(9)?.a, 5);
+  insert.add([7]);
+  assert.equal(largest.get(9)?.a, 7);
+});

@@ -6,22 +6,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../../../src/core/clock.ts';
 import { StoreError, StoreLockedError } from '../../../../src/ledger/errors.ts';
 import { createLedger, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
-import { recoverAll, startHousekeeping } from '../../../../src/ledger/maintenance.ts';
-import { openSqliteEngine } from '../../../../src/ledger/sqlite/engine.ts';
-import { openServingStore, type ServingStoreOptions } from '../../../../src/ledger/sqlite/in-process-store.ts';
+import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance.ts';
+import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
+import { type InProcessStoreOptions, openInProcessStore } from '../../../../src/ledger/sqlite/in-process-store.ts';
 import { type LogFile, openLogFile } from '../../../../src/ledger/sqlite/wal-file.ts';
-import { ledgerContract } from '../../../contract/contract.ts';
-import {
-  admitRequest,
-  ManualClock,
-  newKey,
-  type OpenedBooks,
-  settleRequest,
-  usageRecord,
-} from '../../../contract/fixtures.ts';
+import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 import { pending } from '../../../support/pending.ts';
 import { flushing, SlowDisk } from '../../../support/slow-disk.ts';
 
@@ -29,20 +20,6 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
 let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
 after(() => rmSync(folder, { recursive: true }));
-
-ledgerContract('SQLite in the serving thread', async (clock: Clock): Promise<OpenedBooks> => {
-  const store = openServingStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
-  const { aside } = store;
-  return {
-    connect: async () => ({
-      apply: (batch) => store.apply(batch),
-      flushed: async () => store.flushed?.(),
-      ...(aside === undefined ? {} : { aside }),
-      close: async () => {},
-    }),
-    close: () => store.close(),
-  };
-});
 
 /** The connection that the store under test has to a file. */
 function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefined {
@@ -55,8 +32,8 @@ function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefi
   return (file) => opened.find((one) => one.location() === realpathSync(file));
 }
 
-async function openOn(disk: SlowDisk, options: Partial<ServingStoreOptions> = {}): Promise<OwnedLedger> {
-  const ledger = createLedger(openServingStore({ file: newFile(), log: () => disk, ...options }));
+async function openOn(disk: SlowDisk, options: Partial<InProcessStoreOptions> = {}): Promise<OwnedLedger> {
+  const ledger = createLedger(openInProcessStore({ file: newFile(), log: () => disk, ...options }));
   await ledger.register();
   return ledger;
 }
@@ -165,12 +142,12 @@ describe('what memory decides', () => {
   async function afterKill(file: string): Promise<OwnedLedger> {
     const image = newFile();
     for (const part of ['', '-wal']) copyFileSync(`${file}${part}`, `${image}${part}`);
-    return createLedger(openSqliteEngine({ file: image, clock }));
+    return createLedger(openSyncStore({ file: image, clock }));
   }
 
   test('[F1] a hold without mark or claim is not in the file: a kill leaves nothing of it', async () => {
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file, clock }));
+    const ledger = createLedger(openInProcessStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
@@ -185,7 +162,7 @@ describe('what memory decides', () => {
 
   test('[F2] [F3] with its first mark it is: a kill charges the mark', async () => {
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file, clock }));
+    const ledger = createLedger(openInProcessStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     ledger.admitNow(admitRequest(key.id, 'a', 10n));
@@ -199,7 +176,7 @@ describe('what memory decides', () => {
   });
 
   test('[F6] only within a second of a commit: before, the file must show that it can be written', async () => {
-    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
+    const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     clock.advance(1_001);
@@ -210,7 +187,7 @@ describe('what memory decides', () => {
   });
 
   test('[F4] a claim goes into the file at once', async () => {
-    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
+    const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     const request = admitRequest(key.id, 'a', 10n, { claim: { name: 'c', fingerprint: 'f' } });
@@ -220,7 +197,7 @@ describe('what memory decides', () => {
   });
 
   test('a report has everything, whether memory or the file had it', async () => {
-    const ledger = createLedger(openServingStore({ file: newFile(), clock }));
+    const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
     ledger.admitNow(admitRequest(key.id, 'a', 7n));
@@ -236,7 +213,7 @@ describe('what memory decides', () => {
   test('[R11] a place in the rate limit is in the file within a second', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file, clock }));
+    const ledger = createLedger(openInProcessStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
     t.mock.timers.tick(1_000);
@@ -253,7 +230,7 @@ describe('what memory decides', () => {
   test('[F8] after a failed commit nothing is decided without the file until one succeeds, and nothing is lost', async (t) => {
     const databaseOf = watchDatabases(t);
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file, clock }));
+    const ledger = createLedger(openInProcessStore({ file, clock }));
     const database = databaseOf(file);
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));
@@ -278,7 +255,7 @@ describe('the file', () => {
     // A beginning that reaches the disk after what follows it would bring old commits back after a loss of power.
     const databaseOf = watchDatabases(t);
     const file = newFile();
-    const store = openServingStore({ file });
+    const store = openInProcessStore({ file });
     const database = databaseOf(file);
     assert.deepEqual({ ...database?.prepare('PRAGMA synchronous').get() }, { synchronous: 1n });
     await store.close();
@@ -286,16 +263,16 @@ describe('the file', () => {
 
   test('is for one process: a second opener is refused until it is closed', async () => {
     const file = newFile();
-    const store = openServingStore({ file });
-    assert.throws(() => openServingStore({ file }), StoreLockedError);
-    assert.throws(() => openSqliteEngine({ file }), StoreLockedError);
+    const store = openInProcessStore({ file });
+    assert.throws(() => openInProcessStore({ file }), StoreLockedError);
+    assert.throws(() => openSyncStore({ file }), StoreLockedError);
     await store.close();
-    await openSqliteEngine({ file }).close();
+    await openSyncStore({ file }).close();
   });
 
   test('the log is written back while requests go on, and begins anew; reports see one moment of the books', async () => {
     const file = newFile();
-    const ledger = createLedger(openServingStore({ file, checkpointPages: 60 }));
+    const ledger = createLedger(openInProcessStore({ file, checkpointPages: 60 }));
     const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
     for (let round = 0; round < 40; round++) {
       const [report] = await Promise.all([
@@ -337,8 +314,8 @@ test('[F4] a loss of power at any flush: every charge that was told is there, an
       close: () => real.close(),
     };
   };
-  const ledger = createLedger(openServingStore({ file, log, checkpointPages: 150 }));
-  const housekeeping = await startHousekeeping(ledger);
+  const ledger = createLedger(openInProcessStore({ file, log, checkpointPages: 150 }));
+  const maintenance = await startMaintenance(ledger);
   const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
   await Promise.all(
     Array.from({ length: 8 }, async (_, worker) => {
@@ -351,12 +328,12 @@ test('[F4] a loss of power at any flush: every charge that was told is there, an
       }
     }),
   );
-  await housekeeping.stop();
+  await maintenance.stop();
   await ledger.close();
 
   assert.ok(images.length > 20);
   for (const image of images) {
-    const afterwards = createLedger(openSqliteEngine({ file: image.file }));
+    const afterwards = createLedger(openSyncStore({ file: image.file }));
     await recoverAll(afterwards);
     assert.deepEqual((await afterwards.audit()).findings, []);
     for (const holdId of image.told) {

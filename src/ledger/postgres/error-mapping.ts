@@ -1,0 +1,90 @@
+/** What PostgreSQL's errors mean here, and the one line that tells an operator what to do about them. */
+import { errorCode } from '../../lib/error-code.ts';
+import { StoreError } from '../errors.ts';
+
+/** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
+export function sqlState(error: unknown): string | null {
+  const code = errorCode(error);
+  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** One operation was wrong (bad data, a broken constraint, too large, raised by a function); the database is fine. */
+export function isOperationFailure(error: unknown): boolean {
+  return error instanceof Refusal || /^(22...|23...|54...|P0001|20000)$/.test(sqlState(error) ?? '');
+}
+
+/** Two transactions were in each other's way and this one was undone: it can go again at once. */
+export function isConflict(error: unknown): boolean {
+  return /^(40001|40P01)$/.test(sqlState(error) ?? '');
+}
+
+/** After these the connection is as good as before; after everything else it is given up. */
+export function leavesConnection(error: unknown): boolean {
+  return isOperationFailure(error) || isConflict(error) || /^(55P03|57014)$/.test(sqlState(error) ?? '');
+}
+
+/** An operation that must not be done; its transaction is undone. */
+export class Refusal extends Error {
+  override name = 'Refusal';
+}
+
+/** What to do about a failure at the start, by its code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: start PostgreSQL, or correct host and port in DATABASE_URL',
+  ENOTFOUND: 'the host name is unknown: correct the host in DATABASE_URL',
+  EAI_AGAIN: 'the host name cannot be looked up now: check the name service, or the host in DATABASE_URL',
+  ENOENT: 'there is no such socket: correct the host in DATABASE_URL',
+  EHOSTUNREACH: 'the host cannot be reached: check the network, or the host in DATABASE_URL',
+  ENETUNREACH: 'the host cannot be reached: check the network, or the host in DATABASE_URL',
+  '28P01': 'the password is wrong: correct user and password in DATABASE_URL',
+  '28000': 'the server does not let this user in: correct the user in DATABASE_URL, or pg_hba.conf',
+  '3D000': 'there is no such database: create it (CREATE DATABASE), or correct the name in DATABASE_URL',
+  '42501':
+    'the user lacks a privilege: GRANT CREATE ON DATABASE for the first start, and rights on the schema "gateway"',
+  '25006': 'the server is read-only (a standby): DATABASE_URL must name the primary',
+  '53300': 'the server has no connection left: raise max_connections, or run fewer gateways',
+  '57P03': 'the server is starting or stopping: try again in a moment',
+};
+
+/** The one line for a database that cannot be used at the start. */
+export function openingError(url: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const reason = reasonOf(error);
+  const code = sqlState(error) ?? systemCode(error) ?? '';
+  const advice = ADVICE[code] ?? otherAdvice(reason);
+  const line = `Cannot use the PostgreSQL database ${shownUrl(url)} (${reason.replaceAll(/\s+/g, ' ')})`;
+  return new StoreError(advice === null ? line : `${line}: ${advice}`, { cause: error });
+}
+
+/** A failure while it served: nothing is known about what was asked. */
+export function servingError(url: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError(`the database ${shownUrl(url)} failed: ${reasonOf(error)}`, { cause: error });
+}
+
+/** Without the user's name and password. */
+function shownUrl(url: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const host = searchParams.get('host') ?? (hostname === '' ? 'localhost' : hostname);
+  return `${host}:${port === '' ? '5432' : port}${pathname}`;
+}
+
+function otherAdvice(reason: string): string | null {
+  if (/timeout/i.test(reason)) return 'no answer: check the network and the firewall, or host and port in DATABASE_URL';
+  if (/does not support SSL/.test(reason)) return 'take sslmode out of DATABASE_URL, or turn SSL on in the server';
+  if (/certificate|self.signed/i.test(reason)) return 'add sslrootcert=… to DATABASE_URL, or sslmode=no-verify';
+  if (/password must be a string|SASL/.test(reason)) return 'the server wants a password: add it to DATABASE_URL';
+  return null;
+}
+
+function systemCode(error: unknown): string | null {
+  if (error instanceof AggregateError) return systemCode(error.errors[0]);
+  return errorCode(error);
+}
+
+/** What went wrong, in the words of whoever noticed. */
+function reasonOf(error: unknown): string {
+  // A host with several addresses fails with one error that holds the others.
+  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
+}

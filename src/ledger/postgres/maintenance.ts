@@ -1,0 +1,46 @@
+/** What runs in the background: holds of dead owners are ended, and what nothing asks for any more is removed. */
+import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
+import { integer } from './columns.ts';
+import type { Connection } from './connection.ts';
+import type { LedgerClock } from './ledger-clock.ts';
+
+export async function recover(connection: Connection, clock: LedgerClock, limit: number): Promise<Recovered> {
+  const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...clock.values()]);
+  if (row === undefined) throw new TypeError('recovery gave no answer');
+  clock.saw(integer(row, 'now_ms'));
+  return { charged: Number(row.charged), voided: Number(row.voided), more: row.more === true };
+}
+
+/** Table, its primary key, and what makes a row old at the time `$1`. Rows that are in use are left for the next time. */
+const OLD: readonly (readonly [table: string, key: string, atMs: string])[] = [
+  ['claims', 'key_id, name', 'ended_at_ms'],
+  ['voided', 'key_id, hold_id', 'at_ms'],
+  ['rates', 'key_id, number', 'at_ms'],
+  ['usage', 'key_id, at_ms, hold_id', 'at_ms'],
+];
+
+export async function prune(
+  connection: Connection,
+  clock: LedgerClock,
+  limit: number,
+  usageKeepMs: number | null,
+): Promise<Pruned> {
+  const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
+  const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
+  const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, usageKeepMs];
+  let removed = 0;
+  let more = false;
+  for (const [index, [table, key, atMs]] of OLD.entries()) {
+    const keep = keepMs[index] ?? null;
+    if (keep === null) continue;
+    const rows = await connection.query(
+      `DELETE FROM gateway.${table} WHERE (${key}) IN (
+        SELECT ${key} FROM gateway.${table} WHERE ${atMs} <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+      ) RETURNING 1`,
+      [nowMs - keep, limit],
+    );
+    removed += rows.length;
+    more ||= rows.length >= limit;
+  }
+  return { removed, more };
+}

@@ -1,0 +1,96 @@
+/** What runs in the background: holds of dead owners are ended, and rows that nothing asks for any more are removed. */
+import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
+import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
+import type { Account, AccountCache, Hold } from './account-cache.ts';
+import { text } from './columns.ts';
+import { charge, voidHold } from './hold.ts';
+
+/**
+ * Declares owners dead whose lease is over, then ends holds that have no living owner or are past their expiry: what
+ * was marked is charged once, what was not is voided.
+ */
+export function recover(accounts: AccountCache, limit: number): Recovered {
+  const { sql, nowMs } = accounts;
+  accounts.persistAll();
+  for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(nowMs)) {
+    accounts.owners.delete(text(row, 'id'));
+  }
+  const found = sql
+    .cold(`SELECT key_id, id FROM holds
+      WHERE expires_at_ms <= ? OR owner NOT IN (SELECT id FROM owners) LIMIT ?`)
+    .all(nowMs, limit);
+  let charged = 0;
+  for (const row of found) {
+    const account = accounts.get(text(row, 'key_id'));
+    const hold = account?.holds.get(text(row, 'id'));
+    if (account === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no account`);
+    if (recoverHold(accounts, account, hold)) charged++;
+  }
+  return { charged, voided: found.length - charged, more: found.length === limit };
+}
+
+/** Whether it was charged. */
+function recoverHold(accounts: AccountCache, account: Account, hold: Hold): boolean {
+  if (hold.markCharge === null) {
+    voidHold(accounts, account, hold);
+    return false;
+  }
+  charge(accounts, account, hold, {
+    keyId: hold.keyId,
+    holdId: hold.id,
+    charge: hold.markCharge,
+    usage: recoveredUsage(accounts, account, hold, hold.markCharge),
+    reply: null,
+    noReplyReason: 'charged_incomplete',
+    flag: 'recovered',
+  });
+  return true;
+}
+
+function recoveredUsage(accounts: AccountCache, account: Account, hold: Hold, marked: bigint): UsageRecord {
+  // Written by `mark`, with amounts as text.
+  const { tokens, call } = JSON.parse(hold.markDetail ?? '') as Pick<Mark, 'tokens'> & {
+    call:
+      | (Omit<MarkedCall, 'costNanos' | 'providerCostNanos'> & { costNanos: string; providerCostNanos: string })
+      | null;
+  };
+  return {
+    requestId: call?.requestId ?? hold.id,
+    model: call?.model ?? '',
+    provider: call?.provider ?? '',
+    format: call?.format ?? '',
+    streamed: call?.streamed ?? false,
+    outcome: 'broken',
+    source: 'counted',
+    tokens,
+    costNanos: call ? BigInt(call.costNanos) : account.key.mode === 'credit' ? marked : 0n,
+    providerCostNanos: BigInt(call?.providerCostNanos ?? '0'),
+    attempts: call?.attempts ?? 1,
+    durationMs: accounts.nowMs - hold.heldAtMs,
+  };
+}
+
+/** Rows are old in the order in which they were written, so only the first ones need a look. */
+const OLD_CLAIMS = `DELETE FROM claims WHERE rowid IN (
+  SELECT rowid FROM (SELECT rowid, ended_at_ms FROM claims ORDER BY rowid LIMIT ?) WHERE ended_at_ms <= ?)`;
+const OLD_VOIDED = `DELETE FROM voided WHERE rowid IN (
+  SELECT rowid FROM (SELECT rowid, at_ms FROM voided ORDER BY rowid LIMIT ?) WHERE at_ms <= ?)`;
+const OLD_RATES = `DELETE FROM rates WHERE (key_id, number) IN (
+  SELECT key_id, number FROM rates WHERE newest_ms <= ? LIMIT ?)`;
+const OLD_USAGE = `DELETE FROM usage WHERE number IN (
+  SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?) WHERE at_ms <= ?)`;
+
+export function prune(accounts: AccountCache, limit: number, usageKeepMs: number | null): Pruned {
+  const { sql, nowMs } = accounts;
+  accounts.flush(true);
+  const counts = [
+    sql.cold(OLD_CLAIMS).run(limit, nowMs - CLAIM_KEEP_MS).changes,
+    sql.cold(OLD_VOIDED).run(limit, nowMs - VOIDED_KEEP_MS).changes,
+    sql.cold(OLD_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
+    usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
+  ].map(Number);
+  return {
+    removed: counts.reduce((sum, rows) => sum + rows, 0),
+    more: counts.some((rows) => rows >= limit),
+  };
+}

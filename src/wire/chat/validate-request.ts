@@ -1,0 +1,73 @@
+/** What the gateway must know of a valid chat request. */
+
+import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { AttachmentTally } from '../attachments.ts';
+import { refuse } from '../errors.ts';
+import { type HostedTool, type RequestInfo, reasoningOf } from '../format.ts';
+import { validator } from '../schema/validate.ts';
+import { ChatRequest } from './schema.ts';
+
+const validate = validator(ChatRequest);
+
+export function validateChat(body: JsonObject): RequestInfo {
+  const request = validate(body);
+  const { max_tokens: limit, max_completion_tokens: alias } = request;
+  if (limit !== undefined && alias !== undefined && limit !== alias) {
+    refuse(
+      'max_completion_tokens',
+      'max_completion_tokens is an alias of max_tokens: where both are given they must be equal.',
+    );
+  }
+  const outputLimit = alias ?? limit ?? null;
+  const tally = new AttachmentTally();
+  request.messages.forEach((message, index) => {
+    if (Array.isArray(message.content)) tallyParts(message.content, `messages[${index}].content`, tally);
+  });
+  const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
+  else if ((arrayAt(body, 'functions')?.length ?? 0) > 0) needs.tools = 'functions';
+  return {
+    model: request.model,
+    stream: request.stream ?? false,
+    outputLimit: outputLimit === null ? null : Math.min(outputLimit, Number.MAX_SAFE_INTEGER),
+    outputLimitParam: alias === undefined ? 'max_tokens' : 'max_completion_tokens',
+    choices: request.n ?? 1,
+    needs,
+    attachments: tally.attachments,
+    hostedTools: hostedTools(body),
+    reasoning: reasoningOf(body.reasoning_effort),
+    serviceTier: stringAt(body, 'service_tier') ?? null,
+  };
+}
+
+function tallyParts(parts: readonly object[], path: string, tally: AttachmentTally): void {
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index];
+    if (!isObject(part) || part.type === 'text') continue;
+    const at = `${path}[${index}]`;
+    switch (part.type) {
+      case 'image_url':
+        tally.image(at, objectAt(part, 'image_url')?.url ?? part.image_url);
+        break;
+      case 'input_audio':
+        tally.file(at, objectAt(part, 'input_audio')?.data);
+        break;
+      case 'file':
+        tally.providerFile(objectAt(part, 'file'), `${at}.file.file_id`);
+        tally.file(at, objectAt(part, 'file')?.file_data);
+        break;
+    }
+  }
+}
+
+function hostedTools(body: JsonObject): HostedTool[] {
+  const hosted: HostedTool[] = [];
+  const tools = arrayAt(body, 'tools') ?? [];
+  for (let index = 0; index < tools.length; index++) {
+    const tool = tools[index];
+    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
+    if (type !== undefined && type !== 'function' && type !== 'custom') hosted.push({ type, param: `tools[${index}]` });
+  }
+  if (isObject(body.web_search_options)) hosted.push({ type: 'web_search', param: 'web_search_options' });
+  return hosted;
+}

@@ -1,0 +1,120 @@
+/** What the gateway must know of a valid messages request, or of a token count request. */
+import { GatewayError } from '../../core/conditions.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { AttachmentTally } from '../attachments.ts';
+import type { FormatContext, HostedTool, RequestInfo } from '../format.ts';
+import { validator } from '../schema/validate.ts';
+import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequest } from './schema.ts';
+
+const validateMessage = validator(MessageRequest);
+const validateExtendedMessage = validator(ExtendedMessageRequest);
+const validateCount = validator(CountRequest);
+const validateExtendedCount = validator(ExtendedCountRequest);
+
+/** Typed tools that the client runs itself; their type ends with a date. */
+const CLIENT_TOOLS = ['bash_', 'text_editor_', 'computer_', 'memory_'];
+
+export function validateMessages(body: JsonObject, context: FormatContext): RequestInfo {
+  const request = withRoleMessage(body, () =>
+    context.betas ? validateExtendedMessage(body) : validateMessage(body),
+  ) as MessageRequest;
+  const limit = request.max_tokens;
+  return {
+    ...inputInfo(body, request.model),
+    stream: request.stream ?? false,
+    outputLimit: limit === undefined ? null : Math.min(limit, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+/** The info of a token count request, which asks for no output. */
+export function validateCountRequest(body: JsonObject, context: FormatContext): RequestInfo {
+  const request = withRoleMessage(body, () =>
+    context.betas ? validateExtendedCount(body) : validateCount(body),
+  ) as CountRequest;
+  return { ...inputInfo(body, request.model), stream: false, outputLimit: null };
+}
+
+function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {
+  const tally = new AttachmentTally();
+  const messages = arrayAt(body, 'messages') ?? [];
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index];
+    const content = isObject(message) ? message.content : undefined;
+    if (Array.isArray(content)) tallyBlocks(content, `messages[${index}].content`, tally);
+  }
+  const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  if ((arrayAt(body, 'tools')?.length ?? 0) > 0) needs.tools = 'tools';
+  return {
+    model,
+    outputLimitParam: 'max_tokens',
+    choices: 1,
+    needs,
+    attachments: tally.attachments,
+    hostedTools: hostedTools(body),
+    reasoning: isThinking(body) ? 'on' : 'off',
+    serviceTier: stringAt(body, 'service_tier') ?? null,
+  };
+}
+
+/** A model of this format thinks only where it is asked to. */
+function isThinking(body: JsonObject): boolean {
+  const thinking = objectAt(body, 'thinking');
+  return thinking !== undefined && thinking.type !== 'disabled';
+}
+
+function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {
+  for (let index = 0; index < blocks.length; index++) {
+    const block = blocks[index];
+    if (!isObject(block) || block.type === 'text') continue;
+    const at = `${path}[${index}]`;
+    const source = objectAt(block, 'source');
+    switch (block.type) {
+      case 'image':
+        tally.providerFile(source, `${at}.source.file_id`);
+        tally.image(at, source?.type === 'base64' ? source.data : undefined);
+        break;
+      case 'document':
+        tally.providerFile(source, `${at}.source.file_id`);
+        tally.file(at, source?.type === 'base64' ? source.data : undefined);
+        if (Array.isArray(source?.content)) tallyBlocks(source.content, `${at}.source.content`, tally);
+        break;
+      case 'container_upload':
+        tally.providerFile(block, `${at}.file_id`);
+        break;
+      case 'tool_result':
+        if (Array.isArray(block.content)) tallyBlocks(block.content, `${at}.content`, tally);
+        break;
+    }
+  }
+}
+
+function hostedTools(body: JsonObject): HostedTool[] {
+  const hosted: HostedTool[] = [];
+  const tools = arrayAt(body, 'tools') ?? [];
+  for (let index = 0; index < tools.length; index++) {
+    const tool = tools[index];
+    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
+    if (type === undefined || type === 'custom' || CLIENT_TOOLS.some((prefix) => type.startsWith(prefix))) continue;
+    hosted.push({ type, param: `tools[${index}]` });
+  }
+  if ((arrayAt(body, 'mcp_servers')?.length ?? 0) > 0) hosted.push({ type: 'mcp', param: 'mcp_servers' });
+  return hosted;
+}
+
+/** Native clients act on this wording of a refused role. */
+function withRoleMessage<Result>(body: JsonObject, validate: () => Result): Result {
+  try {
+    return validate();
+  } catch (error) {
+    const index = error instanceof GatewayError ? /^messages\[(\d+)\]\.role$/.exec(error.param ?? '')?.[1] : undefined;
+    const message = index === undefined ? undefined : arrayAt(body, 'messages')?.[Number(index)];
+    if (!isObject(message) || message.role === undefined) throw error;
+    const role = JSON.stringify(message.role).slice(0, 100);
+    throw new GatewayError('invalid_request', {
+      param: `messages[${index}].role`,
+      message:
+        `messages: Unexpected role ${role}. The Messages API accepts a top-level \`system\` parameter, ` +
+        `not ${role} as an input message role; the roles are "user" and "assistant".`,
+    });
+  }
+}
