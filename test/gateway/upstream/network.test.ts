@@ -197,12 +197,12 @@ describe('a proxy', () => {
   });
 
   test('is never asked for an address of this machine, nor for one that NO_PROXY names', async () => {
-    await using world = await scriptedGateway({ provider: { proxy: 'http://127.0.0.1:9' } });
-    world.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
-    const key = await world.gateway.tokenKey();
+    await using scripted = await scriptedGateway({ provider: { proxy: 'http://127.0.0.1:9' } });
+    scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    const key = await scripted.gateway.tokenKey();
     assert.equal((await ask(key, 'chat')).status, 200);
     const proxied = { HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9' };
-    await using gateway = await started({ base_url: `http://localhost:${world.first.port}/v1` }, proxied);
+    await using gateway = await started({ base_url: `http://localhost:${scripted.first.port}/v1` }, proxied);
     assert.equal((await ask(await gateway.tokenKey(), 'chat')).status, 200);
     const log = new Lines();
     const elsewhere = { base_url: 'http://name.invalid/v1' };
@@ -352,10 +352,10 @@ describe('a compressed answer', () => {
 
   for (const [name, encode] of Object.entries(encodings)) {
     test(`in ${name} is decoded and charged like a plain one`, async () => {
-      await using world = await scriptedGateway();
-      const key = await world.gateway.tokenKey();
+      await using scripted = await scriptedGateway();
+      const key = await scripted.gateway.tokenKey();
       const answer = ask(key, 'chat');
-      const call = await world.first.next();
+      const call = await scripted.first.next();
       assert.equal(call.headers.get('accept-encoding'), 'identity', 'it was not asked for');
       const content = encode(whole).toString('latin1');
       call.raw(
@@ -366,7 +366,7 @@ describe('a compressed answer', () => {
       const { status, text } = await answer;
       assert.equal(status, 200);
       assert.ok(text.includes(SENTENCE));
-      assert.equal((await settled(world.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
+      assert.equal((await settled(scripted.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
     });
   }
 
@@ -378,10 +378,10 @@ describe('a compressed answer', () => {
   } as const;
   for (const [name, create] of Object.entries(streams)) {
     test(`in ${name} streams: each event arrives when the provider flushes it`, async () => {
-      await using world = await scriptedGateway();
-      const key = await world.gateway.tokenKey();
+      await using scripted = await scriptedGateway();
+      const key = await scripted.gateway.tokenKey();
       const client = streamed(key, 'chat');
-      const call = await world.first.next();
+      const call = await scripted.first.next();
       call.raw(
         `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: ${name}\r\ntransfer-encoding: chunked\r\n\r\n`,
       );
@@ -402,13 +402,13 @@ describe('a compressed answer', () => {
       call.finish();
       const { text } = await client.ended;
       assert.match(text, SPEECH.chat.terminal);
-      assert.equal((await settled(world.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
+      assert.equal((await settled(scripted.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
     });
   }
 
   test('in an unknown encoding, a list of them, or not in the one that it names: 502, no charge', async () => {
-    await using world = await scriptedGateway({ provider: { circuit_breaker: false } });
-    const key = await world.gateway.tokenKey();
+    await using scripted = await scriptedGateway({ provider: { circuit_breaker: false } });
+    const key = await scripted.gateway.tokenKey();
     for (const [encoding, content] of [
       ['compress', 'noise'],
       ['gzip, br', 'noise'],
@@ -418,7 +418,7 @@ describe('a compressed answer', () => {
       ['gzip', gzipSync(whole).subarray(0, -20).toString('latin1')],
     ] as const) {
       const answer = ask(key, 'chat');
-      const call = await world.first.next();
+      const call = await scripted.first.next();
       call.raw(
         `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${content.length}\r\n\r\n`,
       );
@@ -426,14 +426,14 @@ describe('a compressed answer', () => {
       const { status, code } = errorOf(await answer);
       assert.deepEqual([status, code], [502, 'upstream_error'], encoding);
     }
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(scripted.gateway, key);
   });
 
   test('with an error is read as one', async () => {
-    await using world = await scriptedGateway();
-    const key = await world.gateway.tokenKey();
+    await using scripted = await scriptedGateway();
+    const key = await scripted.gateway.tokenKey();
     const answer = ask(key, 'chat');
-    const call = await world.first.next();
+    const call = await scripted.first.next();
     const content = gzipSync(JSON.stringify({ error: { message: 'no such setting' } })).toString('latin1');
     call.raw(
       `HTTP/1.1 400 Bad\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${content.length}\r\n\r\n`,
@@ -445,8 +445,8 @@ describe('a compressed answer', () => {
   });
 
   test('that grows beyond the bound of a plain one is given up there, however small it was', async () => {
-    await using world = await scriptedGateway({ provider: { circuit_breaker: false } });
-    const key = await world.gateway.tokenKey();
+    await using scripted = await scriptedGateway({ provider: { circuit_breaker: false } });
+    const key = await scripted.gateway.tokenKey();
     for (const [encoding, content] of [
       ['gzip', gzipSync(Buffer.alloc(256 * 1_024 * 1_024, 0x20))],
       [
@@ -457,7 +457,7 @@ describe('a compressed answer', () => {
       ],
     ] as const) {
       const answer = ask(key, 'chat');
-      const call = await world.first.next();
+      const call = await scripted.first.next();
       call.raw(
         `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${content.length}\r\n\r\n`,
       );
@@ -466,6 +466,6 @@ describe('a compressed answer', () => {
       assert.equal(status, 502);
       assert.match(message, /too large/);
     }
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(scripted.gateway, key);
   });
 });
