@@ -5,6 +5,7 @@ import { type PassthroughFormat, passthroughLane } from '../passthrough/passthro
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
+import { messagesOptionalFields } from './optional-fields.ts';
 import { readMessagesBody } from './read-body.ts';
 import { MessagesReader } from './reader.ts';
 import { messagesToTurn } from './to-turn.ts';
@@ -27,6 +28,7 @@ export const messagesFormat: WireFormat = {
   inputField: 'messages',
   takesStopSequences: true,
   explainsRefusals: true,
+  optionalFields: messagesOptionalFields,
   validateRequest: (body, _bytes, context) => validateMessages(body, context),
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: messagesFailureFrames,

@@ -6,6 +6,7 @@ import { responsesFailureFrames } from './failure.ts';
 import { fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
+import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
@@ -28,6 +29,7 @@ export const responsesFormat: WireFormat = {
   inputField: 'input',
   takesStopSequences: false,
   explainsRefusals: false,
+  optionalFields: responsesOptionalFields,
   validateRequest: validateResponses,
   passthrough: (request) =>
     fillMissingFieldsLane(passthroughLane(request, passthrough), (outputLimit) =>
