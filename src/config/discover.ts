@@ -1,37 +1,37 @@
-/** Without configured providers: those whose usual variable is set, and model servers that answer on this machine. */
+/** Providers without a config file: those whose usual variable is set, and model servers on this machine. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { assembleModel, assembleProvider } from './assemble.ts';
+import { booksOf, commonOutputLimit, type FactsContext, factsOf, listedSource, UNKNOWN } from './facts.ts';
 import { KNOWN_HOSTS, type KnownHost, LOCAL_SERVERS } from './kinds.ts';
+import { shippedPricedModels } from './model-data.ts';
+import { type ListedModels, readModelList } from './model-list.ts';
+import { listKey } from './model-lists.ts';
+import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
 import { type Environment, SettingError } from './settings.ts';
 
-export interface ListedModel {
-  readonly id: string;
-  readonly contextWindow: number | null;
-}
-
 /** The models that `GET {baseUrl}/models` lists, or null when nothing useful answers in time. */
-export type Probe = (baseUrl: string) => Promise<readonly ListedModel[] | null>;
+export type Probe = (baseUrl: string) => Promise<ListedModels | null>;
 
 export interface Discovery {
   readonly providers: readonly Provider[];
   readonly models: readonly Model[];
 }
 
-export interface DiscoveryOptions {
+export interface DiscoveryOptions extends FactsContext {
   readonly env: Environment;
   /** Null: do not look for local servers. */
   readonly probe: Probe | null;
   /** Our own port, which is never probed. */
   readonly ownPort: number;
   readonly usdPerCredit: number;
-  readonly now: Date;
 }
 
 const PROBE_TIMEOUT_MS = 300;
-const LISTED_MAX = 1000;
+/** Of a server on this machine; a longer list is of something else. */
+const PROBE_BYTES_MAX = 4 * 1024 * 1024;
 
 export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   const providers: Provider[] = [];
@@ -42,8 +42,11 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     if (!/^[!-~]+$/.test(apiKey)) {
       throw new SettingError(host.variable, ' is not a key: must be printable ASCII characters without spaces');
     }
-    providers.push(assembleProvider(host.name, { kind: host.kind, base_url: host.baseUrl, api_key: apiKey }));
-    models.push(...hostModels(host, options));
+    const network = usualNetwork(host.baseUrl, options.env);
+    const settings = { kind: host.kind, base_url: host.baseUrl, api_key: apiKey };
+    const provider = assembleProvider(host.name, settings, undefined, network);
+    providers.push(provider);
+    models.push(...hostModels(host, provider, options));
   }
   const { probe } = options;
   if (probe !== null) {
@@ -54,73 +57,96 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     for (const { server, listed } of listings) {
       if (listed === null) continue;
       providers.push(assembleProvider(server.name, { kind: 'openai', base_url: server.baseUrl }));
-      models.push(...localModels(server.name, listed, options.usdPerCredit));
+      models.push(...localModels(server.name, listed, options));
     }
   }
   return { providers, models };
 }
 
-function hostModels(host: KnownHost, { usdPerCredit, now }: DiscoveryOptions): Model[] {
-  return knownTextModels(host.priceBook, now)
-    .filter(({ upstreamModel }) => host.serves.test(upstreamModel))
-    .map(({ upstreamModel, model }) =>
-      assembleModel({
-        id: `${host.name}/${upstreamModel.replace(/^accounts\/fireworks\/(models|routers)\//, '')}`,
-        displayName: model.name,
+/** Every text model with a price that the price book, the shipped data or the provider's own list has. */
+function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptions): Model[] {
+  return hostModelNames(host, provider, options).flatMap((upstreamModel) => {
+    const facts = factsOf(provider, upstreamModel, options);
+    if (facts.pricing === null) return [];
+    const contextWindow = facts.contextWindow?.value ?? null;
+    const limit = commonOutputLimit([facts], contextWindow);
+    return assembleModel({
+      id: `${host.name}/${upstreamModel.replace(/^accounts\/fireworks\/(models|routers)\//, '')}`,
+      displayName: facts.displayName,
+      provider: host.name,
+      contextWindow,
+      maxOutputTokens: limit.value,
+      sources: {
+        pricing: facts.pricing.source,
+        contextWindow: facts.contextWindow?.source ?? UNKNOWN,
+        maxOutputTokens: limit.source,
+      },
+      targets: formatsOf(host, upstreamModel).map((format) => ({
         provider: host.name,
-        contextWindow: model.contextWindow,
-        targets: formatsOf(host, upstreamModel).map((format) => ({
-          provider: host.name,
-          upstreamModel,
-          format,
-          weight: 1,
-        })),
-        usd: model.pricing,
-        usdPerCredit,
-      }),
-    );
+        upstreamModel,
+        format,
+        weight: 1,
+      })),
+      usd: facts.pricing.value,
+      usdPerCredit: options.usdPerCredit,
+    });
+  });
+}
+
+function hostModelNames(host: KnownHost, provider: Provider, { now, lists }: DiscoveryOptions): string[] {
+  const { dataProvider } = booksOf(provider);
+  const listed = [...(lists.get(listKey(provider))?.models ?? [])].filter(([, { pricing }]) => pricing !== null);
+  const names = [
+    ...knownTextModels(host.priceBook, now).map(({ upstreamModel }) => upstreamModel),
+    ...(dataProvider === null ? [] : shippedPricedModels(dataProvider)),
+    ...listed.map(([id]) => id),
+  ];
+  return [...new Set(names)].filter((name) => isTextModelName(name) && host.serves.test(name));
 }
 
 function formatsOf(host: KnownHost, upstreamModel: string): readonly Format[] {
   return host.responsesOnly?.test(upstreamModel) === true ? ['responses'] : host.formats;
 }
 
-function localModels(provider: string, listed: readonly ListedModel[], usdPerCredit: number): Model[] {
-  return listed
-    .filter(({ id }) => isTextModelName(id))
-    .map(({ id, contextWindow }) =>
-      assembleModel({
+function localModels(provider: string, listed: ListedModels, { usdPerCredit, now }: DiscoveryOptions): Model[] {
+  const source = listedSource(provider, now.getTime());
+  return [...listed]
+    .filter(([id]) => isTextModelName(id) && /^[!-~]{1,200}$/.test(id))
+    .map(([id, { contextWindow, maxOutputTokens }]) => {
+      const stated = maxOutputTokens === null ? null : { value: maxOutputTokens, source };
+      const facts = { displayName: undefined, pricing: null, contextWindow: null, maxOutputTokens: stated };
+      const limit = commonOutputLimit([facts], contextWindow);
+      return assembleModel({
         id: `${provider}/${id}`,
         provider,
         contextWindow,
+        maxOutputTokens: limit.value,
+        sources: {
+          pricing: { kind: 'published', name: 'a model server on this machine', date: null },
+          contextWindow: contextWindow === null ? UNKNOWN : source,
+          maxOutputTokens: limit.source,
+        },
         targets: [{ provider, upstreamModel: id, format: 'chat', weight: 1 }],
         usd: { input: 0, output: 0 },
         usdPerCredit,
-      }),
-    );
+      });
+    });
 }
 
-export async function probeModels(baseUrl: string): Promise<readonly ListedModel[] | null> {
+export async function probeModels(baseUrl: string): Promise<ListedModels | null> {
   try {
     const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    if (!response.ok) return null;
-    return listedModels(await response.json());
+    if (!response.ok || response.body === null) return null;
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body) {
+      bytes += chunk.byteLength;
+      if (bytes > PROBE_BYTES_MAX) return null;
+      chunks.push(chunk);
+    }
+    return readModelList(Buffer.concat(chunks).toString('utf8'));
   } catch {
-    // Nothing listens there, or something else does: both mean that there is no model server.
+    // Nothing listens there, or something else does: no model server either way.
     return null;
   }
-}
-
-function listedModels(body: unknown): ListedModel[] | null {
-  if (typeof body !== 'object' || body === null || !('data' in body) || !Array.isArray(body.data)) return null;
-  const listed = new Map<string, ListedModel>();
-  for (const entry of body.data.slice(0, LISTED_MAX) as unknown[]) {
-    if (typeof entry !== 'object' || entry === null || !('id' in entry)) continue;
-    const { id } = entry;
-    if (typeof id !== 'string' || !/^[!-~]{1,200}$/.test(id)) continue;
-    const length = 'max_model_len' in entry ? entry.max_model_len : null;
-    const known = typeof length === 'number' && Number.isSafeInteger(length) && length > 0;
-    listed.set(id, { id, contextWindow: known ? length : null });
-  }
-  return listed.size === 0 ? null : [...listed.values()];
 }

@@ -1,24 +1,26 @@
 /** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
 import type { Format } from '../core/endpoints.ts';
-import type { Model, Target } from '../core/model.ts';
-import type { Provider } from '../core/provider.ts';
+import type { Model, Source, Target } from '../core/model.ts';
+import { PLAIN_NETWORK, type Provider } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS } from './kinds.ts';
 import { pricingFromUsd, publishedUsd } from './pricing.ts';
 
 /** 2026-01-01, so that the listing does not change from start to start. */
 const CREATED_S = 1_767_225_600;
 const USD = { input: 1, output: 4 };
+const BUILT_IN: Source = { kind: 'configured', name: 'the built-in sandbox', date: null };
 
 export function sandboxProviders(sandboxUrl: string): Provider[] {
   const common = {
     apiKeys: [],
     timeouts: DEFAULT_TIMEOUTS,
+    network: PLAIN_NETWORK,
     headers: {},
     chatLimitField: 'max_tokens',
     options: {},
     hostedTools: [],
     serviceTiers: [],
-    // It fails on demand: what one caller tries out must not shut out the others.
+    // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;
   return [
@@ -72,6 +74,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
       pricing,
       providerPricing: pricing,
       publishedPricing: publishedUsd(USD),
+      sources: { pricing: BUILT_IN, contextWindow: BUILT_IN, maxOutputTokens: BUILT_IN },
       targets: [target(first), ...rest.map(target)],
       public: true,
     };

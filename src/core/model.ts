@@ -18,6 +18,25 @@ export interface Target {
   readonly weight: number;
 }
 
+/**
+ * Where a figure comes from: the operator's file, the provider's own model list, published data that the gateway ships
+ * with, or a cautious default because nobody says.
+ */
+export interface Source {
+  readonly kind: 'configured' | 'listed' | 'published' | 'assumed';
+  /** For people: the file, the provider, or the package and its version. */
+  readonly name: string;
+  /** The day that the figure is from, as `YYYY-MM-DD`; null where it has none. */
+  readonly date: string | null;
+}
+
+/** Where the figures of a model come from. */
+export interface ModelSources {
+  readonly pricing: Source;
+  readonly contextWindow: Source;
+  readonly maxOutputTokens: Source;
+}
+
 export interface Model {
   readonly id: string;
   readonly createdS: number;
@@ -29,14 +48,18 @@ export interface Model {
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
   readonly capabilities: Capabilities;
-  /** Whether all output that is billed can be seen in a stream: hidden reasoning could outrun an elastic hold. */
-  readonly visibleOutput: boolean;
+  /**
+   * Whether all output that is billed can be seen in a stream: hidden reasoning could outrun an elastic hold. Null where
+   * that depends on the request.
+   */
+  readonly visibleOutput: boolean | null;
   /** What the caller is charged. */
   readonly pricing: Pricing;
   /** What the provider asks of the operator; equal to `pricing` without a mark-up. */
   readonly providerPricing: Pricing;
   /** Shown in the catalog: USD per million tokens by class, as charged. */
   readonly publishedPricing: Readonly<Record<string, number>>;
+  readonly sources: ModelSources;
   readonly targets: readonly [Target, ...Target[]];
   readonly public: boolean;
 }

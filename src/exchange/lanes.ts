@@ -13,7 +13,6 @@ import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
-import { rewriteLane } from '../wire/rewrite-lane.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import type { ValidRequest } from './request.ts';
 
@@ -21,8 +20,8 @@ export interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;
-  /** The gateway writes the answer itself even where the provider's bytes could pass, so that it can end it at any point. */
-  readonly rewritesAnswer: boolean;
+  /** The gateway may have to end a stream before the provider does. */
+  readonly mayBeCut: boolean;
   /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
   readonly likelyInputTokens: () => number;
 }
@@ -78,7 +77,7 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { request, model, rewritesAnswer, likelyInputTokens } = this.#options;
+    const { request, model, mayBeCut, likelyInputTokens } = this.#options;
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
     const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens };
@@ -93,8 +92,8 @@ export class Lanes {
         extended: provider.kind === 'ai-sdk',
       });
     }
-    const own = { ...stripPackedReasoning(from.inputField, priced), ...common, info: request.info };
-    return rewritesAnswer ? rewriteLane(from, own) : from.passthrough(own);
+    const own = stripPackedReasoning(from.inputField, priced);
+    return from.passthrough({ ...own, ...common, info: request.info, mayBeCut });
   }
 }
 

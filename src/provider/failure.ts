@@ -16,6 +16,8 @@ export interface ProviderFailure {
   readonly operatorFault: boolean;
   /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
   readonly unhealthy: boolean;
+  /** What only the operator may read; null where there is nothing to add. */
+  readonly detail: string | null;
   /** What is to rest: the credential that was refused or is used up, or the target that asked for it. */
   readonly cools: 'key' | 'target' | null;
 }
@@ -38,9 +40,15 @@ export function failureOfStatus(
   return { retryAfterS: retryAfterSeconds(retryAfter), ...judged(status, body, secrets) };
 }
 
-const UNHEALTHY = { retry: 'anywhere', operatorFault: false, unhealthy: true, cools: null } as const;
-const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, unhealthy: false, cools: null } as const;
-const OPERATOR_AT_FAULT = { retry: 'elsewhere', operatorFault: true, unhealthy: false, cools: null } as const;
+const UNHEALTHY = { retry: 'anywhere', operatorFault: false, detail: null, unhealthy: true, cools: null } as const;
+const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, detail: null, unhealthy: false, cools: null } as const;
+const OPERATOR_AT_FAULT = {
+  retry: 'elsewhere',
+  operatorFault: true,
+  detail: null,
+  unhealthy: false,
+  cools: null,
+} as const;
 
 function judged(status: number, body: string, secrets: readonly string[]): Omit<ProviderFailure, 'retryAfterS'> {
   const said = (): string => redact(messageOf(body), secrets);
@@ -112,13 +120,18 @@ export function failureInAnswer(condition: Condition, message: string): Provider
 
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {
   const sentence = transport.message.charAt(0).toUpperCase() + transport.message.slice(1);
-  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, retryAfterS: null };
+  const { detail = null } = transport;
+  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, detail, retryAfterS: null };
 }
 
-const TRANSPORT: Readonly<Record<TransportFailure['kind'], Pick<ProviderFailure, 'condition' | 'retry'>>> = {
+const TRANSPORT: Readonly<
+  Record<TransportFailure['kind'], Partial<ProviderFailure> & Pick<ProviderFailure, 'condition' | 'retry'>>
+> = {
   unreachable: { condition: 'provider_unavailable', retry: 'anywhere' },
+  proxy_refused: { condition: 'provider_unavailable', retry: 'elsewhere', operatorFault: true },
   connect_timeout: { condition: 'provider_unavailable', retry: 'elsewhere' },
   broken: { condition: 'upstream_error', retry: 'anywhere' },
+  undecodable: { condition: 'upstream_error', retry: 'elsewhere' },
   first_byte_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
   idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
 };

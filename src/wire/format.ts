@@ -31,6 +31,8 @@ export interface RequestInfo {
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
   /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
+  /** What the request says about reasoning; `unsaid` leaves it to the model. */
+  readonly reasoning: 'on' | 'off' | 'unsaid';
   /** The `service_tier` that the client asked for, null where it asked for none. */
   readonly serviceTier: string | null;
 }
@@ -96,6 +98,8 @@ export interface PassthroughRequest {
   readonly outputLimitField?: ChatLimitField | undefined;
   /** The id that the client asked for: what `model` says in everything it gets back. */
   readonly publicModel: string;
+  /** Whether the gateway may have to end the stream before the provider does; false by default. */
+  readonly mayBeCut?: boolean | undefined;
   /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
   readonly likelyInputTokens?: (() => number) | undefined;
 }
@@ -110,4 +114,10 @@ export interface InBandFailure {
   readonly publicModel?: string | undefined;
   /** From `LaneStream.position`, where the lane has it. */
   readonly position?: StreamPosition | undefined;
+}
+
+/** By the effort that chat and responses requests name; `none` turns reasoning off. */
+export function reasoningOf(effort: unknown): RequestInfo['reasoning'] {
+  if (effort === undefined || effort === null) return 'unsaid';
+  return effort === 'none' ? 'off' : 'on';
 }

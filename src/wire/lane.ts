@@ -71,10 +71,10 @@ export interface LaneStream {
   terminal(): Buffer;
   meter(): Meter;
   /**
-   * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Only where the
-   * lane writes the answer itself.
+   * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Absent where the
+   * stream was not prepared for it. `position`: where the client's stream is, if it is not where this one is.
    */
-  cutShort?(tokens: TokenCounts): LaneStep;
+  cutShort?(tokens: TokenCounts, position?: StreamPosition): LaneStep;
   /** The lane has ended the answer before the provider did: the rest of it is not needed. */
   early?(): boolean;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Format } from '../../src/core/endpoints.ts';
-import { ask, scriptedWorld } from '../support/scripted-gateway.ts';
+import { ask, scriptedGateway } from '../support/scripted-gateway.ts';
 import { call } from '../support/started-gateway.ts';
 import { FORMAT_NAMES, SPEECH, spoken } from '../support/upstreams/spoken.ts';
 
@@ -27,10 +27,10 @@ describe('[R62] null for optional fields', () => {
   for (const from of FORMAT_NAMES) {
     for (const to of FORMAT_NAMES) {
       test(`counts as omitted and does not reach the provider: ${from} client, ${to} target`, async () => {
-        await using world = await scriptedWorld({ provider: { formats: [to] } });
-        const key = await world.gateway.creditKey();
+        await using scripted = await scriptedGateway({ provider: { formats: [to] } });
+        const key = await scripted.gateway.creditKey();
         const sent: object[] = [];
-        world.first.answer = (call) => {
+        scripted.first.answer = (call) => {
           sent.push(call.body);
           if (call.body.stream === true) call.stream(spoken(to, 'Hi'));
           else call.reply(200, SPEECH[to].whole('Hi'));
@@ -46,8 +46,8 @@ describe('[R62] null for optional fields', () => {
   }
 
   test('is refused for a required field, by name', async () => {
-    await using world = await scriptedWorld();
-    const key = await world.gateway.creditKey();
+    await using scripted = await scriptedGateway();
+    const key = await scripted.gateway.creditKey();
     for (const format of FORMAT_NAMES) {
       const { status, text } = await ask(key, format, { model: null });
       assert.deepEqual([status, JSON.parse(text).error.param ?? 'model'], [400, 'model']);
@@ -56,9 +56,9 @@ describe('[R62] null for optional fields', () => {
   });
 
   test('[R20] leaves the idempotency fingerprint to the exact bytes of the body', async () => {
-    await using world = await scriptedWorld();
-    world.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
-    const key = await world.gateway.creditKey();
+    await using scripted = await scriptedGateway();
+    scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    const key = await scripted.gateway.creditKey();
     const send = (extra: object): Promise<Response> =>
       call(key.origin + SPEECH.chat.path, {
         method: 'POST',

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { FORMATS as WIRE_FORMATS } from '../../src/wire/formats.ts';
 import { parseBody } from '../../src/wire/json/parse-request.ts';
 import { type Lane, type LaneFailure, type LaneWithWarnings, type Meter, wholeBytes } from '../../src/wire/lane.ts';
-import { rewriteLane } from '../../src/wire/rewrite-lane.ts';
+import { rewrittenAnswers } from '../../src/wire/rewritten-answers.ts';
 import { type TranslateRequest, translateLane } from '../../src/wire/translate-lane.ts';
 
 export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];
@@ -40,7 +40,9 @@ export function lane(from: Format, to: Format, body: JsonObject, more: LaneOptio
   const format = WIRE_FORMATS[from];
   const parsed = parseBody(Buffer.from(JSON.stringify(body)));
   const info = format.validateRequest(parsed.body, parsed.bytes, { betas: true });
-  return rewriteLane(format, { ...options, ...parsed, info });
+  const request = { ...options, ...parsed, info };
+  const passthrough = format.passthrough(request);
+  return { ...passthrough, warnings: [], ...rewrittenAnswers(format, request, () => OUTPUT_LIMIT) };
 }
 
 /** The upstream body that the request becomes. */

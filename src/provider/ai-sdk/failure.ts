@@ -1,5 +1,6 @@
 /** An error of a provider package → what the provider would have said over HTTP, or how the transport failed. */
 import { GatewayError } from '../../core/conditions.ts';
+import { errorCode } from '../../lib/error-code.ts';
 import { isObject, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import type { TransportFailure } from '../upstream.ts';
 
@@ -83,7 +84,8 @@ function sdkError(error: unknown): SdkError {
 function codeOf(error: unknown): string | null {
   let current = error;
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
-    if ('code' in current && typeof current.code === 'string') return current.code;
+    const code = errorCode(current);
+    if (code !== null) return code;
     current = current.cause;
   }
   return null;

@@ -8,6 +8,7 @@ import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
+import { ChatLengthEnding } from './length-ending.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
 import { chatOptionalFields } from './optional-fields.ts';
 import { readChatBody } from './read-body.ts';
@@ -38,6 +39,7 @@ const passthrough: PassthroughFormat = {
         choices: request.info.choices,
       }),
     ),
+  lengthEnding: ({ publicModel, body }) => new ChatLengthEnding(publicModel, asksForUsage(body)),
 };
 
 export const chatFormat: WireFormat = {

@@ -4,6 +4,7 @@ import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
+import { MessagesLengthEnding } from './length-ending.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
 import { messagesOptionalFields } from './optional-fields.ts';
 import { readMessagesBody } from './read-body.ts';
@@ -21,6 +22,7 @@ const passthrough: PassthroughFormat = {
   isAnswer: isMessagesAnswer,
   wholeMeter: messagesWholeMeter,
   observer: (request) => new RepeatAware(new MessagesObserver(request.publicModel)),
+  lengthEnding: () => new MessagesLengthEnding(),
 };
 
 export const messagesFormat: WireFormat = {

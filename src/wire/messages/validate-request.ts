@@ -51,8 +51,15 @@ function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' 
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
+    reasoning: isThinking(body) ? 'on' : 'off',
     serviceTier: stringAt(body, 'service_tier') ?? null,
   };
+}
+
+/** A model of this format thinks only where it is asked to. */
+function isThinking(body: JsonObject): boolean {
+  const thinking = objectAt(body, 'thinking');
+  return thinking !== undefined && thinking.type !== 'disabled';
 }
 
 function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {

@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
+import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
@@ -19,6 +20,7 @@ import type {
 } from '../lane.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import type { LengthEnding } from './length-ending.ts';
 import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 
 /** What one format adds to the lane. */
@@ -29,6 +31,8 @@ export interface PassthroughFormat {
   isAnswer(answer: JsonObject): boolean;
   wholeMeter(answer: JsonObject): Meter;
   observer(request: PassthroughRequest): StreamObserver;
+  /** For a stream that may have to be ended by this side. `outputLimit`: as it was sent upstream. */
+  lengthEnding(request: PassthroughRequest, outputLimit: number | null): LengthEnding;
 }
 
 /** A frame that must be complete before the client gets any of it may grow to this. */
@@ -38,9 +42,11 @@ const COPIED_BYTES_MAX = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 export function passthroughLane(request: PassthroughRequest, format: PassthroughFormat): Lane {
+  let outputLimit: number | null = null;
   return {
     kind: 'passthrough',
     requestBody(order) {
+      outputLimit = order.outputLimit;
       const changes = format.changes(request, order);
       if (request.body.model !== order.upstreamModel) {
         changes.push({ path: ['model'], json: JSON.stringify(order.upstreamModel) });
@@ -49,7 +55,10 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
       return (inPieces ? changeInPieces : change)(request.bytes, changes, request.layout);
     },
     whole: (answer) => wholeAnswer(answer, request.publicModel, format),
-    stream: () => new PassthroughStream(format.observer(request)),
+    stream: () => {
+      const ending = request.mayBeCut ? format.lengthEnding(request, outputLimit) : null;
+      return new PassthroughStream(format.observer(request), ending);
+    },
   };
 }
 
@@ -74,6 +83,7 @@ type State = LaneStep['state'];
 
 export class PassthroughStream implements LaneStream {
   readonly #observer: StreamObserver;
+  readonly #ending: LengthEnding | null;
   readonly #splitter = new FrameSplitter();
   readonly #edits = new EditList();
   #state: State = 'waiting';
@@ -86,8 +96,10 @@ export class PassthroughStream implements LaneStream {
   #held: Buffer | null = null;
   #terminal: Buffer | null = null;
 
-  constructor(observer: StreamObserver) {
+  /** `ending`: null where the stream will not be ended by this side. */
+  constructor(observer: StreamObserver, ending: LengthEnding | null) {
     this.#observer = observer;
+    this.#ending = ending;
   }
 
   push(chunk: Buffer): LaneStep {
@@ -123,6 +135,15 @@ export class PassthroughStream implements LaneStream {
 
   meter(): Meter {
     return this.#observer.meter();
+  }
+
+  cutShort(tokens: TokenCounts): LaneStep {
+    // The provider's own end is here already, or there is nothing to end.
+    if (this.#over || this.#ending === null || this.#observer.finished) return this.end();
+    const { closing, terminal } = this.#ending.end(tokens, this.position());
+    this.#terminal = Buffer.from(terminal);
+    this.#state = 'complete';
+    return this.#step(Buffer.from(closing));
   }
 
   betweenFrames(): boolean {
@@ -174,6 +195,7 @@ export class PassthroughStream implements LaneStream {
         return false;
       case 'event':
         this.#open();
+        this.#ending?.observe(frame);
         return false;
       case 'drop':
         this.#open();
@@ -236,7 +258,9 @@ export class PassthroughStream implements LaneStream {
     }
     if (this.#keeping) return forward;
     const beginning = this.#splitter.partial();
-    if (!this.#opened || beginning.dataLines !== 1 || !this.#observer.mayFlow(beginning)) {
+    // A stream that may have to be ended must not be inside a frame then.
+    const keep = this.#ending !== null || !this.#opened || beginning.dataLines !== 1;
+    if (keep || !this.#observer.mayFlow(beginning)) {
       this.#keeping = true;
       return forward;
     }

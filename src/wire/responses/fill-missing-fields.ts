@@ -2,6 +2,7 @@
  * Responses objects are complete for every client. A provider whose objects or events are not is read and written
  * anew; whether it is shows in its first event, before which the client has seen nothing.
  */
+import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
@@ -83,6 +84,10 @@ class FillingStream implements LaneStream {
 
   meter(): Meter {
     return this.#lane.meter();
+  }
+
+  cutShort(tokens: TokenCounts): LaneStep {
+    return this.#lane.cutShort?.(tokens) ?? this.#lane.end();
   }
 
   early(): boolean {

@@ -1,10 +1,11 @@
 /** Responses as a wire format. */
 import type { WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
-import { rewrittenAnswers } from '../rewrite-lane.ts';
+import { rewrittenAnswers } from '../rewritten-answers.ts';
 import { responsesFailureFrames } from './failure.ts';
 import { fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
+import { ResponsesLengthEnding } from './length-ending.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
 import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
@@ -22,6 +23,8 @@ const passthrough: PassthroughFormat = {
   isAnswer: isResponsesAnswer,
   wholeMeter: responsesWholeMeter,
   observer: (request) => new ResponsesObserver(request.publicModel),
+  lengthEnding: (request, outputLimit) =>
+    new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
 };
 
 export const responsesFormat: WireFormat = {

@@ -39,6 +39,10 @@ export class ResponsesWriter implements EventWriter {
     };
   }
 
+  continueAt(sequence: number): void {
+    this.#sequence = sequence;
+  }
+
   write(event: TurnEvent): string {
     this.#out = '';
     this.#take(event);

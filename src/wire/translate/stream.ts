@@ -80,8 +80,9 @@ export class TranslateStream implements LaneStream {
     return this.#meter.read();
   }
 
-  cutShort(tokens: TokenCounts): LaneStep {
+  cutShort(tokens: TokenCounts, position?: StreamPosition): LaneStep {
     return this.#step(() => {
+      if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
       this.#write({ type: 'usage', tokens });
       this.#write({ type: 'end' });

@@ -344,6 +344,8 @@ export interface EventWriter {
   write(event: TurnEvent): string;
   /** The terminal part; called once, after `end`. */
   terminal(): string;
+  /** The next event has this sequence number; for formats whose events are numbered. */
+  continueAt?(sequence: number): void;
   /** Where the stream stands, for formats whose failure event must fit into the sequence. */
   position?(): StreamPosition;
 }

@@ -91,10 +91,10 @@ describe('model servers on this machine', () => {
       probe: async (baseUrl) => {
         asked.push(baseUrl);
         if (!baseUrl.includes('11434')) return null;
-        return [
-          { id: 'llama3.2:3b', contextWindow: 8192 },
-          { id: 'nomic-embed-text', contextWindow: null },
-        ];
+        return new Map([
+          ['llama3.2:3b', { contextWindow: 8192, maxOutputTokens: null, pricing: null }],
+          ['nomic-embed-text', { contextWindow: null, maxOutputTokens: null, pricing: null }],
+        ]);
       },
     });
     assert.deepEqual(asked, ['http://127.0.0.1:11434/v1', 'http://127.0.0.1:8000/v1']);
@@ -137,10 +137,13 @@ describe('model servers on this machine', () => {
       context,
       JSON.stringify({ data: [{ id: 'a', max_model_len: 4096 }, { id: 'b' }, { id: 'with space' }, { id: 7 }, null] }),
     );
-    assert.deepEqual(await probeModels(baseUrl), [
-      { id: 'a', contextWindow: 4096 },
-      { id: 'b', contextWindow: null },
-    ]);
+    assert.deepEqual(
+      await probeModels(baseUrl),
+      new Map([
+        ['a', { contextWindow: 4096, maxOutputTokens: null, pricing: null }],
+        ['b', { contextWindow: null, maxOutputTokens: null, pricing: null }],
+      ]),
+    );
   });
 
   test('what is no model server is nobody', async (context) => {

@@ -179,6 +179,7 @@ describe('info', () => {
       needs: {},
       attachments: { count: 0, inlineBytes: 0 },
       hostedTools: [],
+      reasoning: 'unsaid',
       serviceTier: null,
     });
   });

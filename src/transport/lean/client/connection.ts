@@ -5,12 +5,13 @@
 import type { Socket } from 'node:net';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
 import type { Node } from '../../../lib/linked-list.ts';
+import type { FailureKind } from '../../client.ts';
+import { Http1Error } from '../../errors.ts';
 import { BodyReader } from '../body.ts';
-import { Http1Error } from '../errors.ts';
 import { HeadReader } from '../head.ts';
-import type { CallConnection, ClientCall, FailureKind } from './call.ts';
+import type { CallConnection, ClientCall } from './call.ts';
 import type { Origin } from './origin.ts';
-import { answerOf } from './response-head.ts';
+import { readResponseHead } from './response-head.ts';
 
 const HEAD_BYTES_MAX = 64 * 1_024;
 /** Up to here a body is copied behind its head, and both go out in one write. */
@@ -186,7 +187,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
   #readHead(call: ClientCall, chunk: Buffer, at: number): number {
     const head = this.#head.push(chunk, at);
     if (head === null) return chunk.length;
-    const { status, framing, keepMs } = answerOf(head);
+    const { status, framing, keepMs } = readResponseHead(head);
     if (status === 101) throw new Http1Error('malformed', 'the server switches to a protocol that nobody asked for');
     if (status < 200) {
       this.#deadlines.set(this, call.timeouts.firstByteMs);
@@ -194,7 +195,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
       this.#state = 'answering';
       this.#body = new BodyReader(framing);
       this.#keepMs = keepMs;
-      call.answer(status, head);
+      call.respond(status, head);
     }
     return this.#head.rest;
   }

@@ -80,8 +80,9 @@ const messagesFrame = fc.oneof(
 
 /** The same stream without templates: every frame is scanned. */
 const scanned: Readonly<Record<Format, () => LaneStream>> = {
-  chat: () => new PassthroughStream(new ChatObserver({ publicModel: PUBLIC_MODEL, usageAsked: false, choices: 1 })),
-  messages: () => new PassthroughStream(new MessagesObserver(PUBLIC_MODEL)),
+  chat: () =>
+    new PassthroughStream(new ChatObserver({ publicModel: PUBLIC_MODEL, usageAsked: false, choices: 1 }), null),
+  messages: () => new PassthroughStream(new MessagesObserver(PUBLIC_MODEL), null),
 };
 
 describe('a frame like the one before it', () => {
