@@ -10,6 +10,7 @@ import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
 import { ChatLengthEnding } from './length-ending.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+import { chatOptionalFields } from './optional-fields.ts';
 import { readChatBody } from './read-body.ts';
 import { ChatReader } from './reader.ts';
 import { chatToTurn } from './to-turn.ts';
@@ -46,6 +47,7 @@ export const chatFormat: WireFormat = {
   inputField: 'messages',
   takesStopSequences: true,
   explainsRefusals: false,
+  optionalFields: chatOptionalFields,
   validateRequest: validateChat,
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: chatFailureFrames,
