@@ -160,7 +160,7 @@ const ProviderSchema = Type.Object(
     markup: Type.Optional(Markup),
     chat_limit_field: Type.Optional(
       Type.Enum(['max_tokens', 'max_completion_tokens'], {
-        description: 'The chat field for the output limit where the client named none.',
+        description: 'The chat field in which it is sent the output limit.',
       }),
     ),
     count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
