@@ -9,6 +9,8 @@ import {
   type CreditInput,
   type KeyChangeInput,
   type KeyView,
+  type ModelListsRefreshView,
+  type ModelListsView,
   type NewKeyInput,
 } from './api.ts';
 
@@ -62,6 +64,14 @@ export class AdminClient implements AdminApi {
 
   audit(): Promise<AuditView> {
     return this.#call('GET', ['audit']);
+  }
+
+  modelLists(): Promise<ModelListsView> {
+    return this.#call('GET', ['model-lists']);
+  }
+
+  refreshModelLists(): Promise<ModelListsRefreshView> {
+    return this.#call('POST', ['model-lists']);
   }
 
   async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {

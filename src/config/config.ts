@@ -27,4 +27,6 @@ export interface Settings {
 export interface Config extends Policy {
   readonly catalog: Catalog;
   readonly sandbox: boolean;
+  /** Whether providers are asked for their model lists. */
+  readonly modelLists: boolean;
 }

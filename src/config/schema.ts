@@ -250,6 +250,12 @@ export const FileSchema = Type.Object(
     ),
     models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
     sandbox: Type.Optional(Type.Boolean({ description: 'The built-in simulated provider. Default: true.' })),
+    model_lists: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether providers are asked for their model lists at the start, where the file leaves limits or prices open. Default: true.',
+      }),
+    ),
     credits: Type.Optional(
       Type.Object(
         {

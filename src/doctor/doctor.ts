@@ -9,6 +9,7 @@ import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
+import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
 import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
@@ -44,11 +45,9 @@ export async function doctor(options: DoctorOptions, json: boolean): Promise<{ t
 
 export async function examine(options: DoctorOptions): Promise<Report> {
   const { dataDir } = options.settings;
-  const [data_folder, { store, pid }, catalog] = await Promise.all([
-    examineFolder(dataDir),
-    examineStore(options),
-    examineConfig(options),
-  ]);
+  const [data_folder, { store, pid }] = await Promise.all([examineFolder(dataDir), examineStore(options)]);
+  // Not at once with the check of the store, which only one process can have open.
+  const catalog = await examineConfig(options);
   const open_files = examineOpenFiles(pid);
   const to_do = [...catalog.toDo];
   if (data_folder.state === 'attention') to_do.push(`${data_folder.detail}: give it to this user, or set GATEWAY_DATA`);
@@ -101,7 +100,7 @@ async function examineConfig(options: DoctorOptions): Promise<ExaminedCatalog> {
   // The sandbox of a running gateway listens on a port that nobody else knows, so the check has one of its own.
   const sandbox = await startSandbox();
   try {
-    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url });
+    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists: await newestLists(options) });
     return await examineCatalog(config, sandbox.url, options);
   } catch (error) {
     const problems =
@@ -111,6 +110,24 @@ async function examineConfig(options: DoctorOptions): Promise<ExaminedCatalog> {
     return { config: attention(detail), providers: [], models: [], toDo: problems.map(oneLine) };
   } finally {
     await sandbox.close();
+  }
+}
+
+/** Providers are asked for their model lists, which are stored; what was stored before counts where that fails. */
+async function newestLists({ settings, reach }: DoctorOptions): Promise<ModelLists> {
+  if (settings.databaseUrl === null && !existsSync(storeFile(settings.dataDir))) return NO_LISTS;
+  try {
+    const reached = await reach();
+    try {
+      await reached.api.refreshModelLists();
+      return decodeModelLists((await reached.api.modelLists()).document);
+    } finally {
+      await reached.close();
+    }
+  } catch (error) {
+    // The checks of the store and of each provider tell what is wrong with them; a broken file is told by loading it.
+    if (error instanceof AdminError || error instanceof StoreError || error instanceof ConfigError) return NO_LISTS;
+    throw error;
   }
 }
 

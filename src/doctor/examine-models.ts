@@ -15,16 +15,22 @@ export function examineModels(models: readonly Model[], serves: (target: Target)
     limits: limits(model),
     targets: targets(model, serves),
   }));
-  const wanting = (check: 'limits' | 'targets'): string[] =>
-    reports.filter((report) => report[check].state === 'attention').map(({ id }) => id);
+  const unserved = reports.filter(({ targets }) => targets.state === 'attention').map(({ id }) => id);
   const toDo: string[] = [];
-  const unlimited = wanting('limits');
+  const unlimited = models
+    .filter(({ contextWindow, maxOutputTokens }) => contextWindow === null || maxOutputTokens === null)
+    .map(({ id }) => id);
   if (unlimited.length > 0) {
     toDo.push(
       `${listed(unlimited)}: not all limits are known: give context_window and max_output_tokens in the config file`,
     );
   }
-  const unserved = wanting('targets');
+  const guessed = models.filter(isGuessed).filter(({ contextWindow }) => contextWindow !== null);
+  if (guessed.length > 0) {
+    toDo.push(
+      `${listed(guessed.map(({ id }) => id))}: the output limit is a guess: give max_output_tokens in the config file`,
+    );
+  }
   if (unserved.length > 0) {
     toDo.push(`${listed(unserved)}: no target serves: mend its provider above, add a target, or take the model out`);
   }
@@ -37,9 +43,16 @@ function priced({ publishedPricing }: Model): Check {
   return ok(Object.values(publishedPricing).every((price) => price === 0) ? 'free' : `${input} / ${output} USD`);
 }
 
-function limits({ contextWindow, maxOutputTokens }: Model): Check {
-  const detail = `${contextWindow ?? 'unknown'} / ${maxOutputTokens ?? 'unknown'}`;
-  return contextWindow === null || maxOutputTokens === null ? attention(detail) : ok(detail);
+function limits(model: Model): Check {
+  const { contextWindow, maxOutputTokens } = model;
+  const guess = isGuessed(model) ? ' (a guess)' : '';
+  const detail = `${contextWindow ?? 'unknown'} / ${maxOutputTokens ?? 'unknown'}${guess}`;
+  return contextWindow === null || maxOutputTokens === null || guess !== '' ? attention(detail) : ok(detail);
+}
+
+/** Whether nobody states the output limit. */
+function isGuessed({ sources }: Model): boolean {
+  return sources.maxOutputTokens.kind === 'assumed';
 }
 
 function targets(model: Model, serves: (target: Target) => boolean): Check {

@@ -114,6 +114,10 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     revokeSecret: (keyId, prefix) => background.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
       background.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    getDocument: (name) => background.run<'getDocument'>({ op: 'getDocument', name }),
+    putDocument: async (name, value) => {
+      await background.run<'putDocument'>({ op: 'putDocument', name, value });
+    },
     audit: () => reports.run<'audit'>({ op: 'audit' }),
   };
 }

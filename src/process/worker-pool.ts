@@ -66,6 +66,8 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   return {
     port,
     catalog: () => names,
+    // Each worker looks for newer ones by itself.
+    takeModelLists: async () => {},
     drain: async () => {
       state = 'ending';
       // One that has ended has nothing left to drain.

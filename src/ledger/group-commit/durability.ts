@@ -21,6 +21,9 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'heartbeat',
   'recover',
   'prune',
+  // Asked for again where it is lost.
+  'getDocument',
+  'putDocument',
 ]);
 
 /** Whether the outcome waits for the disk whatever it is, so that nothing is gained by a commit before the next flush. */
