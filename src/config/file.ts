@@ -17,7 +17,7 @@ let compiled: ValidateFunction<FileConfig> | null = null;
 function validator(): ValidateFunction<FileConfig> {
   if (compiled !== null) return compiled;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, meta: false, validateSchema: false });
-  ajv.addVocabulary(['patternErrorMessage']);
+  ajv.addVocabulary(['patternErrorMessage', 'typeErrorMessage']);
   compiled = ajv.compile<FileConfig>(FileSchema);
   return compiled;
 }
@@ -89,6 +89,7 @@ function messageOf(error: ErrorObject): string {
     case 'required':
       return `the key \`${String(params.missingProperty)}\` is missing`;
     case 'type':
+      if (typeof parentSchema?.typeErrorMessage === 'string') return parentSchema.typeErrorMessage;
       return `must be ${TYPE_NAMES[String(params.type)] ?? String(params.type)}`;
     case 'enum':
       return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`;
@@ -119,7 +120,14 @@ function rangeMessage(schema: ErrorObject['parentSchema']): string {
   return `must be ${kind} ${from} ${to}`;
 }
 
+/** Keys of earlier releases, with what to write today. */
+const REPLACED_KEYS: ReadonlyMap<string, string> = new Map([
+  ['service_tiers', 'multipliers: { service_tier: { priority: 1.75 } }'],
+]);
+
 function unknownKey(key: string, schema: ErrorObject['parentSchema']): string {
+  const replacement = REPLACED_KEYS.get(key);
+  if (replacement !== undefined) return `unknown key \`${key}\`: say what it costs, e.g. ${replacement}`;
   const properties: unknown = schema?.properties;
   if (typeof properties === 'object' && properties !== null) {
     const known = Object.keys(properties).filter((name) => name !== '$schema');

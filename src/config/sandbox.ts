@@ -17,8 +17,6 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     headers: {},
     chatLimitField: 'max_tokens',
     options: {},
-    hostedTools: [],
-    serviceTiers: [],
     // It fails on demand: what one caller tries out must not shut out the others.
     circuitBreaker: false,
   } as const;
