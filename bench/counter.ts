@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { countTexts, type Encoder } from '../src/counting/exact-count.ts';
+import { countTexts, type Encoder, textCounter } from '../src/counting/exact-count.ts';
 import { likelyTokens } from '../src/counting/heuristic.ts';
 import { countOutput } from '../src/counting/input-estimate.ts';
 import { readPrompt } from '../src/counting/prompt-text.ts';
@@ -73,7 +73,7 @@ function errors(): string {
       const guess = likelyTokens([text]);
       bytes += Buffer.byteLength(text);
       likely += guess;
-      high += countTexts({ certain: [text], definitions: [], others: [] }, 'other', ENCODERS).high;
+      high += countTexts({ certain: [text], definitions: [], others: [] }, 'other', textCounter(ENCODERS)).high;
       exact[0] += o;
       exact[1] += c;
       const off = guess / o - 1;

@@ -8,13 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KeyRecord } from '../src/core/key.ts';
-import { createLedger, type OwnedLedger } from '../src/ledger/ledger.ts';
+import type { BatcherOptions } from '../src/ledger/group-commit/batcher.ts';
+import { GroupCommit } from '../src/ledger/group-commit/group-commit.ts';
+import { createLedgerOn, type OwnedLedger } from '../src/ledger/ledger.ts';
 import { startMaintenance } from '../src/ledger/maintenance.ts';
 import type { UsageRecord } from '../src/ledger/port.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
 import { openWriterThreadStore } from '../src/ledger/sqlite/writer-thread-store.ts';
-import type { Store } from '../src/ledger/store.ts';
+import type { OperationRunner } from '../src/ledger/store.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
 import { table } from './report.ts';
@@ -22,7 +24,7 @@ import { bootstrapMedian, type Interval, pairedRatio } from './stats.ts';
 
 interface Backend {
   readonly name: string;
-  open(folder: string): Promise<Store>;
+  open(folder: string, options: BatcherOptions): Promise<OperationRunner>;
 }
 
 interface Case {
@@ -49,13 +51,17 @@ const DURABLE = ['-c', 'max_connections=60', '-c', 'shared_buffers=256MB'];
 /** A child of this process, so that its CPU counts. */
 let server: TestPostgres | null = null;
 const BACKENDS: readonly Backend[] = [
-  { name: 'sqlite', open: async (folder) => openInProcessStore({ file: join(folder, 'ledger.db') }) },
+  {
+    name: 'sqlite',
+    open: async (folder, options) => new GroupCommit(openInProcessStore({ file: join(folder, 'ledger.db') }), options),
+  },
+  // The writer thread decides by itself how it batches.
   { name: 'writer', open: (folder) => openWriterThreadStore({ file: join(folder, 'ledger.db') }) },
   {
     name: 'postgres',
-    open: async () => {
+    open: async (_folder, options) => {
       server ??= await startPostgres(DURABLE);
-      return openPostgresStore({ url: server.url(await server.createDatabase()) });
+      return new GroupCommit(await openPostgresStore({ url: server.url(await server.createDatabase()) }), options);
     },
   },
 ];
@@ -95,8 +101,7 @@ function cases(quick: boolean): readonly Case[] {
 
 async function start(backend: Backend, spec: Case): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-bench-'));
-  const store = await backend.open(folder);
-  const ledger = createLedger(store, spec.batchMax === null ? {} : { batchMax: spec.batchMax });
+  const ledger = createLedgerOn(await backend.open(folder, spec.batchMax === null ? {} : { batchMax: spec.batchMax }));
   const maintenance = await startMaintenance(ledger);
   const keys = await Promise.all(Array.from({ length: spec.keys }, () => newKey(ledger)));
   return {

@@ -51,6 +51,7 @@ const EVERYONE = [
   'bare',
   'bare again',
   'gateway',
+  'gateway-lean',
   'gateway pg',
   'portkey',
   'litellm',

@@ -1,11 +1,11 @@
-/** The `gateway` command: starts the gateway, or does one of the operator's commands and ends. */
+/** The `gateway` command: starts the gateway, or runs one of the operator's commands. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AdminApi, AdminError } from './admin/api.ts';
+import { type AdminConnection, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, MODELS, START } from './admin/commands.ts';
-import { ensureDataDir, errorCode, storeFile } from './admin/data-folder.ts';
+import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
@@ -15,27 +15,28 @@ import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
-import { createLedger, type OwnedLedger } from './ledger/ledger.ts';
+import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
+import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
-/** How long a gateway may hold the store without answering on its socket: it starts, recovers, or ends. */
-const REACH_MS = 5_000;
-const REACH_PAUSE_MS = 100;
+/** How long a gateway may lock the store without answering on its socket: while it starts, recovers or stops. */
+const CONNECT_MS = 5_000;
+const RETRY_PAUSE_MS = 100;
 
 /**
  * Never exits by itself: the process ends when everything is written and closed, so that what it prints is never cut
  * off.
  */
 export async function main(line: readonly string[]): Promise<void> {
-  // Whoever reads the output may stop early (`| head`); that is no failure.
+  // The reader of the output may stop early (`| head`), which is not a failure.
   process.stdout.on('error', (error: Error & { code?: string }) => {
     if (error.code !== 'EPIPE') throw error;
   });
-  // Whatever this process creates (the store, its log, secrets, the socket) is for its own user only.
+  // What this process creates (store, log, secrets, socket) is for its own user only.
   process.umask(0o077);
   try {
     await run(line);
@@ -68,7 +69,12 @@ async function run(line: readonly string[]): Promise<void> {
     const settings = readSettings(process.env);
     const { doctor } = await import('./doctor/doctor.ts');
     const output = await doctor(
-      { settings, env: process.env, probes: !switches.has('no-probe'), reach: () => reach(settings, false) },
+      {
+        settings,
+        env: process.env,
+        probes: !switches.has('no-probe'),
+        connectAdmin: () => connectAdmin(settings, false),
+      },
       switches.has('json'),
     );
     process.stdout.write(output.text);
@@ -79,27 +85,20 @@ async function run(line: readonly string[]): Promise<void> {
     const { switches } = readArguments(MODELS, line);
     const settings = readSettings(process.env);
     const { listModelSources } = await import('./process/model-sources.ts');
-    const reachStore = () => reach(settings, false);
-    process.stdout.write(
-      await listModelSources({ settings, env: process.env, reach: reachStore }, switches.has('json')),
-    );
+    const options = { settings, env: process.env, connectAdmin: () => connectAdmin(settings, false) };
+    process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
   const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS]);
   const given = readArguments(command, line);
-  const reached = await reach(readSettings(process.env), command.createsData ?? false);
+  const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
-    const output = await command.run(reached.api, given);
+    const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
     process.exitCode = output.exitCode;
   } finally {
-    await reached.close();
+    await connection.close();
   }
-}
-
-interface Reached {
-  readonly api: AdminApi;
-  close(): Promise<void>;
 }
 
 interface OpenedLedger {
@@ -107,25 +106,25 @@ interface OpenedLedger {
   readonly secret: string;
 }
 
-/** The running gateway where one answers, otherwise the store itself; never both, and never without its lock. */
-async function reach(settings: Settings, createsData: boolean): Promise<Reached> {
+/** Connects to the running gateway where one answers, and otherwise opens the store itself, with its lock. */
+async function connectAdmin(settings: Settings, createsData: boolean): Promise<AdminConnection> {
   const { dataDir } = settings;
-  // A database is reached without a folder; a gateway that runs here is only the shorter way.
+  // PostgreSQL needs no data folder; a gateway that is running here is only a shortcut.
   if (settings.databaseUrl !== null && !existsSync(dataDir)) return openLocal(settings);
   if (createsData) await ensureDataDir(dataDir);
   else if (!existsSync(dataDir)) {
     throw new AdminError(
       'unavailable',
-      `there is no data folder ${dataDir}: set GATEWAY_DATA, or make one with "gateway start" or "gateway keys create"`,
+      `the data folder ${dataDir} does not exist: set GATEWAY_DATA, or create it with "gateway start" or "gateway keys create"`,
     );
   }
   const path = socketPath(dataDir);
   requirePrivateFolder(path, dataDir);
   const client = new AdminClient(path);
-  const untilMs = performance.now() + REACH_MS;
+  const untilMs = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      await client.health(REACH_MS);
+      await client.health(CONNECT_MS);
       return { api: client, close: async () => {} };
     } catch (error) {
       if (!(error instanceof NotRunningError)) throw error;
@@ -135,24 +134,24 @@ async function reach(settings: Settings, createsData: boolean): Promise<Reached>
     } catch (error) {
       if (!(error instanceof StoreLockedError)) throw error;
       if (performance.now() < untilMs) {
-        await delay(REACH_PAUSE_MS);
+        await delay(RETRY_PAUSE_MS);
         continue;
       }
       throw new AdminError(
         'unavailable',
-        `${storeFile(dataDir)} is in use by a process that does not answer on ${path}: a gateway that starts or ends; try again`,
+        `${storeFile(dataDir)} is in use by a process that does not answer on ${path}: a gateway that is starting or stopping; try again`,
         { cause: error },
       );
     }
   }
 }
 
-async function openLocal(settings: Settings): Promise<Reached> {
+async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const service = new AdminService({
-    // What dead processes left is brought to its end before it is judged.
+    // What dead processes left behind is recovered before the audit.
     ledger: {
       ...ledger,
       audit: async () => {
@@ -162,7 +161,7 @@ async function openLocal(settings: Settings): Promise<Reached> {
     },
     installationSecret: secret,
     clock: systemClock(),
-    gatewayOrigin: publicOrigin(settings.host, settings.port),
+    gatewayOrigin: publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
@@ -178,8 +177,8 @@ async function openEmbedded({ dataDir, installationSecret: given }: Settings): P
 }
 
 async function openDatabase(databaseUrl: string, given: string | null): Promise<OpenedLedger> {
-  const { store, installationSecret: secret } = await openShared(databaseUrl, given);
-  return { ledger: createLedger(store), secret };
+  const { operations, installationSecret: secret } = await openShared(databaseUrl, given);
+  return { ledger: createLedgerOn(operations), secret };
 }
 
 function errorLines(error: unknown): readonly string[] {
@@ -197,7 +196,7 @@ function errorLines(error: unknown): readonly string[] {
     return [error.message];
   const address = addressLine(error);
   if (address !== null) return [address];
-  // Something that nobody foresaw: the stack is what helps to find it.
+  // An unexpected error: the stack helps to find it.
   return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
 }
 
@@ -209,7 +208,7 @@ function addressLine(error: unknown): string | null {
       return `${address}:${port} is in use: set GATEWAY_PORT or GATEWAY_ADMIN_PORT to a free port, or stop the other process`;
     case 'EACCES':
       if (port === undefined) return null;
-      return `${address}:${port} may not be listened on by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 on`;
+      return `${address}:${port} may not be used by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 up`;
     case 'EADDRNOTAVAIL':
       return `GATEWAY_HOST is "${address}": must be an address of this machine (0.0.0.0 listens everywhere)`;
     case 'ENOTFOUND':

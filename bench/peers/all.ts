@@ -1,7 +1,7 @@
 import type { Adapter } from '../peer.ts';
 import { bare, bareAgain, bareParse } from './bare.ts';
 import { direct } from './direct.ts';
-import { gateway, gatewayOnPostgres } from './gateway.ts';
+import { gateway, gatewayLean, gatewayOnPostgres } from './gateway.ts';
 import { nginx } from './nginx.ts';
 import { agentgateway, bifrost, litellm } from './others.ts';
 import { portkey } from './portkey.ts';
@@ -14,6 +14,7 @@ export const ADAPTERS: readonly Adapter[] = [
   bareAgain,
   bareParse,
   gateway,
+  gatewayLean,
   gatewayOnPostgres,
   portkey,
   litellm,

@@ -18,6 +18,16 @@ export const gateway: Adapter = {
   launch: (context) => ({ ...launched(context), args: [PROGRAM, 'start'], runsOnNode: true }),
 };
 
+/** The same with the gateway's own HTTP/1.1 instead of the platform's. */
+export const gatewayLean: Adapter = {
+  ...gateway,
+  name: 'gateway-lean',
+  launch: (context) => {
+    const launch = gateway.launch(context);
+    return { ...launch, env: { ...launch.env, GATEWAY_HTTP: 'lean' } };
+  },
+};
+
 /** The same on PostgreSQL, whose server counts as part of it. */
 export const gatewayOnPostgres: Adapter = {
   name: 'gateway pg',

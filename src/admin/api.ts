@@ -1,20 +1,21 @@
 /**
- * What an operator can do, as plain JSON in and out. Two things implement it: the service on an opened store, and the
- * client that asks a running gateway; whoever uses it cannot tell which.
+ * What an operator can do, as plain JSON in and out. It has two implementations: the service on an opened store,
+ * and the client of a running gateway. Inputs have the shape of the operation's
+ * schema in schema.ts, and are validated by the service.
  */
 import type { KeyStatus, Mode } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 
 export interface AdminApi {
-  createKey(input: NewKeyInput): Promise<CreatedKey>;
+  createKey(input: object): Promise<CreatedKey>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
-  changeKey(keyId: string, input: KeyChangeInput): Promise<KeyView>;
-  /** Rotation: a further secret for the key. The older ones go on working until they are revoked. */
+  changeKey(keyId: string, input: object): Promise<KeyView>;
+  /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
-  addCredit(keyId: string, input: CreditInput): Promise<KeyView>;
+  addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
   /** What providers said of their models when they were asked last. */
   modelLists(): Promise<ModelListsView>;
@@ -33,32 +34,10 @@ export interface ModelListsRefreshView {
   readonly failed: readonly { readonly provider: string; readonly reason: string }[];
 }
 
-export interface NewKeyInput {
-  readonly mode?: string | undefined;
-  /** Decimal credits. A string is read exactly; a number by its shortest decimal form. */
-  readonly credit?: string | number | undefined;
-  /** Tokens per period; null or `unlimited` for a key without a bound. */
-  readonly budget?: number | string | null | undefined;
-  readonly period?: string | undefined;
-  readonly rpm_limit?: number | string | null | undefined;
-  /** A provider's name, or `all`. */
-  readonly provider_scope?: string | undefined;
-  /** Null for every model of the scope. */
-  readonly models?: readonly string[] | null | undefined;
-  readonly label?: string | null | undefined;
-  /** ISO 8601; without a zone it is UTC. */
-  readonly expires_at?: string | null | undefined;
-}
-
-export interface KeyChangeInput extends Omit<NewKeyInput, 'mode' | 'credit'> {
-  readonly status?: string | undefined;
-}
-
-export interface CreditInput {
-  readonly amount: string | number;
-  readonly note?: string | null | undefined;
-  /** Names the purchase: sent again with the same id, it is booked once. */
-  readonly entry_id?: string | undefined;
+/** The operations of the running gateway where one answers, otherwise of the store itself. */
+export interface AdminConnection {
+  readonly api: AdminApi;
+  close(): Promise<void>;
 }
 
 interface KeyViewBase {
@@ -127,7 +106,7 @@ export type AdminErrorCode =
   | 'unavailable'
   | 'internal';
 
-/** Its message is one sentence for the operator: what is wrong, and what is allowed. */
+/** Its message is one sentence for the operator: what is wrong, and what is expected. */
 export class AdminError extends Error {
   readonly code: AdminErrorCode;
   /** The input field that the message begins with, where there is one. */

@@ -1,4 +1,4 @@
-/** The command line, read strictly: an unknown word or flag is refused with what is allowed. */
+/** The command line, read strictly: an unknown word or flag is refused with the list of known ones. */
 import { parseArgs } from 'node:util';
 
 /** Ends the command with exit code 2 and this one line. */
@@ -7,7 +7,7 @@ export class UsageError extends Error {
 }
 
 export interface CommandShape {
-  /** What is typed after `gateway`. */
+  /** The words after `gateway`. */
   readonly words: readonly string[];
   readonly operands: readonly string[];
   /** Flags that take a value, by name, with the placeholder that the help shows. */
@@ -22,7 +22,7 @@ export interface CommandArguments {
   readonly switches: ReadonlySet<string>;
 }
 
-/** The command whose words the line begins with; `others` are only named where there is none. */
+/** The command whose words the line begins with; `others` are only listed in the error message. */
 export function findCommand<C extends CommandShape>(
   commands: readonly C[],
   line: readonly string[],
@@ -35,10 +35,10 @@ export function findCommand<C extends CommandShape>(
   if (siblings.length > 0) {
     const allowed = siblings.map(({ words }) => words[1]).join(', ');
     const what = second === undefined ? `${first} needs a second word` : `unknown command "${first} ${second}"`;
-    throw new UsageError(`${what}: allowed are ${allowed}`);
+    throw new UsageError(`${what}: expected one of ${allowed}`);
   }
   const allowed = [...new Set([...others, ...commands].map(({ words }) => words[0]))].join(', ');
-  throw new UsageError(`unknown command ${JSON.stringify(first)}: allowed are ${allowed}, help, --version`);
+  throw new UsageError(`unknown command ${JSON.stringify(first)}: expected one of ${allowed}, help, --version`);
 }
 
 export function readArguments(command: CommandShape, line: readonly string[]): CommandArguments {
@@ -61,7 +61,7 @@ export function readArguments(command: CommandShape, line: readonly string[]): C
     if (token.kind !== 'option') continue;
     if (!known.includes(token.name) || !token.rawName.startsWith('--')) {
       const allowed =
-        known.length === 0 ? 'it takes none' : `allowed are ${known.map((flag) => `--${flag}`).join(', ')}`;
+        known.length === 0 ? 'it has no flags' : `expected one of ${known.map((flag) => `--${flag}`).join(', ')}`;
       throw new UsageError(`${name}: unknown flag ${token.rawName}: ${allowed}`);
     }
     if (token.name in flags || switches.has(token.name))

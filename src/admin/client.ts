@@ -1,4 +1,4 @@
-/** The operator's operations on a running gateway, asked for over its Unix socket. */
+/** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import {
   type AdminApi,
@@ -6,20 +6,17 @@ import {
   type AdminErrorCode,
   type AuditView,
   type CreatedKey,
-  type CreditInput,
-  type KeyChangeInput,
   type KeyView,
   type ModelListsRefreshView,
   type ModelListsView,
-  type NewKeyInput,
 } from './api.ts';
 
-/** Nothing listens on the socket: there is no gateway, or it is not ready. Nothing was sent. */
+/** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
 export class NotRunningError extends Error {
   override name = 'NotRunningError';
 }
 
-const NOBODY_LISTENS: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
+const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 export class AdminClient implements AdminApi {
   readonly #path: string;
@@ -28,12 +25,12 @@ export class AdminClient implements AdminApi {
     this.#path = path;
   }
 
-  /** Rejects with `NotRunningError` when nobody listens, and with an `AdminError` when somebody does but is stuck. */
+  /** Rejects with `NotRunningError` when nothing listens, and with an `AdminError` when the gateway does not answer. */
   health(timeoutMs: number): Promise<{ readonly ok: boolean; readonly pid: number }> {
     return this.#call('GET', ['health'], undefined, AbortSignal.timeout(timeoutMs));
   }
 
-  createKey(input: NewKeyInput): Promise<CreatedKey> {
+  createKey(input: object): Promise<CreatedKey> {
     return this.#call('POST', ['keys'], input);
   }
 
@@ -46,7 +43,7 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['keys', keyId]);
   }
 
-  changeKey(keyId: string, input: KeyChangeInput): Promise<KeyView> {
+  changeKey(keyId: string, input: object): Promise<KeyView> {
     return this.#call('PATCH', ['keys', keyId], input);
   }
 
@@ -58,7 +55,7 @@ export class AdminClient implements AdminApi {
     return this.#call('DELETE', ['keys', keyId, 'secrets', prefix]);
   }
 
-  addCredit(keyId: string, input: CreditInput): Promise<KeyView> {
+  addCredit(keyId: string, input: object): Promise<KeyView> {
     return this.#call('POST', ['keys', keyId, 'credit'], input);
   }
 
@@ -84,7 +81,7 @@ export class AdminClient implements AdminApi {
     try {
       value = JSON.parse(text);
     } catch (error) {
-      throw new AdminError('unavailable', `the gateway at ${this.#path} answered with something else than JSON`, {
+      throw new AdminError('unavailable', `the gateway at ${this.#path} gave an answer that is not JSON`, {
         cause: error,
       });
     }
@@ -111,8 +108,8 @@ export class AdminClient implements AdminApi {
   }
 
   #failure(error: Error & { code?: string }): Error {
-    if (NOBODY_LISTENS.includes(error.code ?? '')) {
-      return new NotRunningError(`no gateway listens on ${this.#path}`, { cause: error });
+    if (NOT_LISTENING.includes(error.code ?? '')) {
+      return new NotRunningError(`no gateway is listening on ${this.#path}`, { cause: error });
     }
     if (error.code === 'ABORT_ERR' || error.name === 'TimeoutError') {
       return new AdminError('unavailable', `the gateway at ${this.#path} does not answer`, { cause: error });
@@ -124,7 +121,7 @@ export class AdminClient implements AdminApi {
     }
     return new AdminError(
       'unavailable',
-      `the gateway went away before it answered (${error.code ?? error.message}): look before you repeat this`,
+      `the gateway closed the connection before it answered (${error.code ?? error.message}): check the result before you repeat this`,
       { cause: error },
     );
   }

@@ -1,5 +1,5 @@
-/** The operator's commands, written once over the API; they do not know whether a gateway runs. */
-import type { AdminApi, CreatedKey, KeyChangeInput, NewKeyInput } from './api.ts';
+/** The operator's commands. They use the admin API, whether a gateway is running or not. */
+import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 
@@ -9,7 +9,7 @@ export interface Output {
 }
 
 export interface Command extends CommandShape {
-  /** Whether the command makes the data folder where there is none. */
+  /** Whether the command creates a missing data folder. */
   readonly createsData?: boolean;
   run(api: AdminApi, given: CommandArguments): Promise<Output>;
 }
@@ -24,7 +24,7 @@ const KEY_FLAGS = {
   period: 'day|week|month|none',
 } as const;
 
-/** How the fields of the API are called on the command line, for its error messages. */
+/** The flag for each field of the API, for error messages. */
 export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   mode: '--mode',
   credit: '--credit',
@@ -45,10 +45,10 @@ export const COMMANDS: readonly Command[] = [
     operands: [],
     flags: { mode: 'credit|token_budget', credit: 'CREDITS', ...KEY_FLAGS },
     switches: ['json'],
-    summary: 'make a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
+    summary: 'create a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input: NewKeyInput = { mode: flags.mode, credit: flags.credit, ...keyFields(flags) };
+      const input = { mode: flags.mode, credit: flags.credit, ...keySettings(flags) };
       return created(await api.createKey(withoutAbsent(input)), switches);
     },
   },
@@ -57,7 +57,7 @@ export const COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['json'],
-    summary: 'all keys, newest first',
+    summary: 'list all keys, newest first',
     run: async (api, { switches }) => {
       const keys = await api.listKeys();
       return switches.has('json') ? json(keys) : lines(keysTable(keys));
@@ -68,7 +68,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: {},
     switches: ['json'],
-    summary: 'one key with its balance',
+    summary: 'show one key with its balance',
     run: async (api, { operands: [id = ''], switches }) => {
       const key = await api.showKey(id);
       return switches.has('json') ? json(key) : lines(keyText(key));
@@ -79,20 +79,20 @@ export const COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: KEY_FLAGS,
     switches: ['json'],
-    summary: 'change what is given, leave the rest',
-    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keyFields(flags), switches),
+    summary: 'change only the given settings',
+    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keySettings(flags), switches),
   },
-  statusCommand('suspend', 'suspended', 'refuse the key as invalid (401) until it is resumed'),
+  statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
-  statusCommand('disable', 'disabled', 'refuse the key as disabled (403) until it is enabled'),
+  statusCommand('disable', 'disabled', 'reject the key as disabled (403) until it is enabled'),
   statusCommand('enable', 'active', 'make a disabled key active again'),
-  statusCommand('revoke', 'revoked', 'end the key for ever'),
+  statusCommand('revoke', 'revoked', 'end the key permanently'),
   {
     words: ['keys', 'rotate'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
-    summary: 'add a secret to the key; the older ones go on working',
+    summary: 'add a secret to the key; the older ones keep working',
     run: async (api, { operands: [id = ''], switches }) => created(await api.addSecret(id), switches),
   },
   {
@@ -100,7 +100,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['ID', 'PREFIX'],
     flags: {},
     switches: ['json'],
-    summary: 'end one secret of a key that has several',
+    summary: 'revoke one secret of a key that has several',
     run: async (api, { operands: [id = '', prefix = ''], switches }) => {
       const key = await api.revokeSecret(id, prefix);
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
@@ -122,7 +122,7 @@ export const COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['json'],
-    summary: 'recompute every balance from its entries; exit 0 only when all agree',
+    summary: 'recompute every balance from its entries; exit 0 only when all match',
     run: async (api, { switches }) => {
       const report = await api.audit();
       const output = switches.has('json') ? json(report) : lines(auditText(report));
@@ -131,7 +131,7 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Not among the others: it makes the gateway that they talk to. */
+/** Not in COMMANDS: it starts the gateway instead of using the admin API. */
 export const START: CommandShape = {
   words: ['start'],
   operands: [],
@@ -140,13 +140,13 @@ export const START: CommandShape = {
   summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N workers (default 1)',
 };
 
-/** Not among the others: it looks at more than the store, and goes on where that cannot be reached. */
+/** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */
 export const DOCTOR: CommandShape = {
   words: ['doctor'],
   operands: [],
   flags: {},
   switches: ['no-probe', 'json'],
-  summary: 'examine config, providers, models and store; --no-probe spares the one-token generations, which cost money',
+  summary: 'check config, providers, models and store; --no-probe skips the one-token generations, which cost money',
 };
 
 /** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
@@ -161,15 +161,15 @@ export const MODELS: CommandShape = {
 export function helpText(): string {
   const rows = [
     ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
-    ['gateway help', 'this text'],
-    ['gateway --version', 'the version'],
+    ['gateway help', 'show this text'],
+    ['gateway --version', 'show the version'],
   ];
   return [
     'Commands:',
     ...rows.flatMap(([usage = '', summary = '']) => [`  ${usage}`, `      ${summary}`]),
     '',
     'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
-    'Commands work on GATEWAY_DATA whether a gateway runs there or not. See docs/operations.md.',
+    'Commands work on GATEWAY_DATA whether a gateway is running there or not. See docs/operations.md.',
     '',
   ].join('\n');
 }
@@ -185,17 +185,12 @@ function statusCommand(word: string, status: string, summary: string): Command {
   };
 }
 
-async function change(
-  api: AdminApi,
-  id: string,
-  input: KeyChangeInput,
-  switches: ReadonlySet<string>,
-): Promise<Output> {
+async function change(api: AdminApi, id: string, input: object, switches: ReadonlySet<string>): Promise<Output> {
   const key = await api.changeKey(id, withoutAbsent(input));
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
 }
 
-function keyFields(flags: CommandArguments['flags']): KeyChangeInput {
+function keySettings(flags: CommandArguments['flags']): object {
   const { models } = flags;
   return {
     label: flags.label,
@@ -208,7 +203,7 @@ function keyFields(flags: CommandArguments['flags']): KeyChangeInput {
   };
 }
 
-/** A field that was not given must not be there: on the wire there is no `undefined`. */
+/** Removes the flags that were not given. */
 function withoutAbsent<T extends object>(input: T): T {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,10 +1,11 @@
-/** What a gateway keeps on disk, and where. */
+/** The files of a gateway and where they are. */
 import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './api.ts';
 
-/** The embedded store. Beside it SQLite keeps `-wal` and `-shm`. */
+/** The embedded store. SQLite adds `-wal` and `-shm` files next to it. */
 export function storeFile(dataDir: string): string {
   return join(dataDir, 'gateway.db');
 }
@@ -19,7 +20,7 @@ export async function ensureDataDir(dataDir: string): Promise<void> {
   }
 }
 
-/** One folder at a time: Node's own recursion never ends where a file system has folders but takes none (`/proc`). */
+/** One folder at a time: Node's recursive mkdir never ends on a file system that refuses new folders (`/proc`). */
 async function mkdirs(path: string): Promise<void> {
   const parent = dirname(path);
   if (parent !== path && !existsSync(parent)) await mkdirs(parent);
@@ -28,9 +29,4 @@ async function mkdirs(path: string): Promise<void> {
   } catch (error) {
     if (errorCode(error) !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
-}
-
-/** The system's name for what went wrong, e.g. `ENOENT`. */
-export function errorCode(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }

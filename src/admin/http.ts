@@ -1,6 +1,6 @@
 /**
- * The admin HTTP face: JSON over one handler, on two listeners. The loopback port asks every request for the admin
- * secret; the Unix socket asks for nothing, because only the gateway's own user can open it.
+ * The admin API over HTTP, on two listeners. The loopback port requires the admin secret with every request; the Unix
+ * socket requires none, because only the gateway's own user can open it.
  */
 import { hash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ import { closeServer } from './socket.ts';
 export interface AdminServerOptions {
   /** Null only for the Unix socket; a TCP caller is then refused whatever it sends. */
   readonly secret: string | null;
-  /** Host names that the port is reached by, beside the loopback ones. Others are refused: DNS rebinding. */
+  /** Accepted `Host` names in addition to the loopback ones. Others are refused: DNS rebinding. */
   readonly hosts?: readonly string[];
   readonly log?: Log;
 }
@@ -85,7 +85,7 @@ async function answer(
     const { route, parameters, allow } = findRoute(request.method ?? '', request.url ?? '');
     if (route === null) {
       response.setHeader('allow', allow.join(', '));
-      throw new AdminError('method_not_allowed', `${request.url} takes ${allow.join(', ')}, not ${request.method}`);
+      throw new AdminError('method_not_allowed', `${request.url} supports ${allow.join(', ')}, not ${request.method}`);
     }
     const body = route.takesBody ? await readJson(request) : undefined;
     const result = await route.run(service, parameters, body);
@@ -95,7 +95,7 @@ async function answer(
     if (known.code === 'internal' || known.code === 'unavailable') {
       (options.log ?? NO_LOG).error({ err: known.cause ?? known, requestId }, 'admin request failed');
     }
-    // An unread body would be taken for the next request.
+    // An unread body would be parsed as the next request.
     if (!request.complete) response.setHeader('connection', 'close');
     if (known.code === 'unauthorized') response.setHeader('www-authenticate', 'Bearer');
     if (known.code === 'unavailable') response.setHeader('retry-after', '1');
@@ -108,18 +108,18 @@ async function answer(
 function requireTrusted(options: AdminServerOptions, request: IncomingMessage): void {
   const overTcp = request.socket.remoteAddress !== undefined;
   if (options.secret === null) {
-    if (overTcp) throw new AdminError('forbidden', 'this face of the gateway is for its Unix socket only');
+    if (overTcp) throw new AdminError('forbidden', 'this listener accepts Unix socket connections only');
     return;
   }
   const host = request.headers.host ?? '';
   const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
   if (!LOOPBACK_HOSTS.includes(name) && !options.hosts?.includes(name)) {
     const allowed = [...LOOPBACK_HOSTS, ...(options.hosts ?? [])].join(', ');
-    throw new AdminError('forbidden', `the Host header must name this listener: allowed are ${allowed}`);
+    throw new AdminError('forbidden', `the Host header must name this listener: expected one of ${allowed}`);
   }
   const origin = request.headers.origin;
   if (origin !== undefined && origin !== `http://${host}`) {
-    throw new AdminError('forbidden', 'requests from pages of another origin are not served');
+    throw new AdminError('forbidden', 'requests from another origin are not accepted');
   }
   const sent = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (sent === undefined || !sameSecret(sent, options.secret)) {
@@ -127,7 +127,7 @@ function requireTrusted(options: AdminServerOptions, request: IncomingMessage): 
   }
 }
 
-/** Digests have one length, so the comparison tells nothing, not even how long the secret is. */
+/** Digests have equal lengths, so the comparison does not even reveal how long the secret is. */
 function sameSecret(sent: string, secret: string): boolean {
   return timingSafeEqual(hash('sha256', sent, 'buffer'), hash('sha256', secret, 'buffer'));
 }
@@ -142,7 +142,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > BODY_BYTES_MAX) {
-      throw new AdminError('too_large', `the body is too large: at most ${BODY_BYTES_MAX} bytes are read`);
+      throw new AdminError('too_large', `the body is too large: at most ${BODY_BYTES_MAX} bytes are accepted`);
     }
     chunks.push(chunk);
   }
@@ -155,17 +155,17 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 
 function asAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
-  // Outcomes are values: what the store throws means that it failed.
+  // Outcomes of the ledger are values: an exception means that the store failed.
   const fromStore = error instanceof Error && /^Store/.test(error.name);
   return fromStore
     ? new AdminError(
         'unavailable',
-        'the store failed; nothing is known about this operation, look before you repeat it',
+        'the store failed and the result of this operation is unknown: check it before you repeat this',
         {
           cause: error,
         },
       )
-    : new AdminError('internal', 'unexpected error; the log of the gateway says more', { cause: error });
+    : new AdminError('internal', 'unexpected error: see the log of the gateway', { cause: error });
 }
 
 function send(response: ServerResponse, status: number, value: unknown): void {
@@ -174,7 +174,7 @@ function send(response: ServerResponse, status: number, value: unknown): void {
   response.end(body);
 }
 
-/** What the HTTP parser could not read still gets an answer with a request id. */
+/** A request that cannot be parsed still gets an answer with a request id. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** The admin route table, and nothing else. */
+/** The admin route table. */
 import { AdminError } from './api.ts';
 import type { AdminService } from './service.ts';
 
@@ -29,7 +29,7 @@ const ROUTES: readonly AdminRoute[] = [
 ];
 
 export interface FoundRoute {
-  /** Null when the path exists but takes other methods. */
+  /** Null when the path exists but supports other methods only. */
   readonly route: AdminRoute | null;
   readonly parameters: readonly string[];
   readonly allow: readonly string[];
@@ -46,7 +46,7 @@ export function findRoute(method: string, url: string): FoundRoute {
   }
   if (allow.length === 0) {
     const known = [...new Set(ROUTES.map((one) => one.path))].join(', ');
-    throw new AdminError('not_found', `there is no such route: known are ${known}`);
+    throw new AdminError('not_found', `no such route: expected one of ${known}`);
   }
   return { route: null, parameters: [], allow };
 }

@@ -1,10 +1,11 @@
-/** The two secrets that are kept in the data folder. */
+/** The two secrets in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './api.ts';
-import { ensureDataDir, errorCode, storeFile } from './data-folder.ts';
+import { ensureDataDir, storeFile } from './data-folder.ts';
 
 const INSTALLATION_FILE = 'installation.secret';
 const ADMIN_FILE = 'admin.secret';
@@ -13,8 +14,8 @@ const GIVEN_LENGTH_MIN = 32;
 
 /**
  * The secret that keys the digests of API keys. `given` (from the environment) wins over the file: replicas that
- * share a database share it too. Must be called before the store is created, because a store without its secret is
- * refused: none of its keys would work any more.
+ * share a database share it too. Must be called before the store is created: a store without its
+ * secret is refused, because none of its keys would work any more.
  */
 export async function installationSecret(dataDir: string, given: string | null): Promise<string> {
   if (given !== null) {
@@ -30,13 +31,13 @@ export async function installationSecret(dataDir: string, given: string | null):
       if (!existsSync(storeFile(dataDir))) return;
       throw new AdminError(
         'unavailable',
-        `${join(dataDir, INSTALLATION_FILE)} is missing although ${storeFile(dataDir)} exists: restore it from a backup, no key works without it`,
+        `${join(dataDir, INSTALLATION_FILE)} is missing although ${storeFile(dataDir)} exists: restore it from a backup, because no key works without it`,
       );
     }))
   );
 }
 
-/** What the admin port asks of its callers. May be deleted to have a new one made at the next start. */
+/** The secret that the admin port requires. Deleting the file creates a new one at the next start. */
 export async function adminSecret(dataDir: string): Promise<string> {
   return (await readSecret(dataDir, ADMIN_FILE)) ?? (await createSecret(dataDir, ADMIN_FILE, async () => {}));
 }
@@ -54,7 +55,7 @@ async function readSecret(dataDir: string, name: string): Promise<string | null>
   throw new AdminError('unavailable', `${path} is damaged: it must hold at least ${GIVEN_LENGTH_MIN} characters`);
 }
 
-/** Whole or not at all, and never over another one: of two processes that create it at once, both get the same. */
+/** Atomic, and never replaces a file: two processes that create it at once get the same secret. */
 async function createSecret(dataDir: string, name: string, check: () => Promise<void>): Promise<string> {
   await ensureDataDir(dataDir);
   await check();

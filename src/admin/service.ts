@@ -1,4 +1,4 @@
-/** The operator's operations on an opened store. The HTTP face and the command line are two ways to call it. */
+/** The admin API on an opened store. The HTTP listeners and the command line both use it. */
 import { randomBytes } from 'node:crypto';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { Clock } from '../core/clock.ts';
@@ -26,7 +26,7 @@ export interface AdminServiceOptions {
   readonly gatewayOrigin: string;
   /**
    * What the running gateway's catalog knows now. A scope or entitlement outside of it is refused. Null where no
-   * gateway runs: the catalog may be another one by the time the key is used, so every name is taken.
+   * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
   /** Asks the providers for their model lists and stores them. */
@@ -56,7 +56,7 @@ export class AdminService implements AdminApi {
       id,
       secret: { digest: secret.digest, prefix: secret.prefix },
     });
-    // The text exists only here: the answer needs no second look at the store, which could fail and lose it.
+    // The text exists only here: a second read of the store could fail and lose it.
     const summary = this.#freshSummary(plan, key);
     return { ...keyView(summary, this.#options.gatewayOrigin), key: secret.text };
   }
@@ -98,7 +98,10 @@ export class AdminService implements AdminApi {
       );
     }
     if (secretPrefixes.length === 1) {
-      throw new AdminError('refused', `${prefix} is the only secret of ${keyId}: add another first, or revoke the key`);
+      throw new AdminError(
+        'refused',
+        `${prefix} is the only secret of ${keyId}: add another one first, or revoke the key`,
+      );
     }
     requireChanged(keyId, await this.#options.ledger.revokeSecret(keyId, prefix));
     return this.showKey(keyId);
@@ -169,15 +172,15 @@ export class AdminService implements AdminApi {
     if (providerScope !== 'all' && !known.providers.includes(providerScope)) {
       throw new AdminError(
         'invalid_input',
-        `provider_scope ${JSON.stringify(providerScope)} is no provider of this gateway: allowed are all, ${known.providers.join(', ')}`,
+        `provider_scope ${JSON.stringify(providerScope)} is not a provider of this gateway: expected one of all, ${known.providers.join(', ')}`,
         { field: 'provider_scope' },
       );
     }
-    const stranger = models?.find((id) => !known.models.includes(id));
-    if (stranger !== undefined) {
+    const unknown = models?.find((id) => !known.models.includes(id));
+    if (unknown !== undefined) {
       throw new AdminError(
         'invalid_input',
-        `models has ${JSON.stringify(stranger)}, which is no model of this gateway: allowed are ${known.models.join(', ')}`,
+        `models has ${JSON.stringify(unknown)}, which is not a model of this gateway: expected one of ${known.models.join(', ')}`,
         { field: 'models' },
       );
     }
@@ -190,7 +193,10 @@ function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {
 }
 
 function unknownKey(keyId: string): AdminError {
-  return new AdminError('unknown_key', `there is no key ${JSON.stringify(keyId)}: list them with "gateway keys list"`);
+  return new AdminError(
+    'unknown_key',
+    `key ${JSON.stringify(keyId)} does not exist: list the keys with "gateway keys list"`,
+  );
 }
 
 function newId(kind: 'key' | 'credit'): string {

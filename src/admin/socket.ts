@@ -1,4 +1,4 @@
-/** Where a running gateway listens for its operator: a Unix socket that only its own user can open. */
+/** The Unix socket of the admin API, which only the gateway's own user can open. */
 import { hash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import type { Server } from 'node:net';
@@ -7,11 +7,11 @@ import { dirname, join, resolve } from 'node:path';
 import { AdminError } from './api.ts';
 
 const SOCKET_NAME = 'gateway.sock';
-/** The kernel's limit is 104 bytes on some systems, with the end mark; the socket is born under a longer name. */
+/** The kernel's limit is 104 bytes on some systems, with the terminating NUL; the socket is created under a longer name. */
 const PATH_BYTES_MAX = 100;
 const DRAFT_SUFFIX = '.new';
 
-/** The same for every process that names the same folder, however it spells it. */
+/** The same for every spelling of the same folder. */
 export function socketPath(dataDir: string, platform: NodeJS.Platform = process.platform): string {
   const folder = realFolder(dataDir);
   if (platform === 'win32') return `\\\\.\\pipe\\gateway-${shortHash(folder)}`;
@@ -24,7 +24,7 @@ export function socketPath(dataDir: string, platform: NodeJS.Platform = process.
 
 /**
  * Whether the socket's folder can be trusted: the one below the temporary folder must belong to this user alone,
- * otherwise somebody else could answer in the gateway's name.
+ * otherwise another user could impersonate the gateway.
  */
 export function requirePrivateFolder(path: string, dataDir: string): void {
   const folder = dirname(path);
@@ -56,7 +56,7 @@ export async function listenOnSocket(server: Server, dataDir: string): Promise<S
   }
   if (dirname(path) !== realFolder(dataDir)) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   requirePrivateFolder(path, dataDir);
-  // Born under another name and renamed: the path never shows a socket that is not ready or open to others, and
+  // Created under another name and renamed: the path never has a socket that is not ready or open to others, and
   // closing this server can never remove the socket of its successor.
   const draft = `${path}${DRAFT_SUFFIX}`;
   rmSync(draft, { force: true });

@@ -1,4 +1,4 @@
-/** What the commands print for people. */
+/** The output of the commands as text. */
 import type { AuditView, CreatedKey, KeyView } from './api.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
@@ -7,7 +7,7 @@ export function createdText(key: CreatedKey): readonly string[] {
     '',
     `  ${key.key}`,
     '',
-    'This is the only time that it is shown: it is stored as a digest. Put it where your client reads it from.',
+    'It is shown only this once: the gateway stores a digest. Copy it to where your client reads it.',
     '',
     `  Base URL for Format A clients (chat completions, responses)  ${key.base_url}`,
     `  Base URL for Format B clients (messages)                     ${key.origin}`,
@@ -41,7 +41,7 @@ export function keyLine(key: KeyView): string {
 }
 
 export function keysTable(keys: readonly KeyView[]): readonly string[] {
-  if (keys.length === 0) return ['No keys yet. Make one with: gateway keys create --mode credit --credit 5'];
+  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
   const rows = [
     ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
     ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
@@ -57,23 +57,23 @@ export function keysTable(keys: readonly KeyView[]): readonly string[] {
 
 export function auditText(report: AuditView): readonly string[] {
   const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
-  const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for a look.`];
-  if (report.ok) return [`Clean: every balance equals its entries (${scope}).`, ...flagged];
-  return [`NOT clean (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
+  const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for review.`];
+  if (report.ok) return [`OK: every balance equals its entries (${scope}).`, ...flagged];
+  return [`NOT OK (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
 }
 
 function available(key: KeyView): string {
   if (key.mode === 'credit') {
     return `${amount(key.remaining)} credits left of ${amount(key.credit)} bought (${amount(key.used)} used, ${amount(key.reserved)} held)`;
   }
-  if (key.budget === null) return `no token bound (${key.used} used, ${key.reserved} held in this ${key.period})`;
+  if (key.budget === null) return `no token limit (${key.used} used, ${key.reserved} held in this ${key.period})`;
   const until = key.period_ends_at === null ? 'never renewed' : `renewed at ${key.period_ends_at}`;
   return `${key.remaining} tokens left of ${key.budget} (${key.used} used, ${key.reserved} held; ${until})`;
 }
 
 function figure(key: KeyView): string {
   if (key.mode === 'credit') return `${amount(key.remaining)} credits`;
-  return key.remaining === null ? 'no bound' : `${key.remaining} tokens`;
+  return key.remaining === null ? 'no limit' : `${key.remaining} tokens`;
 }
 
 /** Plain decimals, never an exponent. */
@@ -83,5 +83,5 @@ function amount(credits: number): string {
 
 function otherSecrets(key: KeyView): string {
   const older = key.prefixes.filter((prefix) => prefix !== key.prefix);
-  return `Still valid too: ${older.map((prefix) => `${prefix}…`).join(', ')}. End one with: gateway keys revoke-secret ${key.id} PREFIX`;
+  return `Also valid: ${older.map((prefix) => `${prefix}…`).join(', ')}. Revoke one with: gateway keys revoke-secret ${key.id} PREFIX`;
 }

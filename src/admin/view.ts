@@ -1,17 +1,18 @@
-/** How a key looks to the operator. Numbers are rounded here, for printing, and nowhere else. */
+/** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
+import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { AuditReport, KeySummary } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
 
-/** The origin that callers on this machine reach the gateway at; a wildcard address is shown as loopback. */
-export function publicOrigin(host: string, port: number): string {
+/** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
+export function publicOrigin(host: string, port: number, secure: boolean): string {
   const shown = host === '0.0.0.0' || host === '::' || host === '' ? '127.0.0.1' : host;
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+  return `${secure ? 'https' : 'http'}://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
 }
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const { key } = summary;
-  const origin = key.mode === 'credit' ? gatewayOrigin : `${gatewayOrigin}/token`;
+  const origin = originOf(gatewayOrigin, key.mode);
   const base = {
     id: key.id,
     prefix: key.prefix,

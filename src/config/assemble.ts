@@ -1,16 +1,23 @@
-/** Makes providers and models out of what was said about them, with defaults for the rest. Checks nothing. */
+/** Builds providers and models from checked settings, with defaults for the rest. */
 import type { Capabilities, Model, ModelSources, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory, ProviderKind, Timeouts } from '../core/provider.ts';
+import {
+  type Network,
+  PLAIN_NETWORK,
+  type Provider,
+  type ProviderFactory,
+  type ProviderKind,
+  type Timeouts,
+} from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { pricingFromUsd, publishedUsd, type UsdModifiers, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
 
-/** Undefined where neither the file nor a well-known name says it. */
+/** Undefined where neither the file nor a well-known name determines it. */
 export function kindOf(name: string, provider: FileProvider): ProviderKind | undefined {
   return provider.kind ?? knownHostNamed(name)?.kind;
 }
 
-/** Without a trailing slash; undefined where it must be said; empty for packages that have their own. */
+/** Without a trailing slash; undefined where it must be configured; empty for packages that have their own. */
 export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvider): string | undefined {
   const host = knownHostNamed(name);
   const usual = (host?.kind === kind ? host.baseUrl : null) ?? KINDS[kind].baseUrl;
@@ -18,8 +25,13 @@ export function baseUrlOf(name: string, kind: ProviderKind, provider: FileProvid
   return address?.replace(/\/+$/, '');
 }
 
-/** `factory` makes the provider of a package; it is undefined for every other kind. */
-export function assembleProvider(name: string, provider: FileProvider, factory?: ProviderFactory): Provider {
+/** `factory` creates the provider of a package; it is undefined for every other kind. */
+export function assembleProvider(
+  name: string,
+  provider: FileProvider,
+  factory?: ProviderFactory,
+  network: Network = PLAIN_NETWORK,
+): Provider {
   const kind = kindOf(name, provider);
   const baseUrl = kind === undefined ? undefined : baseUrlOf(name, kind, provider);
   if (kind === undefined || baseUrl === undefined) throw new Error(`provider ${name} is not complete`);
@@ -33,6 +45,7 @@ export function assembleProvider(name: string, provider: FileProvider, factory?:
     apiKeys: provider.api_keys ?? (provider.api_key === undefined ? [] : [provider.api_key]),
     formats: provider.formats ?? host?.formats ?? row.assumedFormats,
     timeouts: timeoutsOf(provider.timeouts),
+    network,
     headers: Object.fromEntries(
       Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
     ),
@@ -95,7 +108,7 @@ export function assembleModel(parts: ModelParts): Model {
     provider: parts.provider,
     contextWindow: parts.contextWindow,
     maxOutputTokens: parts.maxOutputTokens,
-    // Nobody publishes these for every model: what is not denied is left to the provider to refuse.
+    // Not published for every model: what is not denied here is left to the provider to refuse.
     capabilities: {
       tools: parts.capabilities?.tools ?? true,
       images: parts.capabilities?.images ?? true,
@@ -103,7 +116,7 @@ export function assembleModel(parts: ModelParts): Model {
       structured_output: parts.capabilities?.structured_output ?? true,
       streaming: parts.capabilities?.streaming ?? true,
     },
-    visibleOutput: parts.visibleOutput ?? parts.capabilities?.reasoning === false,
+    visibleOutput: parts.visibleOutput ?? (parts.capabilities?.reasoning === false ? true : null),
     pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
     providerPricing,
     publishedPricing: publishedUsd(usd, markup),

@@ -1,16 +1,17 @@
 /** The providers and models of a config file that is well-formed, checked against each other. */
 import type { Model, Target } from '../core/model.ts';
-import type { Provider, ProviderFactory } from '../core/provider.ts';
+import type { Network, Provider, ProviderFactory } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
-import { joinPath, type Problem } from './problem.ts';
+import type { Problem } from './problem.ts';
 import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.ts';
 
-/** Scopes say `all` for every provider, so none may be called that. */
+/** The scope `all` means every provider, so no provider may have that name. */
 const RESERVED_NAME = 'all';
 /** Set by the connection itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
@@ -35,8 +36,10 @@ export interface FileCatalog {
 export interface CatalogOptions extends FactsContext {
   readonly usdPerCredit: number;
   readonly weighted: boolean;
-  /** Of the providers that are spoken to by a package. */
+  /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
+  /** How each provider of the file is reached. */
+  readonly networks: ReadonlyMap<string, Network>;
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
@@ -45,7 +48,9 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
-    if (found.length === 0) providers.set(name, assembleProvider(name, provider, options.factories.get(name)));
+    if (found.length > 0) continue;
+    const { factories, networks } = options;
+    providers.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];
@@ -53,7 +58,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
     const path = joinPath('models', index);
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
-    // A model of a provider that is itself refused is judged once that provider is right.
+    // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
       const built = buildModel(path, model, file, providers, options);
       if ('message' in built) problems.push(built);
@@ -68,30 +73,29 @@ function providerProblems(name: string, provider: FileProvider): Problem[] {
   const problems: Problem[] = [];
   const refuse = (key: string, message: string) =>
     problems.push({ path: key === '' ? path : joinPath(path, key), message });
-  if (name === RESERVED_NAME)
-    refuse('', `\`${RESERVED_NAME}\` is not a name for a provider: scopes use it for every one`);
+  if (name === RESERVED_NAME) refuse('', `\`${RESERVED_NAME}\` is reserved: in scopes it means every provider`);
   const kind = kindOf(name, provider);
   if (kind === undefined) {
-    refuse('', `the key \`kind\` is missing: one of ${Object.keys(KINDS).join(', ')}`);
+    refuse('', `the key \`kind\` is missing: expected one of ${Object.keys(KINDS).join(', ')}`);
     return problems;
   }
   const row = KINDS[kind];
   const baseUrl = baseUrlOf(name, kind, provider);
-  if (baseUrl === undefined) refuse('', `the key \`base_url\` is missing: kind ${kind} has no usual address`);
+  if (baseUrl === undefined) refuse('', `the key \`base_url\` is missing: kind ${kind} has no default address`);
   else if (baseUrl !== '') problems.push(...addressProblems(joinPath(path, 'base_url'), baseUrl, row.addedPaths));
   if (provider.api_key !== undefined && provider.api_keys !== undefined) {
-    refuse('api_keys', 'must not stand beside api_key: give one of the two');
+    refuse('api_keys', 'cannot be combined with api_key: give one of the two');
   }
   for (const format of provider.formats ?? []) {
     if (!row.formats.includes(format)) {
-      refuse('formats', `kind ${kind} cannot speak ${format}: must be of ${row.formats.join(', ')}`);
+      refuse('formats', `kind ${kind} does not support ${format}: expected one of ${row.formats.join(', ')}`);
     }
   }
   for (const header of Object.keys(provider.headers ?? {})) {
     if (OWN_HEADERS.has(header.toLowerCase())) refuse('headers', `\`${header}\` is set by the gateway itself`);
   }
   if (provider.count_tokens === true && !(provider.formats ?? row.assumedFormats).includes('messages')) {
-    refuse('count_tokens', 'must be false: only a provider that speaks messages counts tokens');
+    refuse('count_tokens', 'must be false: only providers with the messages format count tokens');
   }
   if (provider.api_version !== undefined && kind !== 'azure') refuse('api_version', 'belongs to kind azure only');
   for (const key of ['package', 'factory', 'options', 'call_options'] as const) {
@@ -109,7 +113,7 @@ function addressProblems(path: string, baseUrl: string, addedPaths: readonly str
   }
   const url = new URL(baseUrl);
   if (url.username !== '' || url.password !== '') {
-    return [{ path, message: 'must not hold a user or password: use api_key or headers' }];
+    return [{ path, message: 'must not contain a user or password: use api_key or headers' }];
   }
   const added = addedPaths.filter((added) => url.pathname.endsWith(added)).at(-1);
   return added === undefined ? [] : [{ path, message: `must end before ${added}, which the gateway adds` }];
@@ -122,7 +126,7 @@ function modelProblems(
   providers: ReadonlyMap<string, Provider>,
 ): Problem[] {
   if (model.targets === undefined && model.provider === undefined) {
-    return [{ path, message: 'the key `provider` is missing (or `targets`, which name theirs)' }];
+    return [{ path, message: 'the key `provider` is missing (or `targets`, each with its provider)' }];
   }
   const problems: Problem[] = [];
   const targets = targetsOf(model);
@@ -132,12 +136,12 @@ function modelProblems(
     if (!declared.has(target.provider)) {
       problems.push({
         path: joinPath(at, 'provider'),
-        message: `no provider is called \`${target.provider}\`${didYouMean(target.provider, declared)}`,
+        message: `unknown provider \`${target.provider}\`${didYouMean(target.provider, declared)}`,
       });
     } else if (provider !== undefined && target.format !== undefined && !provider.formats.includes(target.format)) {
       problems.push({
         path: joinPath(at, 'format'),
-        message: `must be of ${provider.formats.join(', ')}, the formats of ${provider.name} (its \`formats\` can say more)`,
+        message: `must be one of ${provider.formats.join(', ')}, the formats of ${provider.name} (its \`formats\` can add more)`,
       });
     }
   }

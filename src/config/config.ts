@@ -1,6 +1,12 @@
-/** The one frozen configuration of a process, made from the environment and the config file. */
+/** The frozen configuration of a process, from the environment and the config file. */
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+
+/** Paths of PEM files: a certificate chain and its private key. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** From the environment; fixed for the life of the process. */
 export interface Settings {
@@ -15,9 +21,13 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
   readonly installationSecret: string | null;
-  /** How long a silent process still counts as living; then others end what it held. */
+  /** How long a silent process counts as alive; after that, other processes recover its holds. */
   readonly leaseMs: number;
   readonly workers: number;
+  /** How HTTP is spoken: by the platform's own implementations, or by this project's. */
+  readonly http: 'node' | 'lean';
+  /** The certificate of the public listener, where the environment names it. */
+  readonly tls: TlsFiles | null;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Whether to look for model servers on this machine when no config file names providers. */
   readonly discoverLocal: boolean;
@@ -25,6 +35,10 @@ export interface Settings {
 
 /** From the config file; can change while the process runs. */
 export interface Config extends Policy {
+  /** Null: plain HTTP. Named by the environment or the file. */
+  readonly tls: TlsFiles | null;
+  /** Files that the config file names and that were read with it. */
+  readonly files: readonly string[];
   readonly catalog: Catalog;
   readonly sandbox: boolean;
   /** Whether providers are asked for their model lists. */

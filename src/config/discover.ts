@@ -1,4 +1,4 @@
-/** Without configured providers: those whose usual variable is set, and model servers that answer on this machine. */
+/** Providers without a config file: those whose usual variable is set, and model servers on this machine. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
@@ -8,6 +8,7 @@ import { KNOWN_HOSTS, type KnownHost, LOCAL_SERVERS } from './kinds.ts';
 import { shippedPricedModels } from './model-data.ts';
 import { type ListedModels, readModelList } from './model-list.ts';
 import { listKey } from './model-lists.ts';
+import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import { type Environment, SettingError } from './settings.ts';
@@ -42,7 +43,9 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     if (!/^[!-~]+$/.test(apiKey)) {
       throw new SettingError(host.variable, ' is not a key: must be printable ASCII characters without spaces');
     }
-    const provider = assembleProvider(host.name, { kind: host.kind, base_url: host.baseUrl, api_key: apiKey });
+    const network = usualNetwork(host.baseUrl, options.env);
+    const settings = { kind: host.kind, base_url: host.baseUrl, api_key: apiKey };
+    const provider = assembleProvider(host.name, settings, undefined, network);
     providers.push(provider);
     models.push(...hostModels(host, provider, options));
   }
@@ -152,7 +155,7 @@ export async function probeModels(baseUrl: string): Promise<ListedModels | null>
     }
     return readModelList(Buffer.concat(chunks).toString('utf8'));
   } catch {
-    // Nothing listens there, or something else does: both mean that there is no model server.
+    // Nothing listens there, or something else does: no model server either way.
     return null;
   }
 }

@@ -2,7 +2,8 @@
  * Environment variables inside the string values of the config file: `${NAME}`, `${NAME:-default}`, and `$${` for a
  * literal `${`. An empty variable counts as missing, so that a key is never silently empty.
  */
-import { joinPath, type Problem } from './problem.ts';
+import { joinPath } from '../lib/schema-errors.ts';
+import type { Problem } from './problem.ts';
 import type { Environment } from './settings.ts';
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g;

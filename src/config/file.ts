@@ -1,19 +1,20 @@
 /** Reads the config file: bounded YAML, environment variables expanded, checked against the schema. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { LineCounter, parseDocument } from 'yaml';
+import { describeErrors, readablePath, type TypeNames } from '../lib/schema-errors.ts';
 import { expandEnvironment } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
-import { configError, joinPath, type Problem } from './problem.ts';
+import { configError, type Problem } from './problem.ts';
 import { FILE_BYTES_MAX, type FileConfig, FileSchema } from './schema.ts';
 import type { Environment } from './settings.ts';
 
 const ALIASES_MAX = 100;
-/** A file that is wrong all over is told so, but not at any length. */
+/** A file with more problems than this lists the first ones only. */
 const PROBLEMS_MAX = 20;
 
 let compiled: ValidateFunction<FileConfig> | null = null;
 
-/** Compiled when the first file is read: a start without one does not pay for it. The schema itself is tested. */
+/** Compiled when the first file is read, so that a start without one does not pay for it. A test validates the schema. */
 function validator(): ValidateFunction<FileConfig> {
   if (compiled !== null) return compiled;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, meta: false, validateSchema: false });
@@ -22,7 +23,7 @@ function validator(): ValidateFunction<FileConfig> {
   return compiled;
 }
 
-/** `name` is what the problems call the file. Throws a ConfigError that lists every problem found. */
+/** `name` is the file's name in messages. Throws a ConfigError that lists every problem found. */
 export function parseConfigFile(text: string, name: string, env: Environment): FileConfig {
   const { value, problems } = expandEnvironment(parseYaml(text, name), env);
   if (problems.length > 0) throw configError(name, problems.slice(0, PROBLEMS_MAX));
@@ -53,71 +54,36 @@ function parseYaml(text: string, name: string): unknown {
 function problemsOf(errors: readonly ErrorObject[], content: unknown): Problem[] {
   const unique = new Map<string, Problem>();
   for (const error of errors) {
-    const problem = { path: dottedPath(error.instancePath, content), message: messageOf(error) };
+    const problem = { path: readablePath(error.instancePath, content), message: messageOf(error) };
     unique.set(`${problem.path}\n${problem.message}`, problem);
   }
   return [...unique.values()].slice(0, PROBLEMS_MAX);
 }
 
-/** `models[0].id` from the JSON pointer `/models/0/id` into this content. */
-function dottedPath(pointer: string, content: unknown): string {
-  let path = '';
-  let value = content;
-  for (const escaped of pointer.split('/').slice(1)) {
-    const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
-    path = joinPath(path, Array.isArray(value) ? Number(key) : key);
-    value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
-  }
-  return path;
-}
-
-const TYPE_NAMES: Readonly<Record<string, string>> = {
+/** What an author of YAML calls the types. */
+const YAML_TYPES: TypeNames = {
   object: 'a mapping (key: value)',
   array: 'a list',
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   integer: 'a whole number',
   boolean: 'true or false',
 };
 
-/** Never shows the value: it may be a secret. */
 function messageOf(error: ErrorObject): string {
-  const { keyword, params, parentSchema } = error;
-  switch (keyword) {
+  switch (error.keyword) {
     case 'additionalProperties':
-      return unknownKey(String(params.additionalProperty), parentSchema);
+      return unknownKey(String(error.params.additionalProperty), error.parentSchema);
     case 'required':
-      return `the key \`${String(params.missingProperty)}\` is missing`;
+      return `the key \`${String(error.params.missingProperty)}\` is missing`;
     case 'type':
-      if (typeof parentSchema?.typeErrorMessage === 'string') return parentSchema.typeErrorMessage;
-      return `must be ${TYPE_NAMES[String(params.type)] ?? String(params.type)}`;
-    case 'enum':
-      return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`;
-    case 'pattern':
-      return String(parentSchema?.patternErrorMessage ?? error.message);
-    case 'minimum':
-    case 'maximum':
-    case 'exclusiveMinimum':
-      return rangeMessage(parentSchema);
-    case 'minItems':
-      return `must have at least ${String(params.limit)} item`;
-    case 'uniqueItems':
-      return `must not repeat an item (items ${String(params.i)} and ${String(params.j)} are equal)`;
+      if (typeof error.parentSchema?.typeErrorMessage === 'string') return error.parentSchema.typeErrorMessage;
+      return describeErrors([error], YAML_TYPES);
     case 'minProperties':
       return 'must give at least one price besides from_input_tokens';
-    case 'minLength':
-      return 'must not be empty';
     default:
-      return error.message ?? `is not allowed (${keyword})`;
+      return describeErrors([error], YAML_TYPES);
   }
-}
-
-function rangeMessage(schema: ErrorObject['parentSchema']): string {
-  const kind = TYPE_NAMES[String(schema?.type)] ?? 'a number';
-  const above = schema?.exclusiveMinimum;
-  const from = above === undefined ? `from ${String(schema?.minimum)}` : `above ${String(above)}`;
-  const to = above === undefined ? `to ${String(schema?.maximum)}` : `and at most ${String(schema?.maximum)}`;
-  return `must be ${kind} ${from} ${to}`;
 }
 
 /** Keys of earlier releases, with what to write today. */

@@ -1,18 +1,18 @@
-/** What the gateway knows of providers before anyone configures one: a row per kind, and a row per well-known host. */
+/** What is known about providers without configuration: a row per kind, and a row per well-known host. */
 import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
 import type { ListPrices } from './model-list.ts';
 
 export interface Kind {
-  /** What a provider of this kind can be told to speak. */
+  /** The formats that a provider of this kind can be configured with. */
   readonly formats: readonly Format[];
-  /** What it is taken to speak where neither the file nor the host table says. */
+  /** The formats where neither the file nor the host table names any. */
   readonly assumedFormats: readonly Format[];
   /** The address of the kind's namesake; null: every account has its own. */
   readonly baseUrl: string | null;
   readonly chatLimitField: Provider['chatLimitField'];
   readonly countsTokens: boolean;
-  /** The `@pydantic/genai-prices` provider whose prices count where host and name say nothing. */
+  /** The `@pydantic/genai-prices` provider whose prices apply where host and name match none. */
   readonly priceBook: string | null;
   /** What a base URL must not end with, because the gateway adds it. */
   readonly addedPaths: readonly string[];
@@ -21,7 +21,7 @@ export interface Kind {
 export const KINDS: Readonly<Record<ProviderKind, Kind>> = {
   openai: {
     formats: ['chat', 'responses', 'messages'],
-    // Every compatible server speaks chat; the other formats are translated to it unless the file says more.
+    // Every compatible server supports chat; the other formats are translated to it unless the file names more.
     assumedFormats: ['chat'],
     baseUrl: 'https://api.openai.com/v1',
     chatLimitField: 'max_tokens',
@@ -48,7 +48,7 @@ export const KINDS: Readonly<Record<ProviderKind, Kind>> = {
     addedPaths: ['/v1', '/v1/messages'],
   },
   'ai-sdk': {
-    // The adapter around a package speaks it: of the three it carries the most of what such providers know.
+    // The adapter around a package translates from it: of the three formats it covers the most features.
     formats: ['responses'],
     assumedFormats: ['responses'],
     baseUrl: null,
@@ -60,7 +60,7 @@ export const KINDS: Readonly<Record<ProviderKind, Kind>> = {
 };
 
 export interface KnownHost {
-  /** The name of the provider when it is found in the environment. */
+  /** The name of the provider when it is discovered from the environment. */
   readonly name: string;
   /** The environment variable that usually holds its key. */
   readonly variable: string;
@@ -198,13 +198,13 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
   },
 ];
 
-/** Model servers that are looked for on this machine; what they serve is free. */
+/** Model servers that are probed on this machine; their models are free. */
 export const LOCAL_SERVERS: readonly { readonly name: string; readonly baseUrl: string }[] = [
   { name: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1' },
   { name: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1' },
 ];
 
-/** Unstreamed answers of reasoning models arrive in one piece after minutes, hence the long first byte. */
+/** Unstreamed answers of reasoning models arrive in one piece after minutes, hence the long first-byte time-out. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connectMs: 5_000,
   firstByteMs: 300_000,

@@ -1,15 +1,17 @@
-/** Settings, environment and config file made into the one frozen Config. */
+/** Builds the frozen Config from settings, environment and config file. */
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
+import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
-import { configError, joinPath, type Problem } from './problem.ts';
+import { configError, type Problem } from './problem.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
@@ -18,12 +20,12 @@ const MIB = 1024 * 1024;
 
 export interface LoadOptions {
   readonly settings: Settings;
-  /** For variables in the file, and for finding providers without one. */
+  /** For variables in the file, and for discovering providers without one. */
   readonly env: Environment;
-  /** Where the built-in sandbox listens; null where none runs, and then its models are left out. */
+  /** The address of the built-in sandbox; null where none is running, and then its models are left out. */
   readonly sandboxUrl: string | null;
   readonly probe?: Probe;
-  /** The day whose published prices count. */
+  /** The day whose published prices apply. */
   readonly now?: Date;
   /** What providers say of their models, as far as it is known. */
   readonly lists?: ModelLists;
@@ -40,6 +42,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
 
   const problems: Problem[] = [];
+  let files: readonly string[] = [];
   const providers = new Map<string, Provider>();
   const models = new Map<string, Model>();
   if (sandbox) {
@@ -59,9 +62,17 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     for (const model of found.models) models.set(model.id, model);
   } else {
     const { factories, problems: ofPackages } = await loadPackages(file);
-    const weighted = routing.order === 'weighted';
-    const built = buildCatalog(file, { usdPerCredit, weighted, now, lists, factories });
-    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages);
+    const loaded = await loadNetworks(file, env);
+    files = loaded.files;
+    const built = buildCatalog(file, {
+      usdPerCredit,
+      weighted: routing.order === 'weighted',
+      now,
+      lists,
+      factories,
+      networks: loaded.networks,
+    });
+    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages, ...loaded.problems);
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);
   }
@@ -70,26 +81,32 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
     problems.push({ path: 'limits.headers_timeout', message });
   }
+  const tls = settings.tls ?? file.tls ?? null;
+  if (tls !== null && settings.http === 'lean') {
+    problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
+  }
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
     modelLists: file.model_lists ?? true,
+    tls,
+    files,
     limits,
     usdPerCredit,
     streams: streamsOf(file),
-    holds: file.holds ?? 'full',
+    holds: file.holds ?? 'elastic',
     elasticKeys: file.elastic_keys ?? [],
     routing,
   });
 }
 
-/** YAML and the compiler of its schema are loaded only where there is a file. */
+/** The YAML parser and the schema compiler are loaded only where there is a file. */
 function fileReader(): Promise<typeof import('./file.ts')> {
   return import('./file.ts');
 }
 
-/** Null: there is no file, and none was asked for. */
+/** Null: there is no file, and none was configured. */
 async function readConfigText(settings: Settings, name: string): Promise<string | null> {
   const refuse = (message: string) => configError(name, [{ path: '', message }]);
   try {
@@ -105,7 +122,7 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
   }
 }
 
-/** Names that are taken, by the sandbox or earlier in the file. */
+/** Names that are already used, by the sandbox or earlier in the file. */
 function duplicates(
   file: FileConfig,
   sandboxProvidersByName: ReadonlyMap<string, Provider>,
@@ -138,6 +155,11 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),
+    // Longer than the idle time of the usual load balancers, which must be the ones to close.
+    keepAliveTimeoutMs: milliseconds(limits.keep_alive_timeout, 75_000),
+    headerBytes: limits.header_bytes ?? 32 * 1024,
+    headerCount: limits.header_count ?? 200,
+    connections: limits.connections ?? null,
   };
 }
 
@@ -146,6 +168,7 @@ function streamsOf({ streams = {} }: FileConfig): StreamSettings {
     totalMs: milliseconds(streams.total, 300_000),
     keepAliveMs: milliseconds(streams.keep_alive, 10_000),
     headersWaitMs: milliseconds(streams.headers_wait, 15_000),
+    holdWaitMs: milliseconds(streams.hold_wait, 10_000),
   };
 }
 
@@ -158,7 +181,7 @@ function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
   };
 }
 
-/** All the way down; the maps themselves are read-only by their type. */
+/** Deeply; the maps themselves are read-only by their type. */
 function freeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const part of value instanceof Map ? value.values() : Object.values(value)) freeze(part);

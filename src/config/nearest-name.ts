@@ -1,4 +1,4 @@
-/** The known name that a mistyped one most likely meant, or undefined when none is close. */
+/** The known name that is closest to a misspelled one; undefined when none is close. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let least = Math.max(2, Math.floor(name.length / 3)) + 1;

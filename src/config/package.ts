@@ -1,12 +1,13 @@
 /**
- * The provider packages that a config file names. They are installed by the operator who needs them, so they are looked
- * for where the gateway was started, and only when a file asks for one.
+ * The provider packages that a config file names. The operator installs them, so they are resolved from the
+ * folder where the gateway was started, and only when a file names one.
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ProviderFactory } from '../core/provider.ts';
-import { joinPath, type Problem } from './problem.ts';
+import { joinPath } from '../lib/schema-errors.ts';
+import type { Problem } from './problem.ts';
 import type { FileConfig, FileProvider } from './schema.ts';
 
 export interface LoadedPackages {
@@ -45,20 +46,23 @@ async function factoryOf(name: string, { factory }: FileProvider): Promise<Provi
   if (factory !== undefined) {
     const named = exported[factory];
     if (typeof named === 'function') return named as ProviderFactory;
-    return { path: 'factory', message: `\`${name}\` exports no function \`${factory}\`: it has ${list(found)}` };
+    return { path: 'factory', message: `\`${name}\` exports no function \`${factory}\`: it exports ${list(found)}` };
   }
   const usual = usualFactory(name, found);
   if (usual) return usual;
-  return { path: 'factory', message: `is missing: \`${name}\` has ${list(found)}, say which one makes the provider` };
+  return {
+    path: 'factory',
+    message: `is missing: \`${name}\` exports ${list(found)}; name the one that creates the provider`,
+  };
 }
 
-/** Null where it is installed neither beside the operator's files nor beside the gateway. */
+/** Null where it is installed neither in the working directory nor with the gateway. */
 function resolved(name: string): string | null {
   for (const from of [join(process.cwd(), 'package.json'), import.meta.filename]) {
     try {
       return pathToFileURL(createRequire(from).resolve(name)).href;
     } catch {
-      // Looked for in the next place.
+      // Try the next place.
     }
   }
   return null;
@@ -84,7 +88,7 @@ function list(found: readonly (readonly [string, ProviderFactory])[]): string {
   return found.length === 0 ? 'none whose name begins with create' : found.map(([name]) => name).join(', ');
 }
 
-/** The package itself, of whatever is within it. */
+/** The package of an entry point such as `@ai-sdk/google-vertex/anthropic`. */
 function installName(name: string): string {
   return name
     .split('/')

@@ -1,4 +1,4 @@
-/** Prices and context windows that others keep: the data bundled with `@pydantic/genai-prices`, never fetched. */
+/** Published prices and context windows: the data bundled with `@pydantic/genai-prices`, never fetched. */
 import { createRequire } from 'node:module';
 import type { MatchLogic, ModelInfo, ModelPrice } from '@pydantic/genai-prices';
 import type { UsdPricing, UsdTier } from './pricing.ts';
@@ -51,7 +51,7 @@ const BESIDE_KEYS: ReadonlySet<string> = new Set([
   'cache_image_read_mtok',
 ]);
 
-/** Models by this name generate something else than text, or not at all. */
+/** Models with these names generate something other than text, or nothing. */
 const NOT_TEXT =
   /embed|whisper|transcri|(^|[-/])tts|realtime|moderation|image|audio|video|[-/]ocr|voice|voxtral|[-/]live|guard|safety|rerank|lyria|omni-flash/i;
 
@@ -59,13 +59,13 @@ export function isTextModelName(name: string): boolean {
   return !NOT_TEXT.test(name);
 }
 
-/** The book's provider for an address, or for a name; undefined when it knows neither. */
+/** The provider of the price data for an address, or for a name; undefined when neither is known. */
 export function priceBookFor(baseUrl: string, name: string): string | undefined {
   const byAddress = baseUrl === '' ? undefined : book().findProvider({ providerApiUrl: baseUrl });
   return (byAddress ?? book().findProvider({ providerId: name }))?.id;
 }
 
-/** What the book knows of this upstream model on this day. */
+/** The price data of this upstream model on this day. */
 export function knownModel(priceBook: string, upstreamModel: string, at: Date): KnownModel | null {
   const model = book().calcPrice({}, upstreamModel, { providerId: priceBook, timestamp: at })?.model;
   return model === undefined ? null : describe(model, at);
@@ -90,7 +90,7 @@ export function knownTextModels(
 function describe(info: ModelInfo, at: Date): KnownModel {
   const prices = pricesOn(info, at);
   const pricing = usdPricing(prices);
-  // A zero is often a price that nobody wrote down: what is free, the operator says.
+  // A zero is often a missing price, so only the operator can declare a model free.
   const free = pricing !== null && pricing.input === 0 && pricing.output === 0;
   return {
     name: info.name,
@@ -105,7 +105,7 @@ function describe(info: ModelInfo, at: Date): KnownModel {
   };
 }
 
-/** The id where it names itself, else the first exact name that it goes by. */
+/** The id where it matches itself, else the first exact name that matches. */
 function upstreamName(priceBook: string, info: ModelInfo): string | undefined {
   return [info.id, ...exactNames(info.match)].find(
     (name) => book().calcPrice({}, name, { providerId: priceBook })?.model.id === info.id,
@@ -117,7 +117,7 @@ function exactNames(match: MatchLogic): string[] {
   return 'or' in match ? match.or.flatMap(exactNames) : [];
 }
 
-/** Where the price depends on the time of day, the dearest: a caller is charged the same at every hour. */
+/** Where the price depends on the time of day, the highest: a caller is charged the same at every hour. */
 function pricesOn(info: ModelInfo, at: Date): ModelPrice {
   if (!Array.isArray(info.prices)) return info.prices;
   const candidates: ModelPrice[] = [];
@@ -146,7 +146,7 @@ function usdPricing(prices: ModelPrice): UsdPricing | null {
     const name = CLASS_KEYS[key];
     base[name] = basePrice(price);
     for (const tier of typeof price === 'object' ? price.tiers : []) {
-      // The book's tiers begin above their start, ours at their beginning.
+      // In the price data a tier begins above its start; here it includes its start.
       const from = tier.start + 1;
       const rates = tiers.get(from) ?? {};
       rates[name] = tier.price;

@@ -1,4 +1,4 @@
-/** Prices as people write them (USD per million tokens) made into the exact rationals that charges are computed from. */
+/** Converts prices in USD per million tokens to the exact rationals that charges are computed from. */
 import type { Fraction, HostedToolPrice, PriceModifiers, PriceTier, Pricing, Rates } from '../core/money.ts';
 import {
   decimalNumber,
@@ -24,7 +24,7 @@ export interface UsdRates {
   readonly output_image?: number | undefined;
 }
 
-/** Says what changes for a request whose whole input has at least this many tokens; classes not given stay as they are. */
+/** What changes for a request whose whole input has at least this many tokens; classes not given stay as they are. */
 export interface UsdTier extends Partial<UsdRates> {
   readonly from_input_tokens: number;
 }

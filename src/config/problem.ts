@@ -1,4 +1,4 @@
-/** What is wrong with a configuration: one line each, with the path and what is allowed. */
+/** The problems of a configuration: one line each, with the path and what is expected. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -23,11 +23,4 @@ function problemLine(file: string, { path, message }: Problem): string {
 
 export function configError(file: string, problems: readonly Problem[]): ConfigError {
   return new ConfigError(problems.map((problem) => problemLine(file, problem)));
-}
-
-/** `models[0].id`; a key that is not a plain word is quoted. */
-export function joinPath(parent: string, key: string | number): string {
-  if (typeof key === 'number') return `${parent}[${key}]`;
-  if (!/^[A-Za-z_][\w-]*$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
-  return parent === '' ? key : `${parent}.${key}`;
 }

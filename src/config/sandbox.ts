@@ -1,7 +1,7 @@
 /** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Source, Target } from '../core/model.ts';
-import type { Provider } from '../core/provider.ts';
+import { PLAIN_NETWORK, type Provider } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS } from './kinds.ts';
 import { pricingFromUsd, publishedUsd } from './pricing.ts';
 
@@ -14,10 +14,11 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
   const common = {
     apiKeys: [],
     timeouts: DEFAULT_TIMEOUTS,
+    network: PLAIN_NETWORK,
     headers: {},
     chatLimitField: 'max_tokens',
     options: {},
-    // It fails on demand: what one caller tries out must not shut out the others.
+    // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;
   return [

@@ -39,7 +39,7 @@ const Secret = text(
 );
 const Label = Type.String({ minLength: 1, maxLength: 200 });
 const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
-  description: 'The wire format spoken to the provider.',
+  description: 'The wire format used with the provider.',
 });
 const TimeoutsSchema = Type.Object(
   {
@@ -51,11 +51,13 @@ const TimeoutsSchema = Type.Object(
   closed,
 );
 
+const PEM_FILE = { minLength: 1, maxLength: 4096 };
+
 const ProviderSchema = Type.Object(
   {
     kind: Type.Optional(
       Type.Enum(['openai', 'azure', 'anthropic', 'ai-sdk'], {
-        description: 'The API that it offers. May be left out for well-known names such as openai, anthropic or groq.',
+        description: 'The API that it offers. Optional for well-known names such as openai, anthropic or groq.',
       }),
     ),
     base_url: Type.Optional(
@@ -88,10 +90,31 @@ const ProviderSchema = Type.Object(
       Type.Array(FormatName, {
         minItems: 1,
         uniqueItems: true,
-        description: 'What it speaks natively. Default: what its kind and address are known for.',
+        description: 'The formats that it supports natively. Default: by its kind and address.',
       }),
     ),
     timeouts: Type.Optional(TimeoutsSchema),
+    proxy: Type.Optional(
+      text(
+        '^(none|https?://[^\\s?#]+|\\$\\{.+)$',
+        'the address of a proxy, http://… or https://…, or none',
+        'The proxy that the provider is reached through. none: no proxy, whatever HTTPS_PROXY says. Loopback addresses never go through one.',
+      ),
+    ),
+    ca: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the authorities that may sign its certificate, and no others.',
+      }),
+    ),
+    client_cert: Type.Optional(
+      Type.String({
+        ...PEM_FILE,
+        description: 'A PEM file: the certificate with which the gateway proves its identity.',
+      }),
+    ),
+    client_key: Type.Optional(Type.String({ ...PEM_FILE, description: 'A PEM file: the private key of client_cert.' })),
+    http2: Type.Optional(Type.Boolean({ description: 'Whether HTTP/2 is offered to it. Default: false.' })),
     markup: Type.Optional(Markup),
     chat_limit_field: Type.Optional(
       Type.Enum(['max_tokens', 'max_completion_tokens'], {
@@ -103,7 +126,7 @@ const ProviderSchema = Type.Object(
     multipliers: Multipliers,
     circuit_breaker: Type.Optional(
       Type.Boolean({
-        description: 'Whether a target that keeps failing is left alone for a while. Default: true.',
+        description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
       }),
     ),
     api_version: Type.Optional(
@@ -124,15 +147,15 @@ const ProviderSchema = Type.Object(
       text(
         '^[A-Za-z_$][\\w$]*$',
         'the name of an export',
-        'ai-sdk only: what the package exports to make a provider. Default: its create function.',
+        'ai-sdk only: the export of the package that creates a provider. Default: its create function.',
       ),
     ),
     options: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: given to the package.' }),
+      Type.Record(Type.String(), Type.Unknown(), { description: 'ai-sdk only: passed to the package.' }),
     ),
     call_options: Type.Optional(
       Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {
-        description: 'ai-sdk only: provider options given with every call, by the name of the provider.',
+        description: 'ai-sdk only: provider options passed with every call, by the name of the provider.',
       }),
     ),
   },
@@ -163,7 +186,10 @@ const CapabilitiesSchema = Type.Object(
     structured_output: Type.Optional(Type.Boolean()),
     streaming: Type.Optional(Type.Boolean()),
   },
-  { ...closed, description: 'Default: true. What is false is refused here; the rest is left to the provider.' },
+  {
+    ...closed,
+    description: 'Default: true. Requests that need what is false are refused here; the rest is left to the provider.',
+  },
 );
 
 const ModelSchema = Type.Object(
@@ -188,7 +214,7 @@ const ModelSchema = Type.Object(
     visible_output: Type.Optional(
       Type.Boolean({
         description:
-          'All output that is billed can be seen in a stream, so its holds may be elastic. Default: whether the model does not reason.',
+          'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
       }),
     ),
     pricing: Type.Optional(PricingSchema),
@@ -206,7 +232,7 @@ export const FileSchema = Type.Object(
     providers: Type.Optional(
       Type.Record(ProviderName, ProviderSchema, {
         ...closed,
-        description: 'By name. Without providers and models: found in the environment.',
+        description: 'By name. Without providers and models: discovered from the environment.',
       }),
     ),
     models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
@@ -227,15 +253,28 @@ export const FileSchema = Type.Object(
         closed,
       ),
     ),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: text('^.{1,4096}$', 'a path', 'The certificate chain, PEM.'),
+          key: text('^.{1,4096}$', 'a path', 'Its private key, PEM, without a passphrase.'),
+        },
+        {
+          ...closed,
+          description:
+            'Serves HTTPS, and HTTP/2 to clients that ask for it. Changed files are used for new connections without a restart.',
+        },
+      ),
+    ),
     holds: Type.Optional(
       Type.Enum(['full', 'elastic'], {
         description:
-          'full: the worst case is held at once. elastic: a part, extended as the answer grows. Default: full.',
+          'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: elastic.',
       }),
     ),
     elastic_keys: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
-        description: 'Ids of keys whose streams have elastic holds, whatever `holds` says.',
+        description: 'Ids of keys whose streams have elastic holds, regardless of `holds`.',
       }),
     ),
     limits: Type.Optional(
@@ -245,7 +284,20 @@ export const FileSchema = Type.Object(
           reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
-          drain: seconds('How long running requests may go on when the process is told to stop. Default 30.', 3600, 0),
+          drain: seconds('How long running requests may continue after a stop signal. Default 30.', 3600, 0),
+          connections: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description:
+                'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
+            }),
+          ),
+          header_bytes: bytes('The request line and the headers of a request together. Default 32 KiB.', 1024 * 1024),
+          header_count: Type.Optional(
+            Type.Integer({ minimum: 10, maximum: 2000, description: 'Headers of a request. Default 200.' }),
+          ),
+          keep_alive_timeout: seconds('How long a connection without a request is kept open. Default 75.'),
           headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
           body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
         },
@@ -257,6 +309,11 @@ export const FileSchema = Type.Object(
         {
           total: seconds('From acceptance to the end of a stream. Default and most: 300.', 300),
           keep_alive: seconds('Silence after which a keep-alive is sent; 0: never. Default 10.', 300, 0),
+          hold_wait: seconds(
+            'How long a stream waits for other requests when their holds keep its own from growing. Default 10.',
+            60,
+            0,
+          ),
           headers_wait: seconds(
             'How long the 200 waits for the first event once the provider has accepted. Default 15.',
             300,

@@ -1,10 +1,10 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
-import type { Settings } from './config.ts';
+import type { Settings, TlsFiles } from './config.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One line: which setting, what is wrong with it and what is allowed. */
+/** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
   readonly setting: string;
 
@@ -20,7 +20,7 @@ const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
 const SECRET_LENGTH_MIN = 32;
 
-/** What the command line says, as it was typed; it goes before the environment. */
+/** Values from the command line, as typed; they override the environment. */
 export interface SettingFlags {
   readonly workers?: string | undefined;
 }
@@ -30,6 +30,11 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   const adminPort = readPort(env, 'GATEWAY_ADMIN_PORT', 8081);
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
+  }
+  const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
+  const tls = readTlsFiles(env);
+  if (tls !== null && http === 'lean') {
+    throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
   }
   return Object.freeze<Settings>({
     host: readHost(env),
@@ -45,6 +50,8 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
       flags.workers === undefined
         ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
         : whole('--workers', flags.workers, WORKERS_RANGE),
+    http,
+    tls,
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
@@ -93,7 +100,7 @@ function readChoice<const Choice extends string>(
   if (text === undefined) return fallback;
   const choice = choices.find((candidate) => candidate === text);
   if (choice !== undefined) return choice;
-  throw new SettingError(name, ` is ${shown(text)}: must be one of ${choices.join(', ')}`);
+  throw new SettingError(name, ` is ${shown(text)}: expected one of ${choices.join(', ')}`);
 }
 
 function readHost(env: Environment): string {
@@ -115,12 +122,21 @@ function readPath(env: Environment, name: string, fallback: string): string {
   throw new SettingError(name, ` is ${shown(text)}: must be a path`);
 }
 
+function readTlsFiles(env: Environment): TlsFiles | null {
+  const cert = given(env, 'GATEWAY_TLS_CERT');
+  const key = given(env, 'GATEWAY_TLS_KEY');
+  if (cert === undefined && key === undefined) return null;
+  if (cert === undefined) throw new SettingError('GATEWAY_TLS_CERT', ' is missing: GATEWAY_TLS_KEY is set');
+  if (key === undefined) throw new SettingError('GATEWAY_TLS_KEY', ' is missing: GATEWAY_TLS_CERT is set');
+  return { cert: readPath(env, 'GATEWAY_TLS_CERT', ''), key: readPath(env, 'GATEWAY_TLS_KEY', '') };
+}
+
 /** The value is never shown: it may hold a password. */
 function readDatabaseUrl(env: Environment): string | null {
   const text = given(env, 'DATABASE_URL');
   if (text === undefined) return null;
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
-  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'names no PostgreSQL database';
+  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
   throw new SettingError(
     'DATABASE_URL',
     ` ${wrong}: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)`,

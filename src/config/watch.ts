@@ -1,22 +1,11 @@
-/**
- * Takes a changed config file into use while the process runs. The file is looked at once a second instead of asking
- * the system to tell: that works on every file system and mount, however an editor replaces the file or a link is
- * swapped, and leaves nothing open. What counts is whether the content is another.
- */
+/** Takes a changed config file, or a file that it names, into use while the process runs. What counts is the content. */
 import { readFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
-
-export interface ConfigWatch {
-  /** No callback comes after this. */
-  close(): void;
-}
-
-const INTERVAL_MS = 1_000;
+import { type FileWatch, watchFiles } from './watch-files.ts';
 
 /**
- * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is told to
+ * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is reported to
  * `onProblem`, line by line, and nothing else happens: what is in use stays.
  */
 export function watchConfig(
@@ -24,62 +13,45 @@ export function watchConfig(
   load: () => Promise<Config>,
   onConfig: (config: Config) => void,
   onProblem: (line: string) => void,
-  intervalMs = INTERVAL_MS,
-): ConfigWatch {
+  intervalMs?: number,
+  /** Files beside it that are read with it. */
+  others: () => readonly string[] = () => [],
+): FileWatch {
   let closed = false;
   let content = contentOf(file);
-  /** How the file looked when its content was read last, and at the last look; the two differ while it is being written. */
-  let readAs: string | null = null;
-  let seenAs: string | null = null;
+  let contentOfOthers = others().map(contentOf).join('\n');
 
   const reload = async (): Promise<void> => {
     const text = contentOf(file);
-    if (text === content) return;
+    const textOfOthers = others().map(contentOf).join('\n');
+    if (text === content && textOfOthers === contentOfOthers) return;
     content = text;
+    contentOfOthers = textOfOthers;
     if (text === null) {
-      onProblem(`${file}: is gone; the configuration in use stays`);
+      onProblem(`${file}: does not exist any more; the configuration in use stays`);
       return;
     }
     try {
       const config = await load();
-      if (!closed) onConfig(config);
+      if (closed) return;
+      onConfig(config);
+      contentOfOthers = others().map(contentOf).join('\n');
     } catch (error) {
       const lines = error instanceof ConfigError ? error.problems : [`${file}: ${String(error)}`];
       if (!closed) for (const line of lines) onProblem(line);
     }
   };
 
-  const look = async (): Promise<void> => {
-    const looks = await looksOf(file);
-    if (closed) return;
-    if (looks === seenAs && looks !== readAs) {
-      readAs = looks;
-      await reload();
-    }
-    seenAs = looks;
-    if (!closed) timer = setTimeout(look, intervalMs).unref();
-  };
-  let timer = setTimeout(look, intervalMs).unref();
-
+  const watch = watchFiles(() => [file, ...others()], reload, intervalMs);
   return {
     close() {
       closed = true;
-      clearTimeout(timer);
+      watch.close();
     },
   };
 }
 
-/** Changes whenever the file is written or replaced. */
-async function looksOf(file: string): Promise<string> {
-  try {
-    const { mtimeNs, size, ino } = await stat(file, { bigint: true });
-    return `${ino} ${size} ${mtimeNs}`;
-  } catch {
-    return 'not there';
-  }
-}
-
-/** Null: there is no such file, or it cannot be read; loading it says which. The file is small, and rarely changes. */
+/** Null: there is no such file, or it cannot be read; loading it reports which. The file is small and rarely changes. */
 function contentOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * The one error table. A condition is a named failure; everything that a client can be told about it
+ * The one error table. A condition is a named failure; everything that a client can learn about it
  * (status, codes, types, retry advice, sentence) stands in its row and nowhere else.
  */
 
@@ -126,6 +126,7 @@ export const CONDITIONS = {
     type: 'api_error',
     typeB: 'api_error',
     retry: 'allowed',
+    retryAfterS: 1,
     sentence: 'The provider is temporarily unavailable for this request.',
   },
   upstream_error: {

@@ -1,5 +1,6 @@
-/** The route table: one row per operation of the public interface. Both origins serve every row. */
+/** The route table: one row per operation of the public interface, and the origins that serve every row. */
 import type { Condition } from './conditions.ts';
+import type { Mode } from './key.ts';
 
 export type Format = 'chat' | 'responses' | 'messages';
 /** The envelope family: chat, responses, models and usage answer in A; messages and count_tokens in B. */
@@ -18,14 +19,14 @@ export interface Endpoint {
   readonly format: Format | null;
   /** Error statuses that the interface lists for this operation. */
   readonly statuses: readonly number[];
-  /** Where this operation lists fewer statuses: the condition told instead. */
+  /** Where this operation lists fewer statuses: the condition that is reported instead. */
   readonly projection: Readonly<Partial<Record<Condition, Condition>>>;
 }
 
 /** Statuses that belong to every endpoint. */
 export const COMMON_STATUSES: readonly number[] = [405, 413, 426, 500];
 
-/** Routes without a 403 tell every refusal of the key itself as a 401; the message still says why. */
+/** Routes without a 403 report every refusal of the key itself as a 401; the message still gives the reason. */
 const NO_403 = { key_expired: 'invalid_credentials', key_disabled: 'invalid_credentials' } as const;
 const NO_504 = { upstream_timeout: 'upstream_error' } as const;
 
@@ -101,3 +102,26 @@ export const ENDPOINTS = {
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
+
+/** Where the keys of one mode are served: every endpoint below its own path prefix. */
+export interface Origin {
+  readonly mode: Mode;
+  readonly prefix: '' | '/token';
+  readonly description: string;
+}
+
+export const ORIGINS: readonly Origin[] = [
+  { mode: 'credit', prefix: '', description: 'Credit keys' },
+  { mode: 'token_budget', prefix: '/token', description: 'Token-budget keys' },
+];
+
+/** The base URL for keys of this mode, e.g. `http://127.0.0.1:8080/token`. */
+export function originOf(gatewayOrigin: string, mode: Mode): string {
+  return gatewayOrigin + (ORIGINS.find((origin) => origin.mode === mode)?.prefix ?? '');
+}
+
+/** The path below its origin: `/v1/models` for `/token/v1/models`. */
+export function pathBelowOrigin(path: string): string {
+  const origin = ORIGINS.find(({ prefix }) => prefix !== '' && path.startsWith(`${prefix}/`));
+  return origin === undefined ? path : path.slice(origin.prefix.length);
+}

@@ -1,4 +1,4 @@
-/** What a client of an endpoint is told about a failure, whatever the envelope. */
+/** What an endpoint reports to its client about a failure, independent of the envelope. */
 import { type Condition, conditionRow, GatewayError } from './conditions.ts';
 import { COMMON_STATUSES, type Endpoint } from './endpoints.ts';
 
@@ -32,7 +32,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
   };
 }
 
-/** No endpoint tells a status that its list does not have: a failure that cannot happen there is a fault of this program. */
+/** No endpoint sends a status that its list does not have: a failure that cannot happen there is a fault of this program. */
 function knownTo(endpoint: Endpoint | null, error: unknown): GatewayError {
   if (error instanceof GatewayError && (endpoint === null || lists(endpoint, error.condition))) return error;
   return new GatewayError('internal_error', { cause: error });

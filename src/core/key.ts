@@ -11,7 +11,7 @@ export type KeyStatus = StoredStatus | 'expired';
 /** Everything about a key but its balance and its secrets. */
 export interface KeyRecord {
   readonly id: string;
-  /** Moves on with every change of the key, so that a decision made by an old copy is noticed at admission. */
+  /** Increases with every change of the key, so that admission notices a decision based on an old copy. */
   readonly version: number;
   readonly mode: Mode;
   readonly label: string | null;
@@ -72,7 +72,7 @@ export function isKeyText(text: string): boolean {
 
 /**
  * The stored form of a key: a digest keyed with the installation's secret. The digest never leaves the store and its
- * input has one fixed length, so the prefix construction is as good as an HMAC here and half as dear.
+ * input has one fixed length, so the prefix construction is as safe as an HMAC here at half the cost.
  */
 export function keyDigest(installationSecret: string, keyText: string): string {
   return hash('sha256', `${installationSecret}:${keyText}`, 'base64');

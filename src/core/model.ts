@@ -48,8 +48,11 @@ export interface Model {
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
   readonly capabilities: Capabilities;
-  /** Whether all output that is billed can be seen in a stream: hidden reasoning could outrun an elastic hold. */
-  readonly visibleOutput: boolean;
+  /**
+   * Whether all output that is billed can be seen in a stream: hidden reasoning could outrun an elastic hold. Null where
+   * that depends on the request.
+   */
+  readonly visibleOutput: boolean | null;
   /** What the caller is charged. */
   readonly pricing: Pricing;
   /** What the provider asks of the operator; equal to `pricing` without a mark-up. */

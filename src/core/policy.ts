@@ -10,6 +10,12 @@ export interface Limits {
   /** How long a client may take to send the headers of a request, and to send all of it. */
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
+  /** How long a connection without a request is kept. */
+  readonly keepAliveTimeoutMs: number;
+  readonly headerBytes: number;
+  readonly headerCount: number;
+  /** Null: what the limit of open files leaves. */
+  readonly connections: number | null;
 }
 
 export interface StreamSettings {
@@ -19,6 +25,8 @@ export interface StreamSettings {
   readonly keepAliveMs: number;
   /** After the provider's 2xx headers without an event: then the 200 is sent and keep-alives begin. */
   readonly headersWaitMs: number;
+  /** How long a stream that has outrun its hold waits for other requests' holds to end, before it is ended itself. */
+  readonly holdWaitMs: number;
 }
 
 export interface Routing {

@@ -14,6 +14,21 @@ export interface Timeouts {
   readonly totalMs: number;
 }
 
+/** How connections to a provider are made. */
+export interface Network {
+  /** Its URL, with the credentials that it wants; null: connections go straight to the provider. */
+  readonly proxy: string | null;
+  /** The authorities, in PEM, that may have signed the provider's certificate; null: those that Node trusts. */
+  readonly ca: string | null;
+  /** In PEM, for providers that ask the gateway for a certificate; both or neither. */
+  readonly clientCert: string | null;
+  readonly clientKey: string | null;
+  /** Whether HTTP/2 is offered. */
+  readonly http2: boolean;
+}
+
+export const PLAIN_NETWORK: Network = { proxy: null, ca: null, clientCert: null, clientKey: null, http2: false };
+
 /** A package of the AI SDK that speaks to the provider. */
 export interface ProviderPackage {
   readonly name: string;
@@ -35,6 +50,7 @@ export interface Provider {
   /** The formats that this provider speaks natively. */
   readonly formats: readonly Format[];
   readonly timeouts: Timeouts;
+  readonly network: Network;
   /** Sent with every request, beside what the adapter sets. */
   readonly headers: Readonly<Record<string, string>>;
   /** The chat field that carries the output limit where the client named none. */

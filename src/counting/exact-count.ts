@@ -1,4 +1,4 @@
-/** Texts → tokens, by real tokenizers; slow, and therefore only called on the counting thread. Pure. */
+/** Texts → tokens, by real tokenizers; slow, and therefore only called on the counting worker. Pure. */
 import type { Tokenizer } from './tokenizer.ts';
 
 export interface Texts {
@@ -19,6 +19,15 @@ export interface ExactCount {
 /** Counts one text; the tokens of its pieces add up. */
 export type Encoder = (text: string) => number;
 
+/** One text by all encoders; a cut that was made in it can add a token. */
+export interface TextCount {
+  readonly least: number;
+  readonly most: number;
+  readonly cuts: number;
+}
+
+export type TextCounter = (text: string) => TextCount;
+
 /**
  * The merging of a piece takes time with the square of its length, so unbroken runs are cut here. A cut can add a token
  * that the whole text would not have.
@@ -32,13 +41,13 @@ const LOW_OTHER = 50;
 const HIGH_OWN = 102;
 const HIGH_OTHER = 150;
 
-export function countTexts(texts: Texts, tokenizer: Tokenizer, encoders: readonly Encoder[]): ExactCount {
+export function countTexts(texts: Texts, tokenizer: Tokenizer, count: TextCounter): ExactCount {
   let low = 0;
   let likely = 0;
   let high = 0;
   for (const [kind, group] of [texts.certain, texts.definitions, texts.others].entries()) {
     for (const text of group) {
-      const { least, most, cuts } = countText(text, encoders);
+      const { least, most, cuts } = count(text);
       if (kind === 0) low += Math.max(0, Math.floor(((least - cuts) * lowPercent(text, tokenizer)) / 100));
       if (kind < 2) likely += most;
       high += highOf(text, most, tokenizer);
@@ -73,10 +82,12 @@ function looseBytes(text: string): number {
   return loose;
 }
 
-function countText(text: string, encoders: readonly Encoder[]): { least: number; most: number; cuts: number } {
-  const pieces = cutRuns(text);
-  const counts = encoders.map((encode) => pieces.reduce((sum, piece) => sum + encode(piece), 0));
-  return { least: Math.min(...counts), most: Math.max(...counts), cuts: pieces.length - 1 };
+export function textCounter(encoders: readonly Encoder[]): TextCounter {
+  return (text) => {
+    const pieces = cutRuns(text);
+    const counts = encoders.map((encode) => pieces.reduce((sum, piece) => sum + encode(piece), 0));
+    return { least: Math.min(...counts), most: Math.max(...counts), cuts: pieces.length - 1 };
+  };
 }
 
 /**

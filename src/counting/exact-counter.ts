@@ -1,5 +1,5 @@
 /**
- * Counts prompts exactly, off the event loop. The thread starts with the first count, never keeps the process alive,
+ * Counts prompts exactly, off the event loop. The worker starts with the first count, never keeps the process alive,
  * and stops when nothing has been counted for a while. A count that cannot be had in time is null: nobody is refused
  * because this is slow.
  */
@@ -11,7 +11,7 @@ import type { CountJob } from './worker.ts';
 export interface ExactCounterOptions {
   readonly waitMs?: number;
   readonly queueMax?: number;
-  /** Text of one prompt, in UTF-16 units; longer ones are not counted. */
+  /** Text of one prompt, in UTF-16 units; of a longer one only the beginning is counted, which bounds it from below. */
   readonly unitsMax?: number;
   readonly idleMs?: number;
   onProblem(problem: unknown): void;
@@ -40,10 +40,11 @@ export class ExactCounter {
     this.#options = { waitMs: WAIT_MS, queueMax: QUEUE_MAX, unitsMax: UNITS_MAX, idleMs: IDLE_MS, ...options };
   }
 
-  /** Null when it cannot be had: too much waits already, the text is too long, or it takes too long. */
-  count(job: CountJob): Promise<ExactCount | null> {
+  /** Null when it cannot be had: too much waits already, or it takes too long. */
+  count(whole: CountJob): Promise<ExactCount | null> {
     const { queueMax, unitsMax, waitMs } = this.#options;
-    if (this.#closed || this.#queue.length >= queueMax || unitsOf(job) > unitsMax) return Promise.resolve(null);
+    if (this.#closed || this.#queue.length >= queueMax) return Promise.resolve(null);
+    const job = beginningOf(whole, Math.min(whole.unitsMax, unitsMax));
     return new Promise((resolve) => {
       const waiting: Waiting = { job, resolve, timer: setTimeout(() => this.#late(waiting), waitMs) };
       this.#queue.push(waiting);
@@ -92,7 +93,7 @@ export class ExactCounter {
     }
   }
 
-  /** A thread that counts does not listen: one that takes too long can only be ended. */
+  /** A worker that counts reads no messages: one that takes too long can only be terminated. */
   #late(waiting: Waiting): void {
     const index = this.#queue.indexOf(waiting);
     if (index >= 0) {
@@ -122,8 +123,19 @@ function end(waiting: Waiting, counted: ExactCount | null): void {
   waiting.resolve(counted);
 }
 
-function unitsOf({ texts }: CountJob): number {
-  let units = 0;
-  for (const group of [texts.certain, texts.definitions, texts.others]) for (const text of group) units += text.length;
-  return units;
+/** The job itself where it is within the limit. */
+function beginningOf(job: CountJob, unitsMax: number): CountJob {
+  let left = unitsMax;
+  const cut = (texts: readonly string[]): string[] =>
+    texts.map((text) => {
+      const kept = text.slice(0, Math.max(0, left));
+      left -= text.length;
+      return kept;
+    });
+  const texts = {
+    certain: cut(job.texts.certain),
+    definitions: cut(job.texts.definitions),
+    others: cut(job.texts.others),
+  };
+  return left >= 0 ? job : { ...job, texts, isBeginning: true };
 }

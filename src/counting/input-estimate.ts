@@ -1,7 +1,7 @@
 /**
  * The token counter: low, likely and high.
  * - `high` is provable: a token covers at least one byte of text, so a body never has more tokens than bytes, plus
- *   what providers add themselves and what images may count for. Holds use it. It takes no look at the text.
+ *   what providers add themselves and what images may count for. Holds use it. It does not look at the text.
  * - `likely` is a calibrated guess, made when it is first asked for; local charges and token counts use it.
  * - The low one takes a real tokenizer, off the loop, and only when the context window may be exceeded: nothing is
  *   refused on less. The same count lowers `high` before a request is refused for want of balance.
@@ -15,15 +15,15 @@ import { type Prompt, readPrompt } from './prompt-text.ts';
 import { tokenizerOf } from './tokenizer.ts';
 import type { CountJob } from './worker.ts';
 
-/** What providers put around a prompt; the marks of each message are covered by the bytes of its JSON. */
+/** What providers put around a prompt; the tokens around each message are covered by the bytes of its JSON. */
 const FRAME_TOKENS_MAX = 32;
 /** Providers put a prompt of their own in front of tools, and a longer one for each tool that they know by its type. */
 const TOOL_PROMPT_TOKENS_MAX = 1_024;
 const TYPED_TOOL_TOKENS_MAX = 1_024;
 /** Around a counted message, part or tool, where no JSON covers it. */
-const MARK_TOKENS_MAX = 8;
-const TOOL_MARK_TOKENS_MAX = 16;
-const MARK_TOKENS_LIKELY = 3;
+const SEGMENT_TOKENS_MAX = 8;
+const TOOL_TOKENS_MAX = 16;
+const SEGMENT_TOKENS_LIKELY = 3;
 
 /** The most that one image counts for at the providers known here. */
 const IMAGE_TOKENS_MAX = 20_000;
@@ -36,10 +36,13 @@ const FILE_TOKENS_MAX = 2_000_000;
 const FILE_TOKENS_LIKELY = 3_000;
 
 const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
-/** With fewer bytes per token of the window than this, no refusal could rest on a count: the provider decides. */
-const BYTES_PER_TOKEN_DENSE = 2;
-/** What is shorter is held by its bytes: no balance hangs on the difference. */
+/** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
+
+/** Ordinary text has fewer characters per token. */
+const UNITS_PER_TOKEN_MAX = 8;
+/** This much is counted quickly enough to be counted whole. */
+const UNITS_COUNTED_MIN = 256 * 1_024;
 
 export interface CountedRequest {
   readonly bytes: Uint8Array;
@@ -62,26 +65,35 @@ export class InputEstimate {
     this.#window = model.contextWindow;
     this.#targets = targets;
     this.#counted = counted;
-    const high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
-    this.high = this.#window === null ? high : Math.min(high, this.#window + this.#billedBeyondWindow());
+    this.high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
   }
 
-  /** Of the whole input, also where that is more than the window takes. */
+  /** Of the whole input, also where that is more than the window has room for. */
   get likely(): number {
     return Math.min(this.#likely(), this.#highOfBytes());
   }
 
-  /** Whether the window may be exceeded, so that a count has to tell. */
+  /** Whether the window may be exceeded, so that a count has to decide. */
   get mayExceedWindow(): boolean {
     const window = this.#window;
-    if (window === null || this.#counted !== null || this.#textBytes() <= window * BYTES_PER_TOKEN_DENSE) return false;
-    return !this.#read().shortened && this.#likely() > window;
+    if (window === null || this.#counted !== null || this.#textBytes() <= window) return false;
+    return !this.#read().shortened && this.#likely() >= window;
   }
 
-  /** How many tokens are too many for the window; null when they are not, or when nothing is sure. */
+  /** How many tokens the input has where that leaves no room in the window; null where it does, or nothing is sure. */
   get overflowTokens(): number | null {
-    const sure = this.#counted !== null && this.#window !== null && this.#counted.low > this.#window;
-    return sure && !this.#read().shortened ? this.#likely() : null;
+    if (this.#counted === null || this.#window === null || this.#read().shortened) return null;
+    const text = Math.max(this.#counted.low, this.#counted.likely) + this.#read().segments * SEGMENT_TOKENS_LIKELY;
+    return text >= this.#window ? Math.max(text, this.#likely()) : null;
+  }
+
+  /** How much output the window leaves room for beside the input, where that is less than this limit. */
+  outputRoom(outputLimit: number): number {
+    const window = this.#window;
+    if (window === null || this.high + outputLimit <= window) return outputLimit;
+    const room = window - this.#likely();
+    // An input that leaves none is refused where a count has confirmed it; without a count the provider decides.
+    return room > 0 ? Math.min(outputLimit, room) : outputLimit;
   }
 
   /** Whether a count could make `high` notably smaller. */
@@ -91,7 +103,14 @@ export class InputEstimate {
 
   toJob(): CountJob {
     const { certain, definitions, others } = this.#read();
-    return { texts: { certain, definitions, others }, tokenizer: tokenizerOf(this.#targets) };
+    const window = this.#window;
+    // What is far beyond the window is refused by its beginning, however long it is.
+    const decidedEarly = window !== null && this.#likely() > 2 * window;
+    return {
+      texts: { certain, definitions, others },
+      tokenizer: tokenizerOf(this.#targets),
+      unitsMax: decidedEarly ? Math.max(window * UNITS_PER_TOKEN_MAX, UNITS_COUNTED_MIN) : Number.POSITIVE_INFINITY,
+    };
   }
 
   #textBytes(): number {
@@ -101,16 +120,16 @@ export class InputEstimate {
   #highOfBytes(): number {
     const { attachments, needs } = this.#request.info;
     const text = this.#textBytes() + this.#added();
-    if (needs.files !== undefined) return this.#window ?? text + attachments.count * FILE_TOKENS_MAX;
+    if (needs.files !== undefined) return text + (this.#window ?? attachments.count * FILE_TOKENS_MAX);
     return attachments.count === 0 ? text : text + attachments.count * this.#imageTokensMax();
   }
 
   #highOfCount(counted: ExactCount): number {
     const { attachments } = this.#request.info;
-    const { marks, tools, images, files, fileTokensMax } = this.#read();
+    const { segments, tools, images, files, fileTokensMax } = this.#read();
     // What was not recognised as an attachment by both readings is held by its bytes.
     if (fileTokensMax === null || images + files !== attachments.count) return Number.POSITIVE_INFINITY;
-    const around = marks * MARK_TOKENS_MAX + tools * TOOL_MARK_TOKENS_MAX + this.#added();
+    const around = segments * SEGMENT_TOKENS_MAX + tools * TOOL_TOKENS_MAX + this.#added();
     return counted.high + around + fileTokensMax + images * this.#imageTokensMax();
   }
 
@@ -129,11 +148,6 @@ export class InputEstimate {
     return this.#billsImagesBeyondWindow() ? IMAGE_BILLED_TOKENS_MAX : IMAGE_TOKENS_MAX;
   }
 
-  #billedBeyondWindow(): number {
-    const { count } = this.#request.info.attachments;
-    return count > 0 && this.#billsImagesBeyondWindow() ? count * IMAGE_BILLED_TOKENS_MAX : 0;
-  }
-
   #billsImagesBeyondWindow(): boolean {
     return this.#targets.some(({ upstreamModel }) => IMAGE_BILLED_BEYOND_WINDOW.test(upstreamModel));
   }
@@ -144,11 +158,16 @@ export class InputEstimate {
   }
 
   #guess(): number {
-    const { certain, definitions, marks, images, files, fileTokensMax } = this.#read();
-    const text = this.#counted?.likely ?? likelyTokens([...certain, ...definitions]);
+    const { certain, definitions, segments, images, files, fileTokensMax } = this.#read();
+    const text = this.#countedWhole?.likely ?? likelyTokens([...certain, ...definitions]);
     const inFiles =
       fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
-    return text + marks * MARK_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+    return text + segments * SEGMENT_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+  }
+
+  /** Null also where only the beginning was counted. */
+  get #countedWhole(): ExactCount | null {
+    return this.#counted !== null && Number.isFinite(this.#counted.high) ? this.#counted : null;
   }
 
   #read(): Prompt {

@@ -1,6 +1,6 @@
 /**
  * What of a request the model reads, by how sure that is. The three formats name it by the same words, so one walk over
- * the body serves them all; images and files are set apart and never taken for text.
+ * the body serves them all; images and files are set apart and never counted as text.
  */
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 
@@ -9,14 +9,14 @@ export interface Prompt {
   readonly certain: readonly string[];
   /** Definitions of tools and of the answer's shape: read in a form that only the provider knows. */
   readonly definitions: readonly string[];
-  /** Everything else, which it may read or not: names, ids, earlier thoughts, fields that are not known here. */
+  /** Everything else, which it may read or not: names, ids, earlier reasoning, fields that are not known here. */
   readonly others: readonly string[];
-  /** Messages, and the parts in them. */
-  readonly marks: number;
+  /** Messages, and the parts in them: providers put tokens around each. */
+  readonly segments: number;
   readonly tools: number;
   readonly images: number;
   readonly files: number;
-  /** The most that the files can count for; null where their size does not tell (a document of pages, a URL). */
+  /** The most that the files can count for; null where their size says nothing about it (a document of pages, a URL). */
   readonly fileTokensMax: number | null;
   /** The request lets the provider leave out or condense a part of it when it is too long. */
   readonly shortened: boolean;
@@ -38,19 +38,19 @@ const SETTINGS: ReadonlySet<string> = new Set([
 ]);
 /** Inside a message or item: the members whose text is read as it stands. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'text', 'output', 'arguments', 'input']);
-/** Earlier thoughts are dropped by most providers, and signed ones are not read as their text. */
-const THOUGHTS: ReadonlySet<unknown> = new Set(['reasoning', 'thinking', 'redacted_thinking']);
+/** Earlier reasoning is dropped by most providers, and signed ones are not read as their text. */
+const REASONING: ReadonlySet<unknown> = new Set(['reasoning', 'thinking', 'redacted_thinking']);
 const IMAGES: ReadonlySet<unknown> = new Set(['image', 'image_url', 'input_image', 'computer_screenshot']);
 const FILES: ReadonlySet<unknown> = new Set(['document', 'file', 'input_file', 'input_audio']);
 
 export function readPrompt(body: JsonObject): Prompt {
-  return new Walk().read(body);
+  return new PromptCollector().read(body);
 }
 
-class Walk {
+class PromptCollector {
   readonly #certain: string[] = [];
   readonly #others: string[] = [];
-  #marks = 0;
+  #segments = 0;
   #images = 0;
   #files = 0;
   #fileTokensMax: number | null = 0;
@@ -68,7 +68,7 @@ class Walk {
       certain: this.#certain,
       definitions,
       others: this.#others,
-      marks: this.#marks,
+      segments: this.#segments,
       tools: (Array.isArray(tools) ? tools.length : 0) + (Array.isArray(functions) ? functions.length : 0),
       images: this.#images,
       files: this.#files,
@@ -79,7 +79,7 @@ class Walk {
 
   #root(value: Json): void {
     if (typeof value === 'string') {
-      this.#marks++;
+      this.#segments++;
       this.#certain.push(value);
     } else if (Array.isArray(value)) {
       for (const item of value) this.#item(item);
@@ -88,12 +88,12 @@ class Walk {
 
   /** A message, an item, or a part of either. */
   #item(item: Json): void {
-    this.#marks++;
+    this.#segments++;
     if (!isObject(item)) {
       this.#text(item, this.#others);
       return;
     }
-    if (THOUGHTS.has(item.type)) {
+    if (REASONING.has(item.type)) {
       this.#text(item, this.#others);
       return;
     }
@@ -163,9 +163,7 @@ function decodedBytes(base64: string): number {
   return Math.ceil((base64.length * 3) / 4);
 }
 
-function mayBeShortened(body: JsonObject): boolean {
-  if (body.truncation !== undefined && body.truncation !== null && body.truncation !== 'disabled') return true;
-  return [body.context_management, body.transforms, body.plugins].some(
-    (value) => value !== undefined && value !== null,
-  );
+/** `context_management` edits a prompt that fits; it does not make a longer one fit. */
+function mayBeShortened({ truncation }: JsonObject): boolean {
+  return truncation !== undefined && truncation !== null && truncation !== 'disabled';
 }

@@ -1,4 +1,4 @@
-/** Which tokenizer a model counts with, as far as its name tells. */
+/** Which tokenizer a model counts with, as far as its name says. */
 import type { Target } from '../core/model.ts';
 
 /** `other`: not at hand; its counts are estimated from those that are. */

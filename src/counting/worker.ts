@@ -1,16 +1,22 @@
-/** The counting thread: loads a tokenizer when one is first needed, and counts one prompt at a time. */
+/** The counting worker: loads a tokenizer when one is first needed, and counts one prompt at a time. */
 import { parentPort } from 'node:worker_threads';
-import { countTexts, type Encoder, type ExactCount, type Texts } from './exact-count.ts';
+import { countTexts, type Encoder, type ExactCount, type Texts, textCounter } from './exact-count.ts';
+import { TextCountCache } from './text-count-cache.ts';
 import { type Encoding, encodingsFor, type Tokenizer } from './tokenizer.ts';
 
 export interface CountJob {
   readonly texts: Texts;
   readonly tokenizer: Tokenizer;
+  /** How much of the texts has to be counted, in UTF-16 units. */
+  readonly unitsMax: number;
+  /** The prompt is longer than these texts: their count only bounds it from below. */
+  readonly isBeginning?: boolean;
 }
 
 /** What looks like a special token in a user's text is text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 const loaded = new Map<Encoding, Encoder>();
+const cache = new TextCountCache();
 
 async function encoder(encoding: Encoding): Promise<Encoder> {
   const known = loaded.get(encoding);
@@ -24,14 +30,16 @@ async function encoder(encoding: Encoding): Promise<Encoder> {
   return fresh;
 }
 
-async function count({ texts, tokenizer }: CountJob): Promise<ExactCount> {
-  return countTexts(texts, tokenizer, await Promise.all(encodingsFor(tokenizer).map(encoder)));
+async function count({ texts, tokenizer, isBeginning }: CountJob): Promise<ExactCount> {
+  const encoders = await Promise.all(encodingsFor(tokenizer).map(encoder));
+  const counted = countTexts(texts, tokenizer, cache.counter(tokenizer, textCounter(encoders)));
+  return isBeginning ? { ...counted, high: Number.POSITIVE_INFINITY } : counted;
 }
 
 const parent = parentPort;
 if (parent !== null) {
   parent.on('message', (job: CountJob) => {
-    // A failure ends the thread, and its error reaches whoever waits.
+    // A failure ends the worker, and its error reaches whoever waits.
     void count(job).then((counted) => parent.postMessage(counted));
   });
 }

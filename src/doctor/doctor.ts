@@ -1,10 +1,9 @@
 /**
- * `gateway doctor`: looks at everything that a gateway needs, from here and by itself, whether one runs or not. The
- * store is asked through the running gateway where there is one, and never opened beside it.
+ * `gateway doctor`: checks everything that a gateway needs, whether one is running or not. The store of a running
+ * gateway is checked through its admin socket and never opened a second time.
  */
 import { existsSync } from 'node:fs';
-import { Agent } from 'undici';
-import { type AdminApi, AdminError } from '../admin/api.ts';
+import { type AdminApi, type AdminConnection, AdminError } from '../admin/api.ts';
 import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
 import type { Config, Settings } from '../config/config.ts';
@@ -14,18 +13,19 @@ import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import { StoreError } from '../ledger/errors.ts';
+import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
-import { examineFolder, examineOpenFiles } from './examine-machine.ts';
-import { examineModels } from './examine-models.ts';
-import { type Examined, examineProvider, type Served, type Tools } from './examine-provider.ts';
-import { attention, type Check, type ModelReport, ok, type ProviderReport, type Report } from './report.ts';
+import { checkDataFolder, checkOpenFiles } from './check-machine.ts';
+import { checkModels } from './check-models.ts';
+import { type CheckContext, type CheckedProvider, checkProvider, type ServedTarget } from './check-provider.ts';
+import { oneLine } from './format.ts';
+import { type Check, type ModelReport, ok, type ProviderReport, problem, type Report } from './report.ts';
 import { reportText } from './text.ts';
-import { oneLine } from './words.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
 const HEALTH_TIMEOUT_MS = 5_000;
-/** No key has this id: looking for it takes the whole way to the store and back. */
+/** No key has this id: looking it up is a complete read of the store without a result. */
 const NO_KEY_ID = 'doctor';
 
 export interface DoctorOptions {
@@ -33,54 +33,55 @@ export interface DoctorOptions {
   readonly env: Environment;
   /** Whether to generate a token at each target, which costs money. */
   readonly probes: boolean;
-  /** The operator's operations: of the running gateway, or else on the store itself. */
-  reach(): Promise<{ readonly api: AdminApi; close(): Promise<void> }>;
+  connectAdmin(): Promise<AdminConnection>;
   readonly timeoutMs?: number;
 }
 
 export async function doctor(options: DoctorOptions, json: boolean): Promise<{ text: string; exitCode: number }> {
-  const report = await examine(options);
+  const report = await checkAll(options);
   return { text: json ? `${JSON.stringify(report)}\n` : reportText(report), exitCode: report.ok ? 0 : 1 };
 }
 
-export async function examine(options: DoctorOptions): Promise<Report> {
+export async function checkAll(options: DoctorOptions): Promise<Report> {
   const { dataDir } = options.settings;
-  const [data_folder, { store, pid }] = await Promise.all([examineFolder(dataDir), examineStore(options)]);
-  // Not at once with the check of the store, which only one process can have open.
-  const catalog = await examineConfig(options);
-  const open_files = examineOpenFiles(pid);
+  const [data_folder, { store, pid }] = await Promise.all([checkDataFolder(dataDir), checkStore(options)]);
+  // After the check of the store, because only one process can have an embedded store open.
+  const catalog = await checkConfig(options);
+  const open_files = checkOpenFiles(pid);
   const to_do = [...catalog.toDo];
-  if (data_folder.state === 'attention') to_do.push(`${data_folder.detail}: give it to this user, or set GATEWAY_DATA`);
-  if (store.state === 'attention') to_do.push(`the store: ${store.detail}`);
-  if (open_files.state === 'attention') to_do.push(`${open_files.detail}: raise the limit (ulimit -n, LimitNOFILE)`);
+  if (data_folder.state === 'problem')
+    to_do.push(`${data_folder.detail}: make it writable for this user, or set GATEWAY_DATA`);
+  if (store.state === 'problem') to_do.push(`the store: ${store.detail}`);
+  if (open_files.state === 'problem') to_do.push(`${open_files.detail}: raise the limit (ulimit -n, LimitNOFILE)`);
   const { config, providers, models } = catalog;
   return { ok: to_do.length === 0, config, data_folder, store, open_files, providers, models, to_do };
 }
 
-async function examineStore({ settings, reach }: DoctorOptions): Promise<{ store: Check; pid: number | null }> {
+async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<{ store: Check; pid: number | null }> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl === null && !existsSync(storeFile(dataDir))) {
-    return { store: ok(`${storeFile(dataDir)} is made at the first start`), pid: null };
+    return { store: ok(`${storeFile(dataDir)} will be created at the first start`), pid: null };
   }
   try {
-    const reached = await reach();
+    const connection = await connectAdmin();
     try {
-      await answers(reached.api);
-      if (!(reached.api instanceof AdminClient)) return { store: ok('opens; no gateway runs'), pid: null };
-      const { pid } = await reached.api.health(HEALTH_TIMEOUT_MS);
-      return { store: ok(`answers; the gateway runs (process ${pid})`), pid };
+      await requireAnswer(connection.api);
+      if (!(connection.api instanceof AdminClient))
+        return { store: ok('can be opened; no gateway is running'), pid: null };
+      const { pid } = await connection.api.health(HEALTH_TIMEOUT_MS);
+      return { store: ok(`answers; the gateway is running (process ${pid})`), pid };
     } finally {
-      await reached.close();
+      await connection.close();
     }
   } catch (error) {
     if (error instanceof AdminError || error instanceof StoreError) {
-      return { store: attention(oneLine(error.message)), pid: null };
+      return { store: problem(oneLine(error.message)), pid: null };
     }
     throw error;
   }
 }
 
-async function answers(api: AdminApi): Promise<void> {
+async function requireAnswer(api: AdminApi): Promise<void> {
   try {
     await api.showKey(NO_KEY_ID);
   } catch (error) {
@@ -88,41 +89,41 @@ async function answers(api: AdminApi): Promise<void> {
   }
 }
 
-interface ExaminedCatalog {
+interface CheckedCatalog {
   readonly config: Check;
   readonly providers: readonly ProviderReport[];
   readonly models: readonly ModelReport[];
   readonly toDo: readonly string[];
 }
 
-async function examineConfig(options: DoctorOptions): Promise<ExaminedCatalog> {
+async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
   const { settings, env } = options;
-  // The sandbox of a running gateway listens on a port that nobody else knows, so the check has one of its own.
+  // The sandbox of a running gateway listens on a port that no other process knows, so the check starts its own.
   const sandbox = await startSandbox();
   try {
     const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists: await newestLists(options) });
-    return await examineCatalog(config, sandbox.url, options);
+    return await checkCatalog(config, sandbox.url, options);
   } catch (error) {
     const problems =
       error instanceof ConfigError ? error.problems : error instanceof SettingError ? [error.message] : null;
     if (problems === null) throw error;
-    const detail = `${problems.length} problem${problems.length === 1 ? '' : 's'}; a running gateway goes on with what it has`;
-    return { config: attention(detail), providers: [], models: [], toDo: problems.map(oneLine) };
+    const detail = `${problems.length} problem${problems.length === 1 ? '' : 's'}; a running gateway keeps its current configuration`;
+    return { config: problem(detail), providers: [], models: [], toDo: problems.map(oneLine) };
   } finally {
     await sandbox.close();
   }
 }
 
 /** Providers are asked for their model lists, which are stored; what was stored before counts where that fails. */
-async function newestLists({ settings, reach }: DoctorOptions): Promise<ModelLists> {
+async function newestLists({ settings, connectAdmin }: DoctorOptions): Promise<ModelLists> {
   if (settings.databaseUrl === null && !existsSync(storeFile(settings.dataDir))) return NO_LISTS;
   try {
-    const reached = await reach();
+    const connection = await connectAdmin();
     try {
-      await reached.api.refreshModelLists();
-      return decodeModelLists((await reached.api.modelLists()).document);
+      await connection.api.refreshModelLists();
+      return decodeModelLists((await connection.api.modelLists()).document);
     } finally {
-      await reached.close();
+      await connection.close();
     }
   } catch (error) {
     // The checks of the store and of each provider tell what is wrong with them; a broken file is told by loading it.
@@ -131,34 +132,34 @@ async function newestLists({ settings, reach }: DoctorOptions): Promise<ModelLis
   }
 }
 
-async function examineCatalog(config: Config, sandboxUrl: string, options: DoctorOptions): Promise<ExaminedCatalog> {
+async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorOptions): Promise<CheckedCatalog> {
   const { catalog } = config;
   const models = [...catalog.models.values()];
-  const served = models.flatMap((model) => model.targets.map((target): Served => ({ model, target })));
-  const upstream = new Transports();
-  const dispatcher = new Agent({ allowH2: false });
+  const served = models.flatMap((model) => model.targets.map((target): ServedTarget => ({ model, target })));
+  const upstream = new Transports(options.settings.http);
+  const dispatchers = new Dispatchers();
   const timeoutMs = options.timeoutMs ?? CALL_TIMEOUT_MS;
-  const tools: Tools = { upstream, dispatcher, clock: systemClock(), timeoutMs, probes: options.probes };
+  const context: CheckContext = { upstream, dispatchers, clock: systemClock(), timeoutMs, probes: options.probes };
   try {
-    const examined = new Map<string, Examined>();
+    const checked = new Map<string, CheckedProvider>();
     await Promise.all(
       [...catalog.providers.values()].map(async (provider) => {
         const own = served.filter(({ target }) => target.provider === provider.name);
         const simulated = provider.baseUrl.startsWith(sandboxUrl);
-        examined.set(provider.name, await examineProvider(provider, own, simulated, tools));
+        checked.set(provider.name, await checkProvider(provider, own, simulated, context));
       }),
     );
-    // In the order of the catalog, whoever was first to answer.
-    const providers = [...catalog.providers.keys()].flatMap((name) => examined.get(name) ?? []);
-    const judged = examineModels(models, (target) => examined.get(target.provider)?.serves(target) ?? false);
+    // In the order of the catalog, not of the answers.
+    const providers = [...catalog.providers.keys()].flatMap((name) => checked.get(name) ?? []);
+    const checkedModels = checkModels(models, (target) => checked.get(target.provider)?.serves(target) ?? false);
     return {
       config: ok(configDetail(options.settings, config)),
       providers: providers.map(({ report }) => report),
-      models: judged.reports,
-      toDo: [...providers.flatMap(({ toDo }) => toDo), ...judged.toDo],
+      models: checkedModels.reports,
+      toDo: [...providers.flatMap(({ toDo }) => toDo), ...checkedModels.toDo],
     };
   } finally {
-    await Promise.all([upstream.close(), dispatcher.destroy()]);
+    await Promise.all([upstream.close(), dispatchers.close()]);
   }
 }
 

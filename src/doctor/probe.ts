@@ -1,22 +1,23 @@
-/** A real generation of the smallest size, by the same lanes and adapters as a client's request. It costs money. */
+/** The smallest possible generation, sent through the same lanes and adapters as a client's request. It costs money. */
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { Lanes } from '../exchange/lanes.ts';
+import { ByteCollector } from '../lib/byte-collector.ts';
 import { addressOf } from '../provider/adapters.ts';
 import type { Upstream } from '../provider/upstream.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { attention, type Check, ok } from './report.ts';
-import { saidBy, shown } from './words.ts';
+import { providerMessage, redacted } from './format.ts';
+import { type Check, ok, problem } from './report.ts';
 
 const PROMPT = 'Say OK.';
 const ANSWER_BYTES_MAX = 1_024 * 1_024;
-/** The responses format has a least limit of its own. */
+/** The responses format has a minimum of 16. */
 const OUTPUT_LIMIT: Readonly<Record<Format, number>> = { chat: 1, messages: 1, responses: 16 };
-/** Reasoning models refuse to end within so few tokens, after they have done the work: they serve. */
+/** Reasoning models answer 400 when they cannot finish within so few tokens: the model works. */
 const RAN_INTO_LIMIT = /max_tokens or model output limit was reached/i;
 
 export interface ProbeResult {
@@ -26,7 +27,7 @@ export interface ProbeResult {
   readonly tookMs: number;
 }
 
-export interface ProbeOrder {
+export interface ProbeInput {
   readonly upstream: Upstream;
   readonly provider: Provider;
   readonly model: Model;
@@ -35,8 +36,8 @@ export interface ProbeOrder {
   readonly timeoutMs: number;
 }
 
-export async function probe(order: ProbeOrder): Promise<ProbeResult> {
-  const { provider, timeoutMs } = order;
+export async function probe(input: ProbeInput): Promise<ProbeResult> {
+  const { provider, timeoutMs } = input;
   const startedAtMs = performance.now();
   const ended = (check: Check, status: number | null): ProbeResult => ({
     check,
@@ -44,14 +45,14 @@ export async function probe(order: ProbeOrder): Promise<ProbeResult> {
     tookMs: Math.round(performance.now() - startedAtMs),
   });
   try {
-    const lane = laneTo(order);
-    const answer = await send(order, lane);
-    if (answer === null) return ended(attention(`no answer within ${timeoutMs / 1000} s`), null);
-    if ('failure' in answer) return ended(attention(shown(provider, answer.failure)), null);
+    const lane = laneTo(input);
+    const answer = await send(input, lane);
+    if (answer === null) return ended(problem(`no answer within ${timeoutMs / 1000} s`), null);
+    if ('failure' in answer) return ended(problem(redacted(provider, answer.failure)), null);
     return ended(judge(provider, lane, answer), answer.status);
   } catch (error) {
-    // A package that cannot be used, or a request that no lane can carry: told like any other failure.
-    return ended(attention(shown(provider, error instanceof Error ? error.message : String(error))), null);
+    // A package that cannot be loaded, or a request that no lane can translate, is reported like any other failure.
+    return ended(problem(redacted(provider, error instanceof Error ? error.message : String(error))), null);
   }
 }
 
@@ -64,18 +65,18 @@ function judge(provider: Provider, lane: Lane, { status, body }: Answer): Check 
   const text = body.toString('utf8');
   if (status < 200 || status > 299) {
     if (status === 400 && RAN_INTO_LIMIT.test(text)) return ok('answers');
-    return attention(`status ${status}: ${saidBy(provider, text)}`);
+    return problem(`status ${status}: ${providerMessage(provider, text)}`);
   }
   try {
     lane.whole(body);
     return ok('answers');
   } catch (error) {
-    if (error instanceof GatewayError) return attention(`its answer is not one of this format: ${error.message}`);
+    if (error instanceof GatewayError) return problem(`its answer does not have this format: ${error.message}`);
     throw error;
   }
 }
 
-function laneTo({ model, target, provider }: ProbeOrder): Lane {
+function laneTo({ model, target, provider }: ProbeInput): Lane {
   const { format } = target;
   const prompt = format === 'responses' ? { input: PROMPT } : { messages: [{ role: 'user', content: PROMPT }] };
   const limit = format === 'messages' ? { max_tokens: OUTPUT_LIMIT.messages } : {};
@@ -85,15 +86,15 @@ function laneTo({ model, target, provider }: ProbeOrder): Lane {
     format,
     request: { ...parsed, info },
     model,
-    writesAnew: false,
+    mayBeCut: false,
     likelyInputTokens: () => 1,
   });
   return lanes.to(target, provider);
 }
 
-/** Null: nothing came in time. */
-function send(order: ProbeOrder, lane: Lane): Promise<Answer | { readonly failure: string } | null> {
-  const { upstream, provider, target, apiKey, timeoutMs } = order;
+/** Null: no answer in time. */
+function send(input: ProbeInput, lane: Lane): Promise<Answer | { readonly failure: string } | null> {
+  const { upstream, provider, target, apiKey, timeoutMs } = input;
   const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: OUTPUT_LIMIT[target.format] });
   const address = addressOf(provider, target.format, target.upstreamModel, apiKey, { version: null, betas: null });
   const { connectMs } = provider.timeouts;
@@ -104,8 +105,7 @@ function send(order: ProbeOrder, lane: Lane): Promise<Answer | { readonly failur
     totalMs: timeoutMs,
   };
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const collected = new ByteCollector();
     let status = 0;
     const end = (answer: Answer | { readonly failure: string } | null): void => {
       clearTimeout(timer);
@@ -118,10 +118,9 @@ function send(order: ProbeOrder, lane: Lane): Promise<Answer | { readonly failur
           status = answered;
         },
         onData: (chunk) => {
-          bytes += chunk.length;
-          if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+          if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
         },
-        onEnd: () => end({ status, body: Buffer.concat(chunks) }),
+        onEnd: () => end({ status, body: collected.whole() }),
         onFailure: ({ message }) => end({ failure: message }),
       },
     );

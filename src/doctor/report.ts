@@ -1,8 +1,8 @@
-/** What the doctor found, as it is printed with `--json`. */
+/** The result of `gateway doctor`, as `--json` prints it. */
 import type { Format } from '../core/endpoints.ts';
 
-/** `skipped`: not looked at, and nothing is wrong with that. */
-export type State = 'ok' | 'attention' | 'skipped';
+/** `skipped`: not checked, which is not a problem. */
+export type State = 'ok' | 'problem' | 'skipped';
 
 export interface Check {
   readonly state: State;
@@ -52,8 +52,8 @@ export function ok(detail: string): Check {
   return { state: 'ok', detail };
 }
 
-export function attention(detail: string): Check {
-  return { state: 'attention', detail };
+export function problem(detail: string): Check {
+  return { state: 'problem', detail };
 }
 
 export function skipped(detail: string): Check {

@@ -1,9 +1,9 @@
-/** The report for people: tables, and at the end what to do. */
+/** The report as text: tables, then what to do. */
 import type { Check, ModelReport, ProviderReport, Report } from './report.ts';
 
-/** Of a long catalog only what needs attention is shown, and of that not more than this. */
+/** Of a longer catalog only the models with problems are shown, and no more than this many. */
 const MODEL_ROWS_MAX = 40;
-const MARK: Readonly<Record<Check['state'], string>> = { ok: 'ok', attention: '!!', skipped: '--' };
+const MARK: Readonly<Record<Check['state'], string>> = { ok: 'ok', problem: '!!', skipped: '--' };
 
 export function reportText(report: Report): string {
   const { config, data_folder, store, open_files, providers, models, to_do } = report;
@@ -16,7 +16,7 @@ export function reportText(report: Report): string {
     ]),
     ...(providers.length === 0 ? [] : [table([PROVIDER_HEAD, ...providers.map(providerRow)])]),
     ...(models.length === 0 ? [] : [modelTable(models)]),
-    to_do.length === 0 ? ['All is well.'] : ['What to do:', ...to_do.map((line) => `  - ${line}`)],
+    to_do.length === 0 ? ['No problems found.'] : ['What to do:', ...to_do.map((line) => `  - ${line}`)],
   ];
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
@@ -27,31 +27,31 @@ function providerRow({ name, simulated, reachable, authorised, models, probes, c
   const answered = probes.filter(({ state }) => state === 'ok').length;
   const probed: Check =
     probes.length === 0
-      ? { state: 'skipped', detail: 'none made' }
-      : { state: answered === probes.length ? 'ok' : 'attention', detail: `${answered} of ${probes.length}` };
-  const short = authorised.state === 'attention' ? { ...authorised, detail: 'see below' } : authorised;
+      ? { state: 'skipped', detail: 'not run' }
+      : { state: answered === probes.length ? 'ok' : 'problem', detail: `${answered} of ${probes.length}` };
+  const short = authorised.state === 'problem' ? { ...authorised, detail: 'see below' } : authorised;
   return [`${name}${simulated ? ' (simulated)' : ''}`, ...[reachable, short, models, probed, clock].map(cell)];
 }
 
 function modelTable(models: readonly ModelReport[]): string[] {
-  const needy = models.filter((model) => [model.priced, model.limits, model.targets].some(isNeedy));
-  const rows = models.length <= MODEL_ROWS_MAX ? models : needy.slice(0, MODEL_ROWS_MAX);
+  const problems = models.filter((model) => [model.priced, model.limits, model.targets].some(hasProblem));
+  const rows = models.length <= MODEL_ROWS_MAX ? models : problems.slice(0, MODEL_ROWS_MAX);
   const rest = models.length - rows.length;
   return [
     ...table([
-      ['MODEL', 'PRICE IN / OUT', 'WINDOW / OUTPUT', 'TARGETS THAT SERVE'],
+      ['MODEL', 'PRICE IN / OUT', 'WINDOW / OUTPUT', 'WORKING TARGETS'],
       ...rows.map(({ id, priced, limits, targets }) => [id, cell(priced), cell(limits), cell(targets)]),
     ]),
     ...(rest === 0
       ? []
       : [
-          `and ${rest} more, of which ${needy.length - rows.filter((row) => needy.includes(row)).length} need attention (--json has them all)`,
+          `and ${rest} more, of which ${problems.length - rows.filter((row) => problems.includes(row)).length} have problems (--json lists all)`,
         ]),
   ];
 }
 
-function isNeedy({ state }: Check): boolean {
-  return state === 'attention';
+function hasProblem({ state }: Check): boolean {
+  return state === 'problem';
 }
 
 function cell({ state, detail }: Check): string {

@@ -13,6 +13,9 @@ const LATE = {
   message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
 } as const;
 
+/** `temporarily_held`: only the holds of other requests are in the way. */
+export type Extension = 'extended' | 'temporarily_held' | 'refused';
+
 export class Admission {
   readonly holdId: string;
   readonly keyId: string;
@@ -48,20 +51,21 @@ export class Admission {
     if (this.#over) listener();
   }
 
-  /** Raises the hold to this amount in all. False where the balance cannot carry it, or the store cannot be asked. */
-  extend(amount: bigint): Promise<boolean> {
-    return this.#ended ? Promise.resolve(false) : this.#raise(amount);
+  /** Raises the hold to this amount in all. `refused` also where the store cannot be asked, or the hold has ended. */
+  extend(amount: bigint): Promise<Extension> {
+    return this.#ended ? Promise.resolve('refused') : this.#raise(amount);
   }
 
-  async #raise(amount: bigint): Promise<boolean> {
+  async #raise(amount: bigint): Promise<Extension> {
     try {
       const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount);
-      if (outcome.kind !== 'extended') return false;
+      if (outcome.kind === 'temporarily_held') return 'temporarily_held';
+      if (outcome.kind !== 'extended') return 'refused';
       this.#held = outcome.held;
-      return true;
+      return 'extended';
     } catch (error) {
       this.#log.warn({ err: error, hold: this.holdId }, 'the store failed; the hold was not extended');
-      return false;
+      return 'refused';
     }
   }
 

@@ -111,6 +111,7 @@ function admitRequest(
 function isWorthExactCount(outcome: AdmitOutcome, key: KeyRecord, { plan, hold }: Decision): boolean {
   if (hold === null) return outcome.kind === 'admitted';
   if (!plan.input.worthExactCount) return false;
+  if (outcome.kind === 'temporarily_held') return true;
   if (outcome.kind === 'insufficient') return couldAffordWithExactCount(key.mode, plan, outcome.available);
   return outcome.kind === 'limit_reached' && couldAffordWithExactCount(key.mode, plan, BUDGET_REST_MAX);
 }

@@ -35,6 +35,7 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
     catalog,
     routing: policy.routing,
     streamed: info.stream,
+    keyId: exchange.keyId,
     state: gateway.routing,
     clock: gateway.clock,
   });
@@ -84,7 +85,7 @@ class AttemptSetup implements AttemptOptions {
     this.#exchange = exchange;
     this.#next = next;
     // Nothing may fail between the start of the call record and the attempt that ends it.
-    this.#callRecord = gateway.routing.health.begin(target, info.stream);
+    this.#callRecord = gateway.routing.health.begin(target, exchange.keyId, info.stream);
   }
 
   secrets(): readonly string[] {
@@ -124,7 +125,8 @@ function learn(gateway: Gateway, { target, provider, apiKey }: NextAttempt, fail
   const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
   if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
-  const { condition, message, operatorFault } = failure;
+  const { condition, operatorFault } = failure;
+  const message = failure.detail === null ? failure.message : `${failure.message} (${failure.detail})`;
   const fields = { provider: provider.name, model: target.upstreamModel, condition, retryAfterS: failure.retryAfterS };
   if (operatorFault) gateway.log.error(fields, `look at the configuration of this provider: ${message}`);
   else gateway.log.warn(fields, `an attempt failed: ${message}`);

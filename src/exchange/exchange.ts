@@ -77,9 +77,14 @@ export class Exchange implements InFlightExchange {
         : outputLimitWithin(this.#mode, this.plan, this.#admission.held);
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
-    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried) : null;
+    const { holdWaitMs } = this.policy.streams;
+    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried, holdWaitMs) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
     response.onClose(() => this.#stop('client_gone'));
+  }
+
+  get keyId(): string {
+    return this.#admission.keyId;
   }
 
   get info(): RequestInfo {

@@ -13,8 +13,7 @@ import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
-import { withoutForeignThoughts } from '../wire/passthrough/strip-packed-reasoning.ts';
-import { completingLane } from '../wire/responses/completing.ts';
+import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import type { ValidRequest } from './request.ts';
 
@@ -22,10 +21,10 @@ export interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;
-  /** The answer is written by this side even where bytes could pass, so that it can be ended at any point. */
-  readonly writesAnew: boolean;
-  /** What is said of the input before the provider has told, and where it never does. */
-  likelyInputTokens(): number;
+  /** The gateway may have to end a stream before the provider does. */
+  readonly mayBeCut: boolean;
+  /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
+  readonly likelyInputTokens: () => number;
 }
 
 export class Lanes {
@@ -80,36 +79,28 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { format, request, model } = this.#options;
-    const { bytes, body, layout } = target.format === format ? withoutForeignThoughts(format, priced) : priced;
-    const outputLimitField = provider.chatLimitField;
-    const translate = (): Lane =>
-      translateLane({
-        from: format,
-        to: target.format,
-        body,
-        publicModel: model.id,
-        likelyInputTokens: format === 'chat' ? undefined : this.#options.likelyInputTokens(),
-        outputLimitField,
-        reasoning: model.capabilities.reasoning,
+    const { request, model, mayBeCut, likelyInputTokens } = this.#options;
+    const from = FORMATS[this.#options.format];
+    const to = FORMATS[target.format];
+    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens };
+    if (from !== to) {
+      const { reasoning } = model.capabilities;
+      return translateLane({
+        ...common,
+        from,
+        to,
+        body: priced.body,
+        reasoning,
         extended: provider.kind === 'ai-sdk',
       });
-    if (target.format !== format || this.#options.writesAnew) return translate();
-    const { info } = request;
-    const passthrough = FORMATS[format].passthrough({
-      bytes,
-      body,
-      layout,
-      info,
-      publicModel: model.id,
-      outputLimitField,
-    });
-    return format === 'responses' ? completingLane(passthrough, translate) : passthrough;
+    }
+    const own = stripPackedReasoning(from.inputField, priced);
+    return from.passthrough({ ...own, ...common, info: request.info, mayBeCut });
   }
 }
 
 /**
- * The request without hosted tools that the provider would run at a price that nobody has configured. Only members of
+ * The request without hosted tools that the provider would run and that have no configured price. Only members of
  * `tools` can be left out, and only while others remain.
  */
 function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): ParsedBody {

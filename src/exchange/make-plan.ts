@@ -3,7 +3,7 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint } from '../core/endpoints.ts';
+import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
@@ -13,6 +13,7 @@ import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
 import type { RequestInfo } from '../wire/format.ts';
+import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
@@ -93,19 +94,20 @@ export function makePlan(
       param: missing?.param ?? 'model',
     });
   }
-  const elastic = isElastic(model, policy, key, info);
+  const elastic = isElastic(model, usable, policy, key, endpoint, info);
   const input = new InputEstimate(request, model, usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
     request,
     model,
-    writesAnew: elastic,
+    mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
   const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
   const limits = outputLimits(model, endpoint, info);
   if (limits instanceof GatewayError) return limits;
+  const outputLimit = input.outputRoom(limits.outputLimit);
   if (model.contextWindow !== null && input.overflowTokens !== null) {
     return contextExceeded(endpoint, input.overflowTokens, model.contextWindow);
   }
@@ -115,17 +117,33 @@ export function makePlan(
     targets: reachable,
     lanes,
     input,
-    ...limits,
+    outputLimit,
+    outputLimitMin: Math.min(limits.outputLimitMin, outputLimit),
     elastic,
     firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
     totalMs: totalMs(catalog, policy, reachable, info),
   };
 }
 
-/** Only a stream whose billed output is all visible can be ended before it outruns what is held. */
-function isElastic(model: Model, policy: Policy, key: KeyRecord, info: RequestInfo): boolean {
-  if (!info.stream || info.choices > 1 || !model.visibleOutput) return false;
-  return policy.holds === 'elastic' || policy.elasticKeys.includes(key.id);
+/** Only a stream whose billed output can all be seen can be ended before it outruns what is held. */
+function isElastic(
+  model: Model,
+  targets: readonly Target[],
+  policy: Policy,
+  key: KeyRecord,
+  { format }: FormatEndpoint,
+  info: RequestInfo,
+): boolean {
+  if (!info.stream || info.choices > 1 || info.hostedTools.length > 0) return false;
+  if (policy.holds !== 'elastic' && !policy.elasticKeys.includes(key.id)) return false;
+  if (model.visibleOutput !== null) return model.visibleOutput;
+  return targets.every((target) => !mayReasonUnseen(target, format, info));
+}
+
+/** A messages target reasons where it is asked to; any other may do so by itself, unless it is told not to. */
+function mayReasonUnseen(target: Target, format: Format, { reasoning }: RequestInfo): boolean {
+  if (target.format === 'messages') return reasoning === 'on';
+  return reasoning !== 'off' || format === 'messages';
 }
 
 /** The targets that the request can be sent to; the refusal of the first one where there is none. */
@@ -155,15 +173,15 @@ function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], i
   return longestMs;
 }
 
-function contextExceeded(endpoint: Endpoint, inputTokens: number, contextWindow: number): GatewayError {
-  // Native Format B clients act on exactly this wording.
+function contextExceeded(endpoint: FormatEndpoint, inputTokens: number, contextWindow: number): GatewayError {
+  // Clients of both formats act on exactly this wording.
   const message =
     endpoint.envelope === 'B'
       ? `prompt is too long: ${inputTokens} tokens > ${contextWindow} maximum`
-      : `The input has about ${inputTokens} tokens; the context window of this model is ${contextWindow} tokens.`;
+      : `This model's maximum context length is ${contextWindow} tokens. However, your request resulted in ${inputTokens} tokens.`;
   return new GatewayError('context_length_exceeded', {
     message,
-    param: endpoint.name === 'responses' ? 'input' : 'messages',
+    param: FORMATS[endpoint.format].inputField,
   });
 }
 

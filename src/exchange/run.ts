@@ -57,7 +57,7 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
 /** One target after the other, until one has answered, or the client has seen something of a failed one. */
 async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<AttemptEnd> {
   const targets = targetSequence(gateway, exchange);
-  let end: AttemptEnd = NO_TARGET;
+  let end: AttemptEnd | null = null;
   for (let next = targets.next(); next; next = targets.next()) {
     if (next.waitMs > 0) await exchange.wait(next.waitMs);
     const attempt = newAttempt(gateway, exchange, next);
@@ -66,7 +66,7 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
     if (end.kind !== 'failed' || end.retry === 'never' || exchange.response.headersSent) break;
     targets.failed(next, end);
   }
-  return end;
+  return end ?? noTarget(targets.dueInMs());
 }
 
 /** SETTLE, then the last byte. */
@@ -140,15 +140,19 @@ const STOPPED = {
   }),
 } as const;
 
-const NO_TARGET: AttemptFailure = {
-  kind: 'failed',
-  condition: 'provider_unavailable',
-  message: 'No provider of this model can be used right now: each has failed too often and is not called for a while.',
-  retry: 'never',
-  retryAfterS: null,
-  operatorFault: false,
-  unhealthy: false,
-  cools: null,
-  meter: null,
-  position: null,
-};
+function noTarget(dueInMs: number | null): AttemptFailure {
+  return {
+    kind: 'failed',
+    condition: 'provider_unavailable',
+    message:
+      'No provider of this model can be used right now: each has failed too often and is not called for a while.',
+    retry: 'never',
+    retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
+    operatorFault: false,
+    detail: null,
+    unhealthy: false,
+    cools: null,
+    meter: null,
+    position: null,
+  };
+}

@@ -1,8 +1,7 @@
 /** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
 import { GatewayError } from '../core/conditions.ts';
-import { ENDPOINTS, type Endpoint } from '../core/endpoints.ts';
+import { ENDPOINTS, type Endpoint, ORIGINS, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
-import type { Limits } from '../core/policy.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { listModels } from '../endpoints/list-models.ts';
 import { usage } from '../endpoints/usage.ts';
@@ -10,18 +9,16 @@ import type { Gateway } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
 import type { ReplyNotes } from '../exchange/response-sink.ts';
 import { run } from '../exchange/run.ts';
-import type { IncomingRequest } from '../transport/lean/server/request.ts';
-import type { Answer } from '../transport/lean/server/response.ts';
-import { Http1Server } from '../transport/lean/server/server.ts';
+import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
 import { readBody } from './body.ts';
-import { openApiDocument } from './openapi.ts';
-import { refusal } from './refusal.ts';
-import { type HeaderFields, Reply } from './reply.ts';
+import { openApiBytes } from './openapi.ts';
+import { refusalOf } from './refusal.ts';
+import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
 export interface AppOptions {
-  /** How long a client may take to send the headers of a request, and to send all of it. */
-  readonly timeouts: Pick<Limits, 'headersTimeoutMs' | 'bodyTimeoutMs'>;
+  /** More headers than this are refused by the transport. */
+  readonly headerCount: number;
   readonly gateway: Gateway;
   /** False while the gateway drains or its store is out of reach. */
   ready(): boolean;
@@ -29,35 +26,26 @@ export interface AppOptions {
   accepting(): boolean;
 }
 
-const ORIGINS: readonly { readonly prefix: string; readonly mode: Mode }[] = [
-  { prefix: '', mode: 'credit' },
-  { prefix: '/token', mode: 'token_budget' },
-];
-
-/** Longer than the idle time of the usual load balancers, which must be the ones to close. */
-const KEEP_ALIVE_MS = 75_000;
 /** More of a client's own request id is not logged. */
 const CLIENT_ID_CHARACTERS_MAX = 200;
 
 const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
 
-type Handler = (request: IncomingRequest, answer: Answer) => void;
+type Handler = RequestHandler['onRequest'];
 
-export function buildServer(options: AppOptions): Http1Server {
-  const { headersTimeoutMs, bodyTimeoutMs } = options.timeouts;
+export function requestHandler(options: AppOptions): RequestHandler {
   const routes = routesOf(options);
-  const onRequest: Handler = (request, answer) => {
+  const onRequest: Handler = (request, response) => {
     const path = pathOf(request);
     // A connection that was busy when the drain began may still bring requests.
     if (!options.accepting() && path !== '/healthz') {
-      plainReply(request, answer).error(new GatewayError('service_unavailable', { message: DRAINING }));
+      plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
-    const handler = routes.get(path)?.get(request.kind.method) ?? refuseRoute;
-    handler(request, answer);
+    const handler = routes.get(path)?.get(request.method) ?? refuseRoute;
+    handler(request, response);
   };
-  const limits = { headMs: headersTimeoutMs, requestMs: bodyTimeoutMs, idleMs: KEEP_ALIVE_MS };
-  return new Http1Server(limits, { onRequest, refusal });
+  return { onRequest, refusal: (fault) => refusalOf(fault, options.headerCount) };
 }
 
 /** By exact path and method: no route has a parameter. */
@@ -70,8 +58,8 @@ function routesOf(options: AppOptions): Routes {
   };
   for (const { prefix, mode } of ORIGINS) {
     const route = <E extends Endpoint>(endpoint: E, operation: Operation<E>): void => {
-      const handler: Handler = (request, answer) => {
-        void serve(options.gateway, endpoint, mode, operation, request, answer);
+      const handler: Handler = (request, response) => {
+        void serve(options.gateway, endpoint, mode, operation, request, response);
       };
       add(endpoint.method, `${prefix}${endpoint.path}`, handler);
       // A client that appends the whole path itself, configured with a base URL that ends in /v1.
@@ -83,18 +71,18 @@ function routesOf(options: AppOptions): Routes {
     route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.models, answeredAsJson(listModels));
     route(ENDPOINTS.usage, answeredAsJson(usage));
-    const bare: Handler = (request, answer) => {
+    const bare: Handler = (request, response) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
-      plainReply(request, answer).json(service);
+      plainReply(request, response).json(service);
     };
     add('GET', prefix || '/', bare);
     add('HEAD', prefix || '/', bare);
-    add('GET', `${prefix}/openapi.json`, (request, answer) => {
-      plainReply(request, answer).json(openApiDocument());
+    add('GET', `${prefix}/openapi.json`, (request, response) => {
+      plainReply(request, response).send(200, 'application/json', openApiBytes());
     });
   }
-  add('GET', '/healthz', (request, answer) => {
-    const reply = plainReply(request, answer);
+  add('GET', '/healthz', (request, response) => {
+    const reply = plainReply(request, response);
     if (options.ready()) reply.json({ status: 'ok' });
     else reply.error(new GatewayError('service_unavailable'));
   });
@@ -107,11 +95,11 @@ async function serve<E extends Endpoint>(
   originMode: Mode,
   operation: Operation<E>,
   incoming: IncomingRequest,
-  answer: Answer,
+  response: ServerResponse,
 ): Promise<void> {
-  const reply = new Reply(answer, newRequestId(), endpoint, endpoint.envelope);
+  const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
   const { requestId } = reply;
-  const { fields: headers } = incoming.kind;
+  const { headers } = incoming;
   gateway.inFlight.requestStarted();
   try {
     const clientRequestId = headers.get('x-request-id')?.slice(0, CLIENT_ID_CHARACTERS_MAX);
@@ -143,7 +131,7 @@ type Operation<E extends Endpoint> = (gateway: Gateway, request: ClientRequest<E
 
 interface JsonAnswer {
   readonly body: object;
-  readonly headers?: HeaderFields;
+  readonly headers?: Readonly<Record<string, string | number>>;
 }
 
 function answeredAsJson<E extends Endpoint>(
@@ -151,46 +139,53 @@ function answeredAsJson<E extends Endpoint>(
 ): Operation<E> {
   return async (gateway, request, reply) => {
     const { body, headers } = await operation(gateway, request, reply.notes);
-    reply.json(body, headers);
+    reply.json(body, Object.entries(headers ?? {}).flat());
   };
 }
 
-function refuseRoute(request: IncomingRequest, answer: Answer): void {
+function refuseRoute(request: IncomingRequest, response: ServerResponse): void {
   const path = pathOf(request);
-  const relative = path.startsWith('/token/') ? path.slice('/token'.length) : path;
+  const relative = pathBelowOrigin(path);
   const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
-  const reply = plainReply(request, answer);
-  if (endpoint?.name === 'responses' && request.kind.fields.first('upgrade') !== null) {
-    answer.demandUpgrade('HTTP/1.1');
+  const reply = plainReply(request, response);
+  if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
+    response.requireUpgrade('HTTP/1.1');
     reply.error(new GatewayError('upgrade_required'));
   } else if (endpoint) {
-    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${endpoint.method} only.` }), {
-      allow: endpoint.method,
-    });
+    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${endpoint.method} only.` }), [
+      'allow',
+      endpoint.method,
+    ]);
   } else if (OPEN_PATHS[path] !== undefined) {
     const allow = OPEN_PATHS[path];
-    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), { allow });
+    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), [
+      'allow',
+      allow,
+    ]);
   } else {
     reply.error(
-      new GatewayError('not_found', { message: `There is no route ${request.kind.method} ${path.slice(0, 200)}.` }),
+      new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
     );
   }
 }
 
 /** The routes that need no credential, and the methods that they take. */
 const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
-  '/': 'GET, HEAD',
-  '/token': 'GET, HEAD',
-  '/openapi.json': 'GET',
-  '/token/openapi.json': 'GET',
+  ...Object.fromEntries(
+    ORIGINS.flatMap(({ prefix }) => [
+      [prefix || '/', 'GET, HEAD'],
+      [`${prefix}/openapi.json`, 'GET'],
+    ]),
+  ),
   '/healthz': 'GET',
 });
 
-function plainReply(request: IncomingRequest, answer: Answer): Reply {
-  return new Reply(answer, newRequestId(), null, /^(\/token)?\/v1\/messages(\/|$)/.test(pathOf(request)) ? 'B' : 'A');
+function plainReply(request: IncomingRequest, response: ServerResponse): Reply {
+  const path = pathBelowOrigin(pathOf(request));
+  return new Reply(response, newRequestId(), null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 
-function pathOf({ kind: { target } }: IncomingRequest): string {
+function pathOf({ target }: IncomingRequest): string {
   const query = target.indexOf('?');
   return query === -1 ? target : target.slice(0, query);
 }

@@ -1,15 +1,16 @@
 /** Reads a request body within its limit. A problem is a value: the request is counted against the rate limit first. */
 import { GatewayError } from '../core/conditions.ts';
-import type { BodySink, IncomingRequest } from '../transport/lean/server/request.ts';
+import type { BodySink, IncomingRequest } from '../transport/server.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-export async function readBody(request: IncomingRequest, limitBytes: number): Promise<Buffer | GatewayError> {
+/** Never rejects. */
+export function readBody(request: IncomingRequest, limitBytes: number): Promise<Buffer | GatewayError> {
   const problem = headerProblem(request, limitBytes);
-  if (problem) return problem;
-  const body = new CollectedBody(limitBytes, request.contentBytes ?? limitBytes);
-  request.readBody(body);
-  return body.result();
+  if (problem) return Promise.resolve(problem);
+  return new Promise((resolve) => {
+    request.readBody(new CollectedBody(limitBytes, request.contentBytes ?? limitBytes, resolve));
+  });
 }
 
 /** The first piece is taken as it is, and is mostly the only one; later ones are copied, however small they are. */
@@ -18,16 +19,17 @@ class CollectedBody implements BodySink {
   readonly #expectedBytes: number;
   #buffer: Buffer = NOTHING;
   #bytes = 0;
-  #result: Buffer | GatewayError | null = null;
-  #resolve: ((result: Buffer | GatewayError) => void) | null = null;
+  #ended = false;
+  readonly #resolve: (result: Buffer | GatewayError) => void;
 
-  constructor(limitBytes: number, expectedBytes: number) {
+  constructor(limitBytes: number, expectedBytes: number, resolve: (result: Buffer | GatewayError) => void) {
     this.#limitBytes = limitBytes;
     this.#expectedBytes = expectedBytes;
+    this.#resolve = resolve;
   }
 
   onData(piece: Buffer): void {
-    if (this.#result) return;
+    if (this.#ended) return;
     const bytes = this.#bytes + piece.length;
     if (bytes > this.#limitBytes) {
       this.#end(tooLarge(this.#limitBytes));
@@ -45,15 +47,8 @@ class CollectedBody implements BodySink {
     this.#end(this.#bytes === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.#bytes));
   }
 
-  onBroken(): void {
+  onAborted(): void {
     this.#end(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
-  }
-
-  result(): Buffer | GatewayError | Promise<Buffer | GatewayError> {
-    if (this.#result) return this.#result;
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
   }
 
   /** Not to all that is announced at once: a client may announce what it never sends. */
@@ -64,23 +59,23 @@ class CollectedBody implements BodySink {
   }
 
   #end(result: Buffer | GatewayError): void {
-    if (this.#result) return;
-    this.#result = result;
+    if (this.#ended) return;
+    this.#ended = true;
     this.#buffer = NOTHING;
-    this.#resolve?.(result);
+    this.#resolve(result);
   }
 }
 
 function headerProblem(request: IncomingRequest, limitBytes: number): GatewayError | null {
   if ((request.contentBytes ?? 0) > limitBytes) return tooLarge(limitBytes);
-  const { fields } = request.kind;
-  const encoding = fields.first('content-encoding');
+  const { headers } = request;
+  const encoding = headers.first('content-encoding');
   if (encoding !== null && encoding !== 'identity') {
     return new GatewayError('invalid_request', {
-      message: 'Compressed request bodies are not taken. Send the JSON as it is.',
+      message: 'Compressed request bodies are not accepted. Send the JSON as it is.',
     });
   }
-  const type = fields.first('content-type');
+  const type = headers.first('content-type');
   if (type === null || !/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(type)) {
     return new GatewayError('invalid_request', {
       message: 'Send the body as JSON, with the header Content-Type: application/json.',

@@ -1,7 +1,7 @@
 /** The machine-readable interface, made from the very schemas that validate. */
 import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../core/conditions.ts';
-import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../core/endpoints.ts';
+import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName, ORIGINS } from '../core/endpoints.ts';
 import { CatalogModelList } from '../endpoints/models-schema.ts';
 import { UsageSummary } from '../endpoints/usage-schema.ts';
 import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
@@ -33,16 +33,19 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
 const REQUEST_ID = { description: 'The id of this request.', schema: { type: 'string' } };
 const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } };
 
-let document: object | null = null;
+let bytes: Buffer | null = null;
 
-export function openApiDocument(): object {
-  document ??= {
+/** Serialised once: it is the same for every client. */
+export function openApiBytes(): Buffer {
+  bytes ??= Buffer.from(JSON.stringify(openApiDocument()));
+  return bytes;
+}
+
+function openApiDocument(): object {
+  return {
     openapi: '3.1.0',
     info: { title: 'Model Gateway', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
-    servers: [
-      { url: '/', description: 'Credit keys' },
-      { url: '/token', description: 'Token-budget keys' },
-    ],
+    servers: ORIGINS.map(({ prefix, description }) => ({ url: prefix || '/', description })),
     paths: Object.fromEntries(
       Object.values(ENDPOINTS).map((endpoint) => [
         endpoint.path,
@@ -57,7 +60,6 @@ export function openApiDocument(): object {
       schemas: { ErrorA, ErrorB },
     },
   };
-  return document;
 }
 
 function operation(endpoint: Endpoint): object {

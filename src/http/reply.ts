@@ -3,116 +3,113 @@ import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
 import type { ReplyNotes, ResponseSink } from '../exchange/response-sink.ts';
 import type { StoredReply } from '../ledger/port.ts';
-import { fieldLine } from '../transport/lean/head-lines.ts';
-import type { Answer } from '../transport/lean/server/response.ts';
+import type { RawHeaders, ServerResponse } from '../transport/server.ts';
 
-export type HeaderFields = Readonly<Record<string, string | number>>;
+/** In the order of their names and values, as `RawHeaders`. */
+type ExtraHeaders = readonly (string | number)[];
 
-const STREAM_FIELDS = 'cache-control: no-store\r\nx-accel-buffering: no\r\n';
-const NO_FIELDS: HeaderFields = {};
+const NO_HEADERS: ExtraHeaders = [];
 
 /** One per request. */
 export class Reply implements ResponseSink {
   readonly requestId: string;
   readonly notes: ReplyNotes = { rate: null, attempts: 0 };
-  readonly #answer: Answer;
+  readonly #response: ServerResponse;
   readonly #endpoint: Endpoint | null;
   readonly #envelope: Envelope;
 
-  constructor(answer: Answer, requestId: string, endpoint: Endpoint | null, envelope: Envelope) {
-    this.#answer = answer;
+  constructor(response: ServerResponse, requestId: string, endpoint: Endpoint | null, envelope: Envelope) {
+    this.#response = response;
     this.requestId = requestId;
     this.#endpoint = endpoint;
     this.#envelope = envelope;
   }
 
   get headersSent(): boolean {
-    return this.#answer.begun;
+    return this.#response.headersSent;
   }
 
   get closed(): boolean {
-    return this.#answer.gone;
+    return this.#response.closed;
   }
 
   onClose(listener: () => void): void {
-    this.#answer.whenGone(listener);
+    this.#response.onClose(listener);
   }
 
   writeHead(contentType: string, atOnce = false): void {
-    this.#answer.begin(200, this.#head(contentType) + STREAM_FIELDS);
-    if (atOnce) this.#answer.flush();
+    const headers = this.#headers(contentType);
+    headers.push('cache-control', 'no-store', 'x-accel-buffering', 'no');
+    this.#response.writeHead(200, headers);
+    if (atOnce) this.#response.flushHeaders();
   }
 
   write(bytes: Buffer): boolean {
-    return this.#answer.write(bytes);
+    return this.#response.write(bytes);
   }
 
   onDrain(listener: () => void): void {
-    this.#answer.whenDrained(listener);
+    this.#response.onDrain(listener);
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
-    this.#answer.end(bytes, lingerMs);
+    this.#response.end(bytes, lingerMs);
   }
 
   destroy(): void {
-    this.#answer.cut();
+    this.#response.destroy();
   }
 
-  send(status: number, contentType: string, body: Uint8Array, extra = NO_FIELDS): void {
-    this.#answer.whole(status, this.#head(contentType) + fieldLines(extra), body);
+  send(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
+    const headers = this.#headers(contentType);
+    if (extra.length > 0) headers.push(...extra);
+    this.#response.send(status, headers, body);
   }
 
   replay(reply: StoredReply): void {
     const stream = reply.contentType.startsWith('text/event-stream');
-    this.send(reply.status, reply.contentType, reply.body, {
-      'idempotent-replayed': 'true',
-      ...(stream ? { 'cache-control': 'no-store' } : {}),
-    });
+    this.send(reply.status, reply.contentType, reply.body, [
+      'idempotent-replayed',
+      'true',
+      ...(stream ? ['cache-control', 'no-store'] : []),
+    ]);
   }
 
-  json(body: object, extra = NO_FIELDS): void {
+  json(body: object, extra = NO_HEADERS): void {
     this.send(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
   }
 
   /** Before the status line only; what fails after it is told in-band by the exchange. */
-  error(error: unknown, extra = NO_FIELDS): void {
+  error(error: unknown, extra = NO_HEADERS): void {
     const failure = failureOf(this.#endpoint, error);
-    if (this.#answer.begun) {
+    if (this.#response.headersSent) {
       this.destroy();
       return;
     }
-    this.send(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), {
+    this.send(failure.status, 'application/json', errorBody(this.#envelope, failure, this.requestId), [
       ...failureHeaders(failure),
       ...extra,
-    });
+    ]);
   }
 
-  #head(contentType: string): string {
-    // Foreign text where a provider has named it.
-    let lines = `x-request-id: ${this.requestId}\r\n${fieldLine('content-type', contentType)}`;
-    if (this.#envelope === 'B') lines += `request-id: ${this.requestId}\r\n`;
+  #headers(contentType: string): RawHeaders {
+    const headers: RawHeaders = ['x-request-id', this.requestId, 'content-type', contentType];
+    if (this.#envelope === 'B') headers.push('request-id', this.requestId);
     const { rate, attempts } = this.notes;
     if (rate) {
-      lines +=
-        `x-ratelimit-limit-requests: ${rate.limit}\r\nx-ratelimit-remaining-requests: ${rate.remaining}\r\n` +
-        `x-ratelimit-reset-requests: ${Math.ceil(rate.resetMs / 1_000)}\r\n`;
+      headers.push('x-ratelimit-limit-requests', rate.limit, 'x-ratelimit-remaining-requests', rate.remaining);
+      headers.push('x-ratelimit-reset-requests', Math.ceil(rate.resetMs / 1_000));
     }
-    return attempts > 0 ? `${lines}x-gateway-attempts: ${attempts}\r\n` : lines;
+    if (attempts > 0) headers.push('x-gateway-attempts', attempts);
+    return headers;
   }
 }
 
-export function fieldLines(fields: HeaderFields): string {
-  let lines = '';
-  for (const name in fields) lines += fieldLine(name, fields[name] ?? '');
-  return lines;
-}
-
-export function failureHeaders(failure: Failure): HeaderFields {
-  return {
-    ...(failure.retryAfterS === null ? {} : { 'retry-after': failure.retryAfterS }),
-    ...(failure.mayRetry ? {} : { 'x-should-retry': 'false' }),
-  };
+export function failureHeaders(failure: Failure): (string | number)[] {
+  return [
+    ...(failure.retryAfterS === null ? [] : ['retry-after', failure.retryAfterS]),
+    ...(failure.mayRetry ? [] : ['x-should-retry', 'false']),
+  ];
 }
 
 export function errorBody(envelope: Envelope, failure: Failure, requestId: string): Buffer {

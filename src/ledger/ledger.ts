@@ -1,23 +1,26 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
-import { Batcher, type BatcherOptions } from './group-commit/batcher.ts';
+import type { BatcherOptions } from './group-commit/batcher.ts';
+import { GroupCommit } from './group-commit/group-commit.ts';
 import type { Pruned, Recovered } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
-import type { Store } from './store.ts';
+import type { OperationRunner, Store } from './store.ts';
 
-export interface LedgerOptions extends BatcherOptions {
+export interface LeaseOptions {
   /** How long this owner counts as living after its last heartbeat. */
   readonly leaseMs?: number;
 }
+
+export interface LedgerOptions extends LeaseOptions, BatcherOptions {}
 
 /** What the process that holds a ledger does besides serving: it stays alive, and cleans up after those that did not. */
 export interface OwnedLedger extends Ledger, LedgerAdmin {
   readonly leaseMs: number;
   /** Registers this process as an owner of holds. The first admission does it too. */
   register(): Promise<void>;
-  /** Moves the lease on; registers anew where it was lost. */
+  /** Renews the lease; registers again where it was lost. */
   heartbeat(): Promise<void>;
   /** Ends holds of dead owners and holds past their expiry, a bounded number at a time. */
   recover(): Promise<Recovered>;
@@ -28,22 +31,23 @@ const LEASE_MS = 15_000;
 const RECOVER_STEP = 200;
 const PRUNE_STEP = 500;
 
+/** A ledger on a store of this thread. */
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
-  const batcher = new Batcher(store, options);
-  const background = store.background === undefined ? batcher : new Batcher(store.background, options);
-  /** For what looks at all keys: a key can be revoked meanwhile. */
-  const reports = store.background === undefined ? batcher : new Batcher(store.background, options);
+  return createLedgerOn(new GroupCommit(store, options), options);
+}
+
+export function createLedgerOn(operations: OperationRunner, options: LeaseOptions = {}): OwnedLedger {
   const leaseMs = options.leaseMs ?? LEASE_MS;
-  const orphaned = new OrphanedHolds((hold) => batcher.run<'void'>({ op: 'void', ...hold }));
+  const orphaned = new OrphanedHolds((hold) => operations.run<'void'>({ op: 'void', ...hold }));
   let owner = randomUUID();
   let registration: Promise<void> | null = null;
 
-  /** A new epoch each time: holds of an epoch that was declared dead are never taken up again. */
+  /** A new epoch each time: holds of an epoch that was declared dead never belong to anybody again. */
   function register(): Promise<void> {
     registration ??= (async () => {
       try {
         const epoch = randomUUID();
-        await batcher.run<'registerOwner'>({ op: 'registerOwner', owner: epoch, leaseMs });
+        await operations.run<'registerOwner'>({ op: 'registerOwner', owner: epoch, leaseMs });
         owner = epoch;
       } finally {
         registration = null;
@@ -53,7 +57,8 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
   }
 
   function admitNow(request: AdmitRequest): AdmitOutcome | null {
-    const outcome = batcher.now<'admit'>({ op: 'admit', owner, request });
+    if (request.hold !== null) orphaned.remove(request.hold.id);
+    const outcome = operations.now<'admit'>({ op: 'admit', owner, request });
     return outcome?.kind === 'owner_lost' ? null : outcome;
   }
 
@@ -61,10 +66,10 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     const now = admitNow(request);
     if (now !== null) return now;
     try {
-      const outcome = await batcher.run<'admit'>({ op: 'admit', owner, request });
+      const outcome = await operations.run<'admit'>({ op: 'admit', owner, request });
       if (outcome.kind !== 'owner_lost') return outcome;
       await register();
-      const second = await batcher.run<'admit'>({ op: 'admit', owner, request });
+      const second = await operations.run<'admit'>({ op: 'admit', owner, request });
       if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
       return second;
     } catch (error) {
@@ -79,45 +84,38 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
     admitNow,
     admit,
     heartbeat: async () => {
-      const { kind } = await batcher.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
+      const { kind } = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
       if (kind === 'owner_lost') await register();
     },
-    recover: () => batcher.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
-    prune: (usageKeepMs) => batcher.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
+    recover: () => operations.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
+    prune: (usageKeepMs) => operations.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
 
-    findKey: (digest) => batcher.run<'findKey'>({ op: 'findKey', digest }),
-    extend: (holdId, keyId, amount) => batcher.run<'extend'>({ op: 'extend', holdId, keyId, amount }),
-    mark: (mark) => batcher.mark(mark),
-    settle: (request) => {
-      batcher.dropMark(request.holdId);
-      return batcher.run<'settle'>({ op: 'settle', request });
-    },
-    void: (holdId, keyId) => {
-      batcher.dropMark(holdId);
-      return batcher.run<'void'>({ op: 'void', holdId, keyId });
-    },
-    summary: (keyId) => batcher.run<'summary'>({ op: 'summary', keyId }),
+    findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
+    extend: (holdId, keyId, amount) => operations.run<'extend'>({ op: 'extend', holdId, keyId, amount }),
+    mark: (mark) => operations.mark(mark),
+    settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
+    void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),
+    summary: (keyId) => operations.run<'summary'>({ op: 'summary', keyId }),
     ping: async () => {
-      await batcher.run<'ping'>({ op: 'ping' });
+      await operations.run<'ping'>({ op: 'ping' });
     },
-    close: async () => {
+    close: () => {
       orphaned.close();
-      await Promise.all([background.close(), reports.close()]);
-      await batcher.close();
+      return operations.close();
     },
 
-    createKey: (request) => background.run<'createKey'>({ op: 'createKey', request }),
-    listKeys: () => reports.run<'listKeys'>({ op: 'listKeys' }),
-    getKey: (keyId) => background.run<'getKey'>({ op: 'getKey', keyId }),
-    changeKey: (keyId, change) => background.run<'changeKey'>({ op: 'changeKey', keyId, change }),
-    addSecret: (keyId, digest, prefix) => background.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
-    revokeSecret: (keyId, prefix) => background.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
+    createKey: (request) => operations.run<'createKey'>({ op: 'createKey', request }),
+    listKeys: () => operations.run<'listKeys'>({ op: 'listKeys' }),
+    getKey: (keyId) => operations.run<'getKey'>({ op: 'getKey', keyId }),
+    changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),
+    addSecret: (keyId, digest, prefix) => operations.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
+    revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
-      background.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
-    getDocument: (name) => background.run<'getDocument'>({ op: 'getDocument', name }),
+      operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
     putDocument: async (name, value) => {
-      await background.run<'putDocument'>({ op: 'putDocument', name, value });
+      await operations.run<'putDocument'>({ op: 'putDocument', name, value });
     },
-    audit: () => reports.run<'audit'>({ op: 'audit' }),
+    audit: () => operations.run<'audit'>({ op: 'audit' }),
   };
 }

@@ -26,7 +26,8 @@ interface OperationTypes {
   findKey: [{ readonly digest: string }, KeyRecord | null];
   admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
   extend: [{ readonly holdId: string; readonly keyId: string; readonly amount: bigint }, ExtendOutcome];
-  mark: [{ readonly marks: readonly Mark[] }, null];
+  /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
+  mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
   settle: [{ readonly request: SettleRequest }, SettleOutcome];
   void: [{ readonly holdId: string; readonly keyId: string }, VoidOutcome];
   summary: [{ readonly keyId: string }, Summary | null];

@@ -1,6 +1,7 @@
 /**
- * Admissions that the store may have taken without saying so. Their requests were refused, so nobody will end their holds:
- * they are voided as soon as the store answers again. Few enough to be kept in memory; what is beyond them ends at its expiry.
+ * Holds of admissions that failed, but which the store may have taken all the same: their requests were refused, so nobody
+ * will end them. They are voided as soon as the store answers again, which also keeps an admission from being applied late.
+ * Kept in memory up to a bound; holds beyond it end at their expiry.
  */
 interface OrphanedHold {
   readonly holdId: string;
@@ -8,12 +9,14 @@ interface OrphanedHold {
 }
 
 const HOLDS_MAX = 10_000;
-/** By then a commit whose acknowledgement was lost has come to its end. */
+/** A failed admission that is sent again is sent within this time. */
 const PAUSE_MS = 1_000;
 
 export class OrphanedHolds {
   readonly #voidHold: (hold: OrphanedHold) => Promise<unknown>;
-  readonly #holds = new Map<string, OrphanedHold>();
+  /** Those of the last pause, and those that have waited for a whole one. */
+  #fresh = new Map<string, OrphanedHold>();
+  readonly #due = new Map<string, OrphanedHold>();
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
@@ -22,12 +25,19 @@ export class OrphanedHolds {
   }
 
   add(hold: OrphanedHold): void {
-    if (this.#closed || this.#holds.size >= HOLDS_MAX) return;
-    this.#holds.set(hold.holdId, hold);
+    if (this.#closed || this.#fresh.size + this.#due.size >= HOLDS_MAX) return;
+    this.#fresh.set(hold.holdId, hold);
     this.#schedule();
   }
 
-  /** What is left then is recovered as whatever else this process held. */
+  /** Its admission is sent again: whoever does that ends the hold, or adds it again. */
+  remove(holdId: string): void {
+    if (this.#timer === null) return;
+    this.#fresh.delete(holdId);
+    this.#due.delete(holdId);
+  }
+
+  /** What is left is recovered like everything else that this process held. */
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -39,15 +49,16 @@ export class OrphanedHolds {
   }
 
   async #sweep(): Promise<void> {
-    await Promise.all(
-      [...this.#holds.values()].map((hold) =>
-        this.#voidHold(hold).then(
-          () => this.#holds.delete(hold.holdId),
-          () => undefined,
-        ),
+    const sent = [...this.#due.values()].map((hold) =>
+      this.#voidHold(hold).then(
+        () => this.#due.delete(hold.holdId),
+        () => undefined,
       ),
     );
+    for (const hold of this.#fresh.values()) this.#due.set(hold.holdId, hold);
+    this.#fresh = new Map();
+    await Promise.all(sent);
     this.#timer = null;
-    if (this.#holds.size > 0) this.#schedule();
+    if (this.#fresh.size + this.#due.size > 0) this.#schedule();
   }
 }

@@ -8,7 +8,7 @@ import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
-/** A request that finds fewer tokens than this left of a budget, and cannot run with them, is told that the limit is reached. */
+/** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
 /** The most that a budget which has reached its limit may have left, in tokens. */
 export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
@@ -16,7 +16,7 @@ export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
 export interface Ledger {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** The outcome of `admit` where it can be told at once; null where it cannot, and nothing was done. */
+  /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
   admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
@@ -44,7 +44,10 @@ export interface AdmitRequest {
 }
 
 export interface HoldRequest {
-  /** Chosen by the caller and unique for ever; sending the same admission again finds its first outcome. */
+  /**
+   * Chosen by the caller and unique for ever. Sending the same admission again finds its first outcome; once the hold was
+   * voided, even before its admission arrived, it fails.
+   */
   readonly id: string;
   readonly amount: bigint;
   /** Where the balance carries less than `amount`, a hold of the whole balance will do down to this. */

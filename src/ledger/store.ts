@@ -1,6 +1,7 @@
-import type { Operation, Result } from './operations.ts';
+import type { Operation, OperationName, OperationOf, Outcome, Result } from './operations.ts';
+import type { Mark } from './port.ts';
 
-/** One connection to the ledger's books. */
+/** One connection to where the ledger is kept. */
 export interface Store {
   /**
    * Applies the operations, those of one key in their order, as one transaction where it can: one result each. Rejects with
@@ -8,8 +9,8 @@ export interface Store {
    */
   apply(batch: readonly Operation[]): Promise<readonly Result[]>;
   /**
-   * The outcome of an operation that memory alone can decide, and that may die with the process; null for every other one,
-   * which then goes through `apply`.
+   * The outcome of an operation that memory alone can decide, and that may be lost with the process; null for every other
+   * one, which then goes through `apply`.
    */
   now?(operation: Operation): Result;
   /**
@@ -19,5 +20,17 @@ export interface Store {
   flushed?(): Promise<void>;
   /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
   readonly background?: Store;
+  close(): Promise<void>;
+}
+
+/** Takes operations one by one: a store in this thread with its group commit, or the way to one in another thread. */
+export interface OperationRunner {
+  /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
+  now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null;
+  /** Rejects with a `StoreError` when the store failed; then nothing is known about the operation. */
+  run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>>;
+  /** Rides on a batch that is sent anyway, or soon goes by itself. The end of its hold makes it void. */
+  mark(mark: Mark): void;
+  /** Sends what waits, then closes. */
   close(): Promise<void>;
 }

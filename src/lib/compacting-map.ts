@@ -1,7 +1,9 @@
 /**
- * A Map for entries that come and go all the time. What `LinkedList` says of a Set holds for a Map as well: its outgrown tables
- * stay linked to the ones after them, and keep the entries of all. So after as many removals as make a copy worth its
+ * A Map for entries that come and go all the time. What `LinkedList` says of a Set holds for a Map as well: its outgrown
+ * tables stay linked to the ones after them, and keep the entries of all. So after as many removals as make a copy worth its
  * while, the entries that are left move to a new Map, which nothing links to the old one.
+ *
+ * Saves 90 of 219 µs (W1, 52ccc0e, together with `LinkedList`); without it: a Map.
  */
 const REMOVALS_MIN = 32;
 
@@ -33,7 +35,7 @@ export class CompactingMap<K, V> {
     this.#removals = 0;
   }
 
-  /** In the order in which they came. */
+  /** In the order in which they were set. */
   values(): MapIterator<V> {
     return this.#map.values();
   }

@@ -2,6 +2,8 @@
  * A doubly linked list for values that come and go all the time, in the order in which they were added. A Set would do it,
  * but V8 keeps a Set's outgrown tables linked to the ones after them: once one of them is old, every value since then
  * survives its scavenge. Here a removed node points nowhere.
+ *
+ * Saves 90 of 219 µs (W1, 52ccc0e, together with `CompactingMap`); without it: a Set.
  */
 export interface Node<T> {
   readonly value: T;

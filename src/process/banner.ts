@@ -1,5 +1,6 @@
-/** What a start prints: at the very first one two keys, shown once, and requests to paste; no secrets later. */
+/** What a start prints. Only the first start prints secrets: two keys, shown once, with requests to copy. */
 import type { AdminService } from '../admin/service.ts';
+import { originOf } from '../core/endpoints.ts';
 
 const FIRST_CREDIT = '5';
 const FIRST_BUDGET = '1000000';
@@ -9,7 +10,7 @@ export interface FirstKeys {
   readonly tokenBudget: string;
 }
 
-/** Null where the store has keys already. */
+/** Null when the store already has keys. */
 export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> {
   if ((await admin.listKeys()).length > 0) return null;
   const credit = await admin.createKey({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' });
@@ -21,20 +22,21 @@ export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> 
   return { credit: credit.key, tokenBudget: tokenBudget.key };
 }
 
-export interface WelcomeFacts {
+export interface BannerInfo {
   readonly origin: string;
   readonly dataDir: string;
   readonly sandbox: boolean;
   readonly keys: FirstKeys | null;
 }
 
-export function welcome({ origin, dataDir, sandbox, keys }: WelcomeFacts): readonly string[] {
+export function bannerLines({ origin, dataDir, sandbox, keys }: BannerInfo): readonly string[] {
+  const tokenOrigin = originOf(origin, 'token_budget');
   const lines = [`Model Gateway listens on ${origin} (data in ${dataDir}).`];
   if (!keys)
-    return [...lines, 'Keys: npx gateway keys list; a new one: npx gateway keys create --mode credit --credit 5'];
+    return [...lines, 'List keys: npx gateway keys list. Create one: npx gateway keys create --mode credit --credit 5'];
   lines.push(
     '',
-    'Two keys were made. They are shown this once; only digests are kept.',
+    'Two keys were created. They are shown only once: the gateway stores digests.',
     `  credit key (${FIRST_CREDIT} credits):               ${keys.credit}`,
     `  token-budget key (${FIRST_BUDGET} tokens/month): ${keys.tokenBudget}`,
   );
@@ -45,7 +47,7 @@ export function welcome({ origin, dataDir, sandbox, keys }: WelcomeFacts): reado
       '',
       curl(`${origin}/v1/chat/completions`, keys.credit, 'sandbox/alpha'),
       '',
-      curl(`${origin}/token/v1/messages`, keys.tokenBudget, 'sandbox/beta'),
+      curl(`${tokenOrigin}/v1/messages`, keys.tokenBudget, 'sandbox/beta'),
       '',
       'Add "stream":true to the body for a stream.',
     );
@@ -54,8 +56,8 @@ export function welcome({ origin, dataDir, sandbox, keys }: WelcomeFacts): reado
     ...lines,
     '',
     'SDK settings:',
-    `  OpenAI-style clients     base URL ${origin}/v1        (token-budget keys: ${origin}/token/v1)`,
-    `  Anthropic-style clients  base URL ${origin}           (token-budget keys: ${origin}/token)`,
+    `  OpenAI-style clients     base URL ${origin}/v1        (token-budget keys: ${tokenOrigin}/v1)`,
+    `  Anthropic-style clients  base URL ${origin}           (token-budget keys: ${tokenOrigin})`,
     `  Claude Code              ANTHROPIC_BASE_URL=${origin} ANTHROPIC_AUTH_TOKEN=<key> CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY=1`,
     '',
   ];

@@ -17,7 +17,7 @@ import {
 import type { Environment } from '../config/settings.ts';
 import type { Log } from '../core/log.ts';
 import type { Provider } from '../core/provider.ts';
-import { fetchListing } from '../doctor/listing.ts';
+import { fetchModelList } from '../doctor/list-models.ts';
 import type { Documents } from '../ledger/port.ts';
 import { modelListOf } from '../provider/adapters.ts';
 
@@ -104,26 +104,28 @@ async function askAll(
   { timeoutMs = ASK_TIMEOUT_MS, signal }: RefreshOptions,
   nowMs: () => number,
 ): Promise<Answer[]> {
-  const { Agent } = await import('undici');
-  const dispatcher = new Agent({ allowH2: false });
-  const giveUp = (): void => void dispatcher.destroy();
+  const { Dispatchers } = await import('../provider/dispatchers.ts');
+  const dispatchers = new Dispatchers();
+  const giveUp = (): void => void dispatchers.close();
   signal?.addEventListener('abort', giveUp);
-  if (signal?.aborted) giveUp();
   const ask = async (provider: Provider): Promise<ListedModels | string> => {
     const apiKey = provider.apiKeys[0] ?? null;
     const usual = modelListOf(provider, apiKey);
     if (usual === null) return 'it has no model list';
+    if (signal?.aborted) return 'the gateway closes';
     const request = listRequestOf(provider);
-    const listing = await fetchListing(listAddress(usual.address, request, apiKey), dispatcher, timeoutMs, nowMs);
-    if (listing.kind === 'unreachable') return listing.reason;
-    if (listing.status !== 200) return `it answered with status ${listing.status}`;
-    return readModelList(listing.body, request.prices) ?? 'its answer is not a list of models, or too long';
+    const { network, timeouts } = provider;
+    const dispatcher = dispatchers.of(network, Math.min(timeoutMs, timeouts.connectMs));
+    const answer = await fetchModelList(listAddress(usual.destination, request, apiKey), dispatcher, timeoutMs, nowMs);
+    if (answer.kind === 'unreachable') return answer.reason;
+    if (answer.status !== 200) return `it answered with status ${answer.status}`;
+    return readModelList(answer.body, request.prices) ?? 'its answer is not a list of models, or too long';
   };
   try {
     return await Promise.all(providers.map(async (provider) => ({ provider, answer: await ask(provider) })));
   } finally {
     signal?.removeEventListener('abort', giveUp);
-    await dispatcher.destroy();
+    await dispatchers.close();
   }
 }
 

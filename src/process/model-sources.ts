@@ -1,5 +1,5 @@
 /** `gateway models`: the configured catalog with the source of every figure, whether a gateway runs or not. */
-import { type AdminApi, AdminError } from '../admin/api.ts';
+import { type AdminConnection, AdminError } from '../admin/api.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
@@ -9,7 +9,7 @@ import type { Environment } from '../config/settings.ts';
 export interface ModelSourcesOptions {
   readonly settings: Settings;
   readonly env: Environment;
-  reach(): Promise<{ readonly api: AdminApi; close(): Promise<void> }>;
+  connectAdmin(): Promise<AdminConnection>;
 }
 
 /** The catalog of the sandbox does not depend on where it listens. */
@@ -31,13 +31,13 @@ export async function listModelSources(options: ModelSourcesOptions, json: boole
 }
 
 /** None where there is no store yet, or it does not answer: published figures count then. */
-async function storedLists({ reach }: ModelSourcesOptions): Promise<ModelLists> {
+async function storedLists({ connectAdmin }: ModelSourcesOptions): Promise<ModelLists> {
   try {
-    const reached = await reach();
+    const connection = await connectAdmin();
     try {
-      return decodeModelLists((await reached.api.modelLists()).document);
+      return decodeModelLists((await connection.api.modelLists()).document);
     } finally {
-      await reached.close();
+      await connection.close();
     }
   } catch (error) {
     if (error instanceof AdminError) return NO_LISTS;

@@ -5,15 +5,16 @@ import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
 import { StoreLockedError } from '../ledger/errors.ts';
+import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
 import { openWriterThreadStore } from '../ledger/sqlite/writer-thread-store.ts';
-import type { Store } from '../ledger/store.ts';
+import type { OperationRunner } from '../ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 
 export interface OpenedStore {
-  readonly store: Store;
+  readonly operations: OperationRunner;
   readonly installationSecret: string;
   /** What a worker opens its own store with; null where it needs nothing from this one, or where one thread serves. */
   connect(): MessagePort | null;
@@ -28,11 +29,11 @@ export async function openStore(settings: Settings, onBroken: (why: Error) => vo
   const options = { file: storeFile(dataDir), onBroken };
   const claimFirstStart = async (): Promise<boolean> => true;
   if (settings.workers === 1) {
-    const store = await whenUnlocked(() => openInProcessStore(options));
-    return { store, installationSecret: secret, connect: () => null, claimFirstStart };
+    const operations = new GroupCommit(await whenUnlocked(() => openInProcessStore(options)));
+    return { operations, installationSecret: secret, connect: () => null, claimFirstStart };
   }
-  const store = await whenUnlocked(() => openWriterThreadStore(options));
-  return { store, installationSecret: secret, connect: store.connect, claimFirstStart };
+  const operations = await whenUnlocked(() => openWriterThreadStore(options));
+  return { operations, installationSecret: secret, connect: operations.connect, claimFirstStart };
 }
 
 /** Any number of processes may have it open at once. */
@@ -41,7 +42,8 @@ export async function openShared(databaseUrl: string, given: string | null): Pro
   const store = await openPostgresStore({ url: databaseUrl });
   try {
     const secret = await store.sharedSecret(given);
-    return { store, installationSecret: secret, connect: () => null, claimFirstStart: store.claimFirstStart };
+    const operations = new GroupCommit(store);
+    return { operations, installationSecret: secret, connect: () => null, claimFirstStart: store.claimFirstStart };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,7 +1,9 @@
 /** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
 import type { Config, Settings } from '../config/config.ts';
+import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
+import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Mode } from '../core/key.ts';
@@ -11,11 +13,13 @@ import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
 import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
-import { buildServer } from '../http/app.ts';
+import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
+import { createServerTransport } from '../transport/create-server.ts';
+import type { ServerLimits } from '../transport/server.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
@@ -45,6 +49,8 @@ export interface CatalogNames {
 
 export interface Serving {
   readonly port: number;
+  /** Whether the public listener has TLS. */
+  readonly secure: boolean;
   catalog(): CatalogNames;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
@@ -73,11 +79,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     settings.configFile,
     load,
     (fresh) => {
+      if ((fresh.tls === null) !== (config.tls === null)) {
+        log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
+      }
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    undefined,
+    () => config.files,
   );
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
@@ -96,7 +107,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
-  const upstream = new Transports();
+  const upstream = new Transports(settings.http);
   parts.defer(() => upstream.close());
 
   const clock = systemClock();
@@ -120,12 +131,28 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     originOf: options.originOf,
   };
   let draining = false;
-  const server = buildServer({
+  const limits = serverLimits(config, settings, log);
+  const handler = requestHandler({
     gateway,
-    timeouts: config.limits,
+    headerCount: limits.headerCount,
     ready: () => !draining && maintenance.healthy,
     accepting: () => !draining,
   });
+  const tlsFiles = config.tls;
+  const tls = tlsFiles && (await readTls(tlsFiles));
+  const server = createServerTransport({ kind: settings.http, limits, handler, log, tls });
+  if (tlsFiles !== null && tls !== null) {
+    const tlsWatch = watchTls(
+      () => config.tls ?? tlsFiles,
+      tls,
+      (pem) => {
+        server.setTlsIdentity(pem);
+        log.info({}, 'the TLS certificate was reloaded');
+      },
+      (line) => log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`),
+    );
+    parts.defer(() => tlsWatch.close());
+  }
   const { host } = settings;
   const port = await server.listen({
     host,
@@ -141,6 +168,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const opened = parts.move();
   return {
     port,
+    secure: tls !== null,
     catalog: () => namesOf(config),
     takeModelLists: lists.look,
     drain: async () => {
@@ -152,9 +180,19 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
 }
 
-/** The base URL that a key of this mode must use. */
-export function originOf(origin: string, mode: Mode): string {
-  return mode === 'credit' ? origin : `${origin}/token`;
+function serverLimits({ limits }: Config, { workers }: Settings, log: Log): ServerLimits {
+  const fileLimit = readFileLimit();
+  const connections = limits.connections ?? connectionsWithin(fileLimit, workers);
+  const warning = connectionsWarning(connections, fileLimit, workers);
+  if (warning !== null) log.warn({}, warning);
+  return {
+    headersTimeoutMs: limits.headersTimeoutMs,
+    requestTimeoutMs: limits.bodyTimeoutMs,
+    keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
+    headerBytes: limits.headerBytes,
+    headerCount: limits.headerCount,
+    connections,
+  };
 }
 
 function namesOf({ catalog, sandbox }: Config): CatalogNames {

@@ -9,14 +9,15 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
+import { originOf } from '../core/endpoints.ts';
 import type { Log } from '../core/log.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
-import { firstKeys, welcome } from './banner.ts';
+import { bannerLines, firstKeys } from './banner.ts';
 import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
-import { originOf, serve } from './serve.ts';
+import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -64,19 +65,19 @@ export async function startGateway(
   const broken = Promise.withResolvers<Error>();
   const opened = await openStore(settings, broken.resolve);
   const secret = opened.installationSecret;
-  const ledger = createLedger(opened.store, { leaseMs: settings.leaseMs });
+  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox();
   parts.defer(() => sandbox.close());
 
-  let origin = publicOrigin(settings.host, settings.port);
+  let origin = publicOrigin(settings.host, settings.port, false);
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   const serving =
     settings.workers === 1
       ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
-  origin = publicOrigin(settings.host, serving.port);
+  origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
   const admin = new AdminService({
@@ -104,7 +105,7 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  for (const line of welcome({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
+  for (const line of bannerLines({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
     print(line);
   }
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');

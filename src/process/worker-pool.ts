@@ -23,13 +23,13 @@ export interface WorkerPoolOptions {
 
 /** What a worker is started with. */
 export interface WorkerInput extends SharedOptions {
-  readonly store: MessagePort | null;
+  readonly writer: MessagePort | null;
 }
 
 /** What a worker reports to its parent. */
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
-  | { readonly kind: 'listening' }
+  | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
       readonly message: string;
@@ -48,7 +48,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
     for (let number = 1; number <= settings.workers; number++) {
-      const worker = new ServingWorker({ ...shared, settings, store: options.connect() });
+      const worker = new ServingWorker({ ...shared, settings, writer: options.connect() });
       workers.push(worker);
       worker.onCatalog = (fresh) => {
         names = fresh;
@@ -65,6 +65,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   }
   return {
     port,
+    secure: workers.every((worker) => worker.secure),
     catalog: () => names,
     // Each worker looks for newer ones by itself.
     takeModelLists: async () => {},
@@ -87,15 +88,18 @@ class ServingWorker {
   /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  /** Whether its listener has TLS; known when it listens. */
+  secure = false;
   readonly #worker: Worker;
 
   constructor(data: WorkerInput) {
     this.#worker = new Worker(workerFile('worker', import.meta.url), {
       workerData: data,
-      transferList: data.store === null ? [] : [data.store],
+      transferList: data.writer === null ? [] : [data.writer],
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'listening') this.secure = report.secure;
     });
     this.ended = new Promise((resolve) => {
       let failure: Error | null = null;

@@ -2,22 +2,24 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { publicOrigin } from '../admin/view.ts';
 import { ConfigError } from '../config/problem.ts';
-import { createLedger } from '../ledger/ledger.ts';
-import { openMessagePortStore } from '../ledger/sqlite/message-port-store.ts';
-import type { Store } from '../ledger/store.ts';
+import { originOf } from '../core/endpoints.ts';
+import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
+import { createLedgerOn } from '../ledger/ledger.ts';
+import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
+import type { OperationRunner } from '../ledger/store.ts';
 import { openLog } from '../observe/log.ts';
-import { originOf, type Serving, serve } from './serve.ts';
+import { type Serving, serve } from './serve.ts';
 import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
 
-const { settings, env, installationSecret, sandboxUrl, store } = workerData as WorkerInput;
+const { settings, env, installationSecret, sandboxUrl, writer } = workerData as WorkerInput;
 
 function post(report: WorkerReport): void {
   parentPort?.postMessage(report);
 }
 
 try {
-  const ledger = createLedger(await openStore(), { leaseMs: settings.leaseMs });
-  const origin = publicOrigin(settings.host, settings.port);
+  const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
+  let origin = publicOrigin(settings.host, settings.port, false);
   const serving = await serve({
     settings,
     env,
@@ -30,7 +32,8 @@ try {
     onCatalog: (names) => post({ kind: 'catalog', names }),
   });
   parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
-  post({ kind: 'listening' });
+  origin = publicOrigin(settings.host, settings.port, serving.secure);
+  post({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   post({
     kind: 'failed',
@@ -41,10 +44,10 @@ try {
   parentPort?.close();
 }
 
-async function openStore(): Promise<Store> {
-  if (store !== null) return openMessagePortStore(store);
+async function openOperations(): Promise<OperationRunner> {
+  if (writer !== null) return connectToWriter(writer);
   const { openPostgresStore } = await import('../ledger/postgres/store.ts');
-  return openPostgresStore({ url: settings.databaseUrl ?? '' });
+  return new GroupCommit(await openPostgresStore({ url: settings.databaseUrl ?? '' }));
 }
 
 async function handleCommand(

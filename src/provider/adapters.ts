@@ -1,6 +1,7 @@
 /** One row per kind of provider: where a format is asked for, and how the gateway identifies itself there. */
 import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind } from '../core/provider.ts';
+import type { Destination } from '../transport/client.ts';
 import type { HttpAddress, PackageAddress } from './upstream.ts';
 
 /** What of the client's own headers may reach a provider. Built from an allow-list; everything else stays here. */
@@ -67,6 +68,11 @@ const ADAPTERS: Readonly<Record<HttpKind, Adapter>> = {
   },
 };
 
+interface Base {
+  readonly origin: string;
+  readonly path: string;
+}
+
 interface Known extends ForwardedHeaders {
   readonly format: Format;
   readonly upstreamModel: string;
@@ -75,9 +81,22 @@ interface Known extends ForwardedHeaders {
   readonly address: HttpAddress;
 }
 
-/** The newest addresses at each provider: most calls repeat one of them, and the client that sends them knows it again. */
+/** Parsed once per provider: a provider lives as long as its configuration, a request for milliseconds. */
+const BASES = new WeakMap<Provider, Base>();
+
+/** The newest addresses at each provider: most calls repeat one of them, and the transport keeps what it derives from it. */
 const KNOWN = new WeakMap<Provider, Known[]>();
 const KNOWN_MAX = 32;
+
+function baseOf(provider: Provider): Base {
+  let base = BASES.get(provider);
+  if (!base) {
+    const { origin, pathname } = new URL(provider.baseUrl);
+    base = { origin, path: pathname === '/' ? '' : pathname };
+    BASES.set(provider, base);
+  }
+  return base;
+}
 
 /** The full address of a generation call. `suffix` is for calls beside it over HTTP, such as `/count_tokens`. */
 export function addressOf(
@@ -123,22 +142,23 @@ function newAddress(
 ): HttpAddress {
   const adapter = ADAPTERS[kind];
   const base = baseOf(provider);
-  return {
-    via: 'http',
+  const destination: Destination = {
     origin: base.origin,
     path: base.path + adapter.path(provider, format, upstreamModel) + suffix,
     headers: {
       'content-type': 'application/json',
-      // A compressed answer could be neither metered nor passed on frame by frame.
+      // Decoding a compressed answer costs more than the bytes that it saves; one that comes all the same is decoded.
       'accept-encoding': 'identity',
       ...provider.headers,
       ...adapter.headers(provider, apiKey, forwarded),
     },
+    network: provider.network,
   };
+  return { via: 'http', destination };
 }
 
 export interface ModelList {
-  readonly address: HttpAddress;
+  readonly destination: Destination;
   /** Whether it has the names of targets. */
   readonly listsTargets: boolean;
 }
@@ -154,35 +174,23 @@ export function modelListOf(provider: Provider, apiKey: string | null): ModelLis
     ...provider.headers,
     ...adapter.headers(provider, apiKey, { version: null, betas: null }),
   };
+  const path = base.path + adapter.modelsPath(provider);
   return {
-    address: { via: 'http', origin: base.origin, path: base.path + adapter.modelsPath(provider), headers },
+    destination: { origin: base.origin, path, headers, network: provider.network },
     listsTargets: adapter.listsTargets,
   };
-}
-
-interface Base {
-  readonly origin: string;
-  readonly path: string;
-}
-
-/** Parsed once per provider: a provider lives as long as its configuration, a request for milliseconds. */
-const BASES = new WeakMap<Provider, Base>();
-
-function baseOf(provider: Provider): Base {
-  let base = BASES.get(provider);
-  if (!base) {
-    const { origin, pathname } = new URL(provider.baseUrl);
-    base = { origin, path: pathname === '/' ? '' : pathname };
-    BASES.set(provider, base);
-  }
-  return base;
 }
 
 const SECRET_OPTION = /key|secret|token|password|credential/i;
 
 /** The gateway's own credentials at a provider, never to be repeated to a client. */
-export function secretsOf({ apiKeys, options }: Provider): readonly string[] {
-  return [...apiKeys, ...secretsIn(options)];
+export function secretsOf({ apiKeys, options, network }: Provider): readonly string[] {
+  return [...apiKeys, ...secretsIn(options), ...passwordOf(network.proxy)];
+}
+
+function passwordOf(proxy: string | null): readonly string[] {
+  const password = proxy === null ? '' : decodeURIComponent(new URL(proxy).password);
+  return password === '' ? [] : [password];
 }
 
 function secretsIn(options: object): readonly string[] {

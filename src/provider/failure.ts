@@ -1,6 +1,10 @@
-/** A provider's refusal → the condition that the client is told, and whether another target may be tried. */
+/** A provider's refusal → the condition that is reported to the client, and whether another target may be tried. */
 import type { Condition } from '../core/conditions.ts';
+import { isObject, parseJson } from '../lib/json.ts';
+import { isContextLengthError, redact } from '../wire/upstream-message.ts';
 import type { TransportFailure } from './upstream.ts';
+
+export { redact } from '../wire/upstream-message.ts';
 
 export interface ProviderFailure {
   readonly condition: Condition;
@@ -8,10 +12,12 @@ export interface ProviderFailure {
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
-  /** Something only the operator can mend (a refused credential); logged as an error. */
+  /** Something only the operator can fix (a refused credential); logged as an error. */
   readonly operatorFault: boolean;
   /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
   readonly unhealthy: boolean;
+  /** What only the operator may read; null where there is nothing to add. */
+  readonly detail: string | null;
   /** What is to rest: the credential that was refused or is used up, or the target that asked for it. */
   readonly cools: 'key' | 'target' | null;
 }
@@ -22,7 +28,6 @@ export interface ProviderFailure {
  */
 export type Retry = 'anywhere' | 'elsewhere' | 'never';
 
-const MESSAGE_CHARACTERS_MAX = 2_000;
 const RETRY_AFTER_S_MAX = 86_400;
 
 /** `body` is what the provider sent with its status, at most a few KiB of it. */
@@ -35,9 +40,15 @@ export function failureOfStatus(
   return { retryAfterS: retryAfterSeconds(retryAfter), ...judged(status, body, secrets) };
 }
 
-const UNHEALTHY = { retry: 'anywhere', operatorFault: false, unhealthy: true, cools: null } as const;
-const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, unhealthy: false, cools: null } as const;
-const OPERATOR_AT_FAULT = { retry: 'elsewhere', operatorFault: true, unhealthy: false, cools: null } as const;
+const UNHEALTHY = { retry: 'anywhere', operatorFault: false, detail: null, unhealthy: true, cools: null } as const;
+const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, detail: null, unhealthy: false, cools: null } as const;
+const OPERATOR_AT_FAULT = {
+  retry: 'elsewhere',
+  operatorFault: true,
+  detail: null,
+  unhealthy: false,
+  cools: null,
+} as const;
 
 function judged(status: number, body: string, secrets: readonly string[]): Omit<ProviderFailure, 'retryAfterS'> {
   const said = (): string => redact(messageOf(body), secrets);
@@ -63,7 +74,7 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
       return {
         ...OPERATOR_AT_FAULT,
         condition: 'upstream_error',
-        message: 'The provider refused the credential of this gateway. Its operator has been told.',
+        message: 'The provider refused the credential of this gateway. Its operator has been notified.',
         cools: 'key',
       };
     case 408:
@@ -75,7 +86,7 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
         retry: 'elsewhere',
       };
   }
-  if (status < 500 && isContextLength(body))
+  if (status < 500 && isContextLengthError(body))
     return { ...REQUEST_AT_FAULT, condition: 'context_length_exceeded', message: said() };
   if (status === 400 || status === 413 || status === 422) {
     return { ...REQUEST_AT_FAULT, condition: 'invalid_request', message: said() };
@@ -109,46 +120,29 @@ export function failureInAnswer(condition: Condition, message: string): Provider
 
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {
   const sentence = transport.message.charAt(0).toUpperCase() + transport.message.slice(1);
-  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, retryAfterS: null };
+  const { detail = null } = transport;
+  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, detail, retryAfterS: null };
 }
 
-const TRANSPORT: Readonly<Record<TransportFailure['kind'], Pick<ProviderFailure, 'condition' | 'retry'>>> = {
+const TRANSPORT: Readonly<
+  Record<TransportFailure['kind'], Partial<ProviderFailure> & Pick<ProviderFailure, 'condition' | 'retry'>>
+> = {
   unreachable: { condition: 'provider_unavailable', retry: 'anywhere' },
+  proxy_refused: { condition: 'provider_unavailable', retry: 'elsewhere', operatorFault: true },
   connect_timeout: { condition: 'provider_unavailable', retry: 'elsewhere' },
   broken: { condition: 'upstream_error', retry: 'anywhere' },
+  undecodable: { condition: 'upstream_error', retry: 'elsewhere' },
   first_byte_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
   idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
 };
 
-/** Replaces the gateway's own upstream credentials, and anything that looks like one, in a provider's words. */
-export function redact(text: string, secrets: readonly string[]): string {
-  let out = text;
-  for (const secret of secrets) if (secret !== '') out = out.replaceAll(secret, '[redacted]');
-  return out
-    .replace(/\b(?:sk|key)[-_][\w\-.*]{8,200}/g, (word) => (/[\d*]/.test(word) ? '[redacted]' : word))
-    .replace(/\bBearer [\w\-.*+/=]{8,1000}/g, '[redacted]')
-    .slice(0, MESSAGE_CHARACTERS_MAX);
-}
-
 /** What the provider says with its refusal, where it says it in a way that is known. */
 export function messageOf(body: string): string {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    for (const holder of [at(parsed, 'error'), parsed]) {
-      if (typeof holder === 'string') return holder;
-      const message = at(holder, 'message') ?? at(holder, 'detail');
-      if (typeof message === 'string') return message;
-    }
-  } catch {
-    // Not JSON: the provider said nothing that a client should read.
+  const parsed = parseJson(body);
+  for (const holder of [isObject(parsed) ? parsed.error : undefined, parsed]) {
+    if (typeof holder === 'string') return holder;
+    const message = isObject(holder) ? (holder.message ?? holder.detail) : undefined;
+    if (typeof message === 'string') return message;
   }
   return 'The provider refused the request.';
-}
-
-function isContextLength(body: string): boolean {
-  return /context_length_exceeded|maximum context length|prompt is too long|context window/i.test(body.slice(0, 8_192));
-}
-
-function at(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

@@ -1,4 +1,5 @@
 /** The ways to a provider: over HTTP, or through a package in this process. */
+import { type HttpImplementation, openClientTransport } from '../transport/client.ts';
 import { PackageTransport } from './ai-sdk/transport.ts';
 import {
   type Upstream,
@@ -9,8 +10,12 @@ import {
 } from './upstream.ts';
 
 export class Transports implements Upstream {
-  readonly #http = new UpstreamClient();
+  readonly #http: UpstreamClient;
   readonly #packages = new PackageTransport();
+
+  constructor(implementation: HttpImplementation) {
+    this.#http = new UpstreamClient(openClientTransport(implementation));
+  }
 
   send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle {
     return call.via === 'http' ? this.#http.send(call, listener) : this.#packages.send(call, listener);

@@ -1,20 +1,26 @@
 /**
- * The upstream client: one pool of HTTP/1.1 connections per provider origin, callbacks instead of streams, and
- * failures as values. It knows nothing of formats or money.
+ * The upstream client: calls to providers over HTTP, with compressed answers decoded. It knows nothing of formats or
+ * money.
  */
 import type { Provider, Timeouts } from '../core/provider.ts';
-import { type AnswerListener, type FailureKind, Http1Client } from '../transport/lean/client/client.ts';
-import { field, type Head } from '../transport/lean/head.ts';
+import type {
+  CallFailure,
+  CallHandle,
+  ClientTransport,
+  Destination,
+  FailureKind,
+  ResponseHeaders,
+  ResponseListener,
+} from '../transport/client.ts';
+import { type ContentDecoder, type DecoderListener, openDecoder } from '../transport/content-decoder.ts';
 import type { BodyBytes } from '../wire/lane.ts';
 
 export interface HttpAddress {
   readonly via: 'http';
-  readonly origin: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly destination: Destination;
 }
 
-/** Of a provider that is spoken to by a package in this process. */
+/** Of a provider that is called through a package in this process. */
 export interface PackageAddress {
   readonly via: 'package';
   readonly provider: Provider;
@@ -49,9 +55,11 @@ export interface UpstreamHeaders {
 }
 
 export interface TransportFailure {
-  /** `unreachable`: no connection was had, so nothing was asked of the provider. */
-  readonly kind: 'unreachable' | 'connect_timeout' | 'first_byte_timeout' | 'idle_timeout' | 'broken';
+  /** `undecodable`: the content is in an encoding that is not known, or not what it says. */
+  readonly kind: FailureKind | 'undecodable';
   readonly message: string;
+  /** For the operator's log alone. */
+  readonly detail?: string | null;
 }
 
 export interface UpstreamHandle {
@@ -62,46 +70,126 @@ export interface UpstreamHandle {
 }
 
 export class UpstreamClient {
-  readonly #http = new Http1Client();
+  readonly #transport: ClientTransport;
+
+  constructor(transport: ClientTransport) {
+    this.#transport = transport;
+  }
 
   send(call: UpstreamHttpCall, listener: UpstreamListener): UpstreamHandle {
-    return this.#http.send(call, new UpstreamAnswer(listener));
+    const exchange = new UpstreamExchange(listener);
+    exchange.begin(this.#transport.send(call, exchange));
+    return exchange;
   }
 
   async close(): Promise<void> {
-    await this.#http.close();
+    await this.#transport.close();
   }
 }
 
-class UpstreamAnswer implements AnswerListener {
+/** One call: passes its response on to the listener, through a decoder where it is encoded. */
+class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHandle {
   readonly #listener: UpstreamListener;
+  #handle: CallHandle | null = null;
+  #decoder: ContentDecoder | null = null;
+  /** The listener holds the response up. */
+  #paused = false;
+  /** The decoder has more than it can take. */
+  #full = false;
 
   constructor(listener: UpstreamListener) {
     this.#listener = listener;
   }
 
-  onHead(status: number, head: Head): void {
+  begin(handle: CallHandle): void {
+    this.#handle = handle;
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#decoder?.pause();
+    this.#handle?.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#decoder?.resume();
+    if (!this.#full) this.#handle?.resume();
+  }
+
+  abort(): void {
+    this.#decoder?.destroy();
+    this.#handle?.abort();
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    const encoding = headers.first('content-encoding');
+    if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity') {
+      this.#decoder = openDecoder(encoding, this);
+      if (this.#decoder === null) {
+        this.abort();
+        this.#listener.onFailure(UNKNOWN_ENCODING);
+        return;
+      }
+    }
     this.#listener.onHeaders(status, {
-      contentType: field(head, 'content-type') ?? '',
-      retryAfter: field(head, 'retry-after') ?? null,
+      contentType: headers.first('content-type') ?? '',
+      retryAfter: headers.first('retry-after'),
     });
   }
 
-  onData(piece: Buffer): void {
-    this.#listener.onData(piece);
+  onData(chunk: Buffer): void {
+    if (this.#decoder === null) {
+      this.#listener.onData(chunk);
+    } else if (!this.#decoder.write(chunk)) {
+      this.#full = true;
+      this.#handle?.pause();
+    }
   }
 
   onEnd(): void {
+    if (this.#decoder === null) this.#listener.onEnd();
+    else this.#decoder.end();
+  }
+
+  onFailure({ kind, code, detail }: CallFailure): void {
+    const failure = { kind, message: MESSAGES[kind](code), detail };
+    if (this.#decoder === null) this.#listener.onFailure(failure);
+    // What has arrived is passed on first.
+    else this.#decoder.flush(() => this.#listener.onFailure(failure));
+  }
+
+  onDecoded(chunk: Buffer): void {
+    this.#listener.onData(chunk);
+  }
+
+  onDrain(): void {
+    this.#full = false;
+    if (!this.#paused) this.#handle?.resume();
+  }
+
+  onDecodedEnd(): void {
     this.#listener.onEnd();
   }
 
-  onFailure(kind: FailureKind, code: string): void {
-    this.#listener.onFailure({ kind, message: MESSAGES[kind](code) });
+  onDecodeError(): void {
+    this.#handle?.abort();
+    this.#listener.onFailure(NOT_AS_ENCODED);
   }
 }
 
+const UNKNOWN_ENCODING: TransportFailure = {
+  kind: 'undecodable',
+  message: 'the provider answered in a content encoding that is not known',
+};
+const NOT_AS_ENCODED: TransportFailure = {
+  kind: 'undecodable',
+  message: 'the answer of the provider does not match its content encoding',
+};
+
 const MESSAGES: Readonly<Record<FailureKind, (code: string) => string>> = {
   unreachable: (code) => `the provider cannot be reached (${code})`,
+  proxy_refused: () => 'the provider cannot be reached: the proxy of this gateway refuses',
   connect_timeout: () => 'no connection to the provider within the connect time-out',
   first_byte_timeout: () => 'the provider sent no answer within the first-byte time-out',
   idle_timeout: () => 'the provider fell silent for longer than the idle time-out',

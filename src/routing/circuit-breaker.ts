@@ -1,12 +1,9 @@
 /**
- * The circuit breaker of one target. It opens when its window holds enough failures and they are most of what the
- * window holds; after a while it lets one call through as a probe, and that call decides.
+ * A circuit breaker. It opens when its window of outcomes is bad; after a while it lets one call through as a probe, and
+ * that call decides.
  */
+import type { OutcomeWindow } from './outcome-window.ts';
 
-const WINDOW_MS = 30_000;
-const BUCKETS = 6;
-const FAILURES_MIN = 10;
-const FAILURE_RATE_MIN = 0.5;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 
@@ -14,10 +11,14 @@ const OPEN_MAX_MS = 60_000;
 export type CircuitState = 'closed' | 'open' | 'due';
 
 export class Circuit {
-  readonly #window = new OutcomeWindow();
+  readonly #window: OutcomeWindow;
   #openedAtMs: number | null = null;
   #openForMs = 0;
   #probeAtMs: number | null = null;
+
+  constructor(window: OutcomeWindow) {
+    this.#window = window;
+  }
 
   /** Null while it is closed. */
   get openedAtMs(): number | null {
@@ -29,6 +30,11 @@ export class Circuit {
     return this.#probeAtMs === null && nowMs >= this.#openedAtMs + this.#openForMs ? 'due' : 'open';
   }
 
+  /** How long it stays open before the next probe; 0 where a call may be made now. */
+  dueInMs(nowMs: number): number {
+    return this.#openedAtMs === null ? 0 : Math.max(0, this.#openedAtMs + this.#openForMs - nowMs);
+  }
+
   /** A call begins. True when it is the probe, whose end must then be reported with `succeeded`, `failed` or `cancelled`. */
   begun(nowMs: number): boolean {
     if (this.state(nowMs) !== 'due') return false;
@@ -36,8 +42,8 @@ export class Circuit {
     return true;
   }
 
-  succeeded(begunAtMs: number, nowMs: number): void {
-    this.#window.add(nowMs, false);
+  succeeded(keyId: string, begunAtMs: number, nowMs: number): void {
+    this.#window.add(keyId, nowMs, false);
     // Only a call that began after the circuit opened says anything about how the target does now.
     if (this.#openedAtMs === null || begunAtMs < this.#openedAtMs) return;
     this.#openedAtMs = null;
@@ -46,8 +52,8 @@ export class Circuit {
     this.#window.clear();
   }
 
-  failed(probe: boolean, nowMs: number): void {
-    this.#window.add(nowMs, true);
+  failed(keyId: string, probe: boolean, nowMs: number): void {
+    this.#window.add(keyId, nowMs, true);
     if (probe) this.#open(nowMs);
     else if (this.#openedAtMs === null && this.#window.isBad(nowMs)) this.#open(nowMs);
   }
@@ -62,43 +68,4 @@ export class Circuit {
     this.#openedAtMs = nowMs;
     this.#probeAtMs = null;
   }
-}
-
-interface Bucket {
-  slot: number;
-  successes: number;
-  failures: number;
-}
-
-/** Outcomes of the last while, in a ring of buckets. */
-class OutcomeWindow {
-  readonly #ring: Bucket[] = Array.from({ length: BUCKETS }, () => ({ slot: -1, successes: 0, failures: 0 }));
-
-  add(nowMs: number, failure: boolean): void {
-    const slot = slotOf(nowMs);
-    const bucket = this.#ring[slot % BUCKETS];
-    if (!bucket) return;
-    if (bucket.slot !== slot) Object.assign(bucket, { slot, successes: 0, failures: 0 });
-    if (failure) bucket.failures += 1;
-    else bucket.successes += 1;
-  }
-
-  isBad(nowMs: number): boolean {
-    let failures = 0;
-    let all = 0;
-    for (const bucket of this.#ring) {
-      if (bucket.slot <= slotOf(nowMs) - BUCKETS) continue;
-      failures += bucket.failures;
-      all += bucket.failures + bucket.successes;
-    }
-    return failures >= FAILURES_MIN && failures >= all * FAILURE_RATE_MIN;
-  }
-
-  clear(): void {
-    for (const bucket of this.#ring) bucket.slot = -1;
-  }
-}
-
-function slotOf(nowMs: number): number {
-  return Math.floor(nowMs / (WINDOW_MS / BUCKETS));
 }

@@ -5,11 +5,14 @@
 import type { Clock } from '../core/clock.ts';
 import type { Target } from '../core/model.ts';
 import { Circuit, type CircuitState } from './circuit-breaker.ts';
+import { CallWindow, KeyWindow } from './outcome-window.ts';
 
 /** The weight of the newest first-byte time in the running average. */
 const NEWEST_WEIGHT = 0.3;
 /** An older average says nothing any more: the target is asked again. */
 const LATENCY_KEPT_MS = 60_000;
+/** How many keys of one target have a circuit of their own. */
+const KEY_CIRCUITS_MAX = 1_000;
 /** A provider that asks for longer is asked again after this all the same. */
 export const COOL_DOWN_MAX_MS = 5 * 60_000;
 
@@ -30,7 +33,10 @@ interface Latency {
 }
 
 interface TargetHealth {
+  /** Opens for everybody when the calls of several keys fail. */
   readonly circuit: Circuit;
+  /** By the id of an API key: opens for that key alone. */
+  readonly keyCircuits: Map<string, Circuit>;
   coolUntilMs: number;
   /** Streamed and whole answers begin at different moments, so they are not compared with each other. */
   readonly latencies: { streamed: Latency | null; whole: Latency | null };
@@ -44,14 +50,18 @@ export class Health {
     this.#clock = clock;
   }
 
-  circuit(target: TargetName): CircuitState {
-    const circuit = this.#known(target)?.circuit;
-    if (circuit === undefined || circuit.openedAtMs === null) return 'closed';
-    return circuit.state(this.#clock.nowMs());
+  /** As a call of this key would find it. */
+  circuit(target: TargetName, keyId: string): CircuitState {
+    return this.#openCircuit(target, keyId)?.state(this.#clock.nowMs()) ?? 'closed';
   }
 
-  openedAtMs(target: TargetName): number | null {
-    return this.#known(target)?.circuit.openedAtMs ?? null;
+  openedAtMs(target: TargetName, keyId: string): number | null {
+    return this.#openCircuit(target, keyId)?.openedAtMs ?? null;
+  }
+
+  /** How long until the circuit lets a call through. */
+  dueInMs(target: TargetName, keyId: string): number {
+    return this.#openCircuit(target, keyId)?.dueInMs(this.#clock.nowMs()) ?? 0;
   }
 
   coolingMs(target: TargetName): number {
@@ -70,8 +80,17 @@ export class Health {
     return latency && latency.atMs > this.#clock.nowMs() - LATENCY_KEPT_MS ? latency.averageMs : null;
   }
 
-  begin(target: TargetName, streamed: boolean): CallRecord {
-    return new TargetCall(this.#of(target), streamed, this.#clock);
+  begin(target: TargetName, keyId: string, streamed: boolean): CallRecord {
+    return new TargetCall(this.#of(target), keyId, streamed, this.#clock);
+  }
+
+  /** That of the target before that of the key; undefined where both are closed. */
+  #openCircuit(target: TargetName, keyId: string): Circuit | undefined {
+    const health = this.#known(target);
+    if (health === undefined) return undefined;
+    if (health.circuit.openedAtMs !== null) return health.circuit;
+    const own = health.keyCircuits.get(keyId);
+    return own === undefined || own.openedAtMs === null ? undefined : own;
   }
 
   #known(target: TargetName): TargetHealth | undefined {
@@ -81,7 +100,12 @@ export class Health {
   #of(target: TargetName): TargetHealth {
     const known = this.#known(target);
     if (known !== undefined) return known;
-    const health = { circuit: new Circuit(), coolUntilMs: 0, latencies: { streamed: null, whole: null } };
+    const health = {
+      circuit: new Circuit(new KeyWindow()),
+      keyCircuits: new Map(),
+      coolUntilMs: 0,
+      latencies: { streamed: null, whole: null },
+    };
     this.#targets.set(nameOf(target), health);
     return health;
   }
@@ -89,34 +113,43 @@ export class Health {
 
 class TargetCall implements CallRecord {
   readonly #health: TargetHealth;
+  readonly #keyId: string;
   readonly #streamed: boolean;
   readonly #clock: Clock;
   readonly #begunAtMs: number;
-  #probe: boolean;
+  readonly #own: Circuit;
+  /** The circuit that this call is the probe of. */
+  #probed: Circuit | null;
 
-  constructor(health: TargetHealth, streamed: boolean, clock: Clock) {
+  constructor(health: TargetHealth, keyId: string, streamed: boolean, clock: Clock) {
     this.#health = health;
+    this.#keyId = keyId;
     this.#streamed = streamed;
     this.#clock = clock;
     this.#begunAtMs = clock.nowMs();
-    this.#probe = health.circuit.begun(this.#begunAtMs);
+    this.#own = keyCircuit(health, keyId);
+    this.#probed = [health.circuit, this.#own].find((circuit) => circuit.begun(this.#begunAtMs)) ?? null;
   }
 
   succeeded(firstByteMs: number): void {
-    this.#probe = false;
+    this.#probed = null;
     const nowMs = this.#clock.nowMs();
-    this.#health.circuit.succeeded(this.#begunAtMs, nowMs);
+    this.#health.circuit.succeeded(this.#keyId, this.#begunAtMs, nowMs);
+    this.#own.succeeded(this.#keyId, this.#begunAtMs, nowMs);
     this.#noteLatency(firstByteMs, nowMs);
   }
 
   failed(): void {
-    this.#health.circuit.failed(this.#probe, this.#clock.nowMs());
-    this.#probe = false;
+    const nowMs = this.#clock.nowMs();
+    for (const circuit of [this.#health.circuit, this.#own]) {
+      circuit.failed(this.#keyId, circuit === this.#probed, nowMs);
+    }
+    this.#probed = null;
   }
 
   cancelled(): void {
-    if (this.#probe) this.#health.circuit.cancelled();
-    this.#probe = false;
+    this.#probed?.cancelled();
+    this.#probed = null;
   }
 
   #noteLatency(firstByteMs: number, nowMs: number): void {
@@ -127,6 +160,19 @@ class TargetCall implements CallRecord {
     const averageMs = fresh ? before.averageMs + NEWEST_WEIGHT * (firstByteMs - before.averageMs) : firstByteMs;
     latencies[which] = { averageMs, atMs: nowMs };
   }
+}
+
+function keyCircuit({ keyCircuits }: TargetHealth, keyId: string): Circuit {
+  const known = keyCircuits.get(keyId);
+  if (known !== undefined) return known;
+  if (keyCircuits.size >= KEY_CIRCUITS_MAX) {
+    // The map keeps insertion order, so the first is the oldest.
+    const oldest = keyCircuits.keys().next();
+    if (!oldest.done) keyCircuits.delete(oldest.value);
+  }
+  const circuit = new Circuit(new CallWindow());
+  keyCircuits.set(keyId, circuit);
+  return circuit;
 }
 
 /** A provider's name has no spaces. */

@@ -38,6 +38,8 @@ export interface TargetSequenceOptions {
   readonly catalog: Catalog;
   readonly routing: Routing;
   readonly streamed: boolean;
+  /** The id of the API key that asks: its own failures can close a target to it alone. */
+  readonly keyId: string;
   readonly state: RoutingState;
   readonly clock: Clock;
 }
@@ -72,6 +74,13 @@ export class TargetSequence {
     return null;
   }
 
+  /** How long until one of the targets may be called again; null where none is left out for its circuit. */
+  dueInMs(): number | null {
+    const { targets, state, keyId } = this.#options;
+    const waits = targets.map((target) => state.health.dueInMs(target, keyId)).filter((ms) => ms > 0);
+    return waits.length === 0 ? null : Math.min(...waits);
+  }
+
   /** Must be called before `next`, and after the target's health has been updated. */
   failed(next: NextAttempt, failure: Pick<ProviderFailure, 'retry' | 'cools'>): void {
     if (failure.retry === 'never') {
@@ -91,7 +100,7 @@ export class TargetSequence {
   #next(candidate: Candidate): NextAttempt | null {
     const { target, provider } = candidate;
     const { state, routing, clock } = this.#options;
-    if (!candidate.despiteCircuit && isEjected(state, target, provider)) return null;
+    if (!candidate.despiteCircuit && isEjected(this.#options, target, provider)) return null;
     const waitMs = candidate.visits === 0 ? 0 : this.#pauseMs(candidate);
     if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
     const apiKey = state.credentials.take(provider, this.#refusedKeys?.get(provider.name) ?? NONE_REFUSED);
@@ -114,8 +123,8 @@ export class TargetSequence {
   }
 }
 
-function isEjected({ health }: RoutingState, target: Target, provider: Provider): boolean {
-  return provider.circuitBreaker && health.circuit(target) === 'open';
+function isEjected({ state, keyId }: TargetSequenceOptions, target: Target, provider: Provider): boolean {
+  return provider.circuitBreaker && state.health.circuit(target, keyId) === 'open';
 }
 
 /**
@@ -123,7 +132,7 @@ function isEjected({ health }: RoutingState, target: Target, provider: Provider)
  * those whose circuit is open, as far as too many are. The ones that opened first are ejected: they are not asked.
  */
 function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
-  const { targets, catalog, state } = options;
+  const { targets, catalog, state, keyId } = options;
   const { health, credentials } = state;
   const ready: Candidate[] = [];
   const resting: { readonly candidate: Candidate; readonly ms: number }[] = [];
@@ -133,12 +142,12 @@ function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
     if (!provider) continue;
     const candidate: Candidate = { target, provider, despiteCircuit: false, visits: 0 };
     const restMs = Math.max(health.coolingMs(target), credentials.coolingMs(provider));
-    if (isEjected(state, target, provider)) open.push({ ...candidate, despiteCircuit: true });
+    if (isEjected(options, target, provider)) open.push({ ...candidate, despiteCircuit: true });
     else if (restMs > 0) resting.push({ candidate, ms: restMs });
     else ready.push(candidate);
   }
   if (resting.length === 0 && open.length === 0) return ordered(ready, options);
-  const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target) ?? 0;
+  const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target, keyId) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(targets.length * EJECTED_SHARE_MAX));
   return [
     ...ordered(ready, options),
@@ -147,7 +156,7 @@ function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
   ];
 }
 
-function ordered(candidates: Candidate[], { routing, streamed, state }: TargetSequenceOptions): Candidate[] {
+function ordered(candidates: Candidate[], { routing, streamed, state, keyId }: TargetSequenceOptions): Candidate[] {
   switch (routing.order) {
     case 'listed':
       return candidates;
@@ -158,7 +167,7 @@ function ordered(candidates: Candidate[], { routing, streamed, state }: TargetSe
     case 'least-latency': {
       // A target that nothing recent is known of comes first, or nothing would ever be known of it.
       const latencyMs = ({ target }: Candidate): number =>
-        state.health.circuit(target) === 'due' ? 0 : (state.health.latencyMs(target, streamed) ?? 0);
+        state.health.circuit(target, keyId) === 'due' ? 0 : (state.health.latencyMs(target, streamed) ?? 0);
       return [...candidates].sort((a, b) => latencyMs(a) - latencyMs(b));
     }
   }

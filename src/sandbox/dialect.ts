@@ -14,7 +14,7 @@ export interface Reply {
   readonly answers: readonly Answer[];
   readonly inputTokens: number;
   readonly reportUsage: boolean;
-  /** Hexadecimal digits from the digest of the request: all ids are made of it. */
+  /** Hexadecimal digits from the digest of the request: all ids derive from it. */
   readonly digest: string;
   readonly createdS: number;
 }

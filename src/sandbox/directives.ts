@@ -15,7 +15,7 @@
  * | `[[headers]]`      | the answer's text is the JSON of the request's headers as they arrived |
  *
  * The output limit holds for all of them; stop sequences are not applied to `[[echo]]` and `[[headers]]`.
- * Unknown directives are plain text. Where one is given twice the last one holds.
+ * Unknown directives are plain text. Where one is given twice, the last one wins.
  */
 export interface Directives {
   readonly tokens: number | undefined;
@@ -41,7 +41,7 @@ const TOKENS_MAX = 1_000_000;
 const MS_MAX = 600_000;
 const CALLS_MAX = 64;
 
-/** The value as an integer from `min` to `max`, larger ones lowered to `max`; undefined where it is no such number. */
+/** The value as an integer from `min` to `max`, larger ones lowered to `max`; undefined where it is not such a number. */
 function bounded(value: string, min: number, max: number): number | undefined {
   if (value.length === 0) return undefined;
   let sum = 0;
@@ -68,7 +68,7 @@ const FLAGS: ReadonlyMap<string, Flag> = new Map([
   ['headers', 'headers'],
 ]);
 
-/** Takes one directive in; false where it is none that is known. */
+/** Applies one directive; false where it is unknown. */
 function apply(found: Mutable<Directives>, inner: string): boolean {
   if (inner === 'tool') {
     found.tool = 1;

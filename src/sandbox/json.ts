@@ -9,7 +9,7 @@ export function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** The own property `name` of `value`, or undefined where `value` is no object. */
+/** The own property `name` of `value`, or undefined where `value` is not an object. */
 export function field(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -116,7 +116,7 @@ function writeWhole(reply: Reply): string {
   return messageOf(reply, content, endingOf(reply), usage);
 }
 
-/** An empty text is no content block at all. */
+/** An empty text has no content block. */
 function partsOf(reply: Reply): readonly Part[] {
   return reply.answers.flatMap((answer) => answer.parts).filter((part) => part.pieces.length > 0);
 }

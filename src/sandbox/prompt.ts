@@ -13,7 +13,7 @@ export type ToolChoice =
   | { readonly kind: 'none' | 'free' }
   | { readonly kind: 'forced'; readonly name: string | undefined };
 
-/** What the sandbox needs to know of a request, whatever its format. */
+/** What the sandbox reads from a request, independent of its format. */
 export interface Prompt {
   readonly body: JsonObject;
   readonly model: string;
@@ -42,7 +42,7 @@ export class BadRequest extends Error {
   }
 }
 
-/** A message costs this much beside its text; its JSON is always longer. */
+/** The tokens of a message in addition to its text; its JSON is always longer. */
 export const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_IMAGE = 85;
 const IMAGE_TYPES: ReadonlySet<unknown> = new Set(['image', 'image_url', 'input_image']);

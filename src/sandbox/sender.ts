@@ -55,7 +55,7 @@ export class Sender {
     this.#response.end(body);
   }
 
-  /** Announces the whole body, sends the half of it, and breaks the connection. */
+  /** Announces the whole body, sends half of it, and breaks the connection. */
   async sendHalf(headers: Readonly<Record<string, string>>, body: string): Promise<void> {
     if (this.#closed) return;
     const bytes = Buffer.from(body);
@@ -120,7 +120,7 @@ export class Sender {
     });
   }
 
-  /** Waits for `done` or for the close of the connection; `start` may return what then undoes it. */
+  /** Waits for `done` or for the close of the connection; `start` may return its own clean-up. */
   #until(start: (done: () => void) => (() => void) | undefined): Promise<void> {
     if (this.#closed) return Promise.resolve();
     return new Promise((resolve) => {

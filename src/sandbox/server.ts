@@ -1,6 +1,6 @@
 /**
- * The sandbox: a simulated upstream on a real socket. It takes any credential and any model name, and answers always the
- * same to the same request; directives in the last user message (`directives.ts`) make it slow, long or faulty.
+ * The sandbox: a simulated upstream on a real socket. It accepts any credential and model name, and always gives the
+ * same answer to the same request; directives in the last user message (`directives.ts`) make it slow, long or faulty.
  */
 import { hash } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -19,7 +19,7 @@ import { type SandboxStats, Stats } from './stats.ts';
 export type { SandboxStats } from './stats.ts';
 
 export interface SandboxOptions {
-  /** 0, the default, takes any free port. */
+  /** 0, the default, means any free port. */
   readonly port?: number;
   readonly host?: string;
 }
@@ -29,7 +29,7 @@ export interface Sandbox {
   readonly url: string;
   readonly port: number;
   readonly stats: SandboxStats;
-  /** Breaks what still runs; resolves when the port is free. */
+  /** Aborts running requests; resolves when the port is free. */
   close(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ async function serve(request: IncomingMessage, sender: Sender): Promise<void> {
   const fail = (status: number, message: string, param: string | null = null, digest = hash('sha256', path, 'hex')) =>
     sendFailure(sender, route?.dialect ?? chat, { status, message, param, digest });
   if (route === undefined) return fail(404, `The sandbox has no ${path}.`);
-  if (request.method !== route.method) return fail(405, `${path} takes ${route.method} only.`);
+  if (request.method !== route.method) return fail(405, `${path} supports ${route.method} only.`);
   if (route.answer === 'models') return sender.sendWhole(200, {}, modelList());
 
   const body = await readBody(request, sender);
@@ -103,7 +103,7 @@ async function serve(request: IncomingMessage, sender: Sender): Promise<void> {
     await answer({ route, request, sender, body, digest, prompt });
   } catch (error) {
     if (error instanceof BadRequest) return fail(400, error.message, error.param, digest);
-    // Too deep a nesting exhausts the stack where the body is read.
+    // Deep nesting exhausts the stack of the parser.
     if (error instanceof RangeError) return fail(400, 'The request body is nested too deeply.', null, digest);
     throw error;
   }

@@ -1,12 +1,12 @@
-/** What the sandbox saw, for tests that must know what reached the provider. */
+/** Counters for tests that must know what reached the provider. */
 export interface SandboxStats {
   /** Requests that arrived. */
   readonly begun: number;
   /** Requests whose connection the client closed before the answer ended. */
   readonly aborted: number;
-  /** Requests that are neither answered nor broken off. */
+  /** Requests that are neither answered nor aborted. */
   readonly live: number;
-  /** Resolves as soon as the condition holds, looked at now and after every change. */
+  /** Resolves as soon as the condition holds; it is evaluated now and after every change. */
   until(condition: (stats: SandboxStats) => boolean): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What cannot be carried is refused by name; what may be left out is told to the operator. */
+/** The two ways in which a body is rejected: the client's request, and the provider's answer. */
 import { GatewayError } from '../core/conditions.ts';
 
 export function refuse(param: string, message: string): never {

@@ -1,8 +1,18 @@
-/** A format module: what the gateway must know of one wire format to bill it and to pass it through. */
+/** A format module: what the gateway must know of one wire format to bill it, to pass it through and to translate it. */
 import type { Format } from '../core/endpoints.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { Json, JsonObject } from '../lib/json.ts';
 import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPosition } from './lane.ts';
+import type { ToolNames } from './translate/tool-names.ts';
+import type {
+  AnswerContext,
+  EventReader,
+  EventWriter,
+  TargetTraits,
+  Turn,
+  TurnEvent,
+  WrittenTurn,
+} from './translate/turn.ts';
 
 /** What admission, estimate and lanes need to know of a valid request. */
 export interface RequestInfo {
@@ -20,6 +30,8 @@ export interface RequestInfo {
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
   /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
+  /** What the request says about reasoning; `unsaid` leaves it to the model. */
+  readonly reasoning: 'on' | 'off' | 'unsaid';
   /** The `service_tier` that the client asked for, null where it asked for none. */
   readonly serviceTier: string | null;
 }
@@ -34,8 +46,16 @@ export interface FormatContext {
   readonly betas: boolean;
 }
 
+export type ChatLimitField = 'max_tokens' | 'max_completion_tokens';
+
 export interface WireFormat {
   readonly name: Format;
+  /** The member of a request that holds the conversation: what a refusal of the input as a whole names. */
+  readonly inputField: 'messages' | 'input';
+  /** Whether a request can name stop sequences; for a format that cannot, the gateway applies them to the answer. */
+  readonly takesStopSequences: boolean;
+  /** Whether an answer has a field of its own for the explanation of a refusal. */
+  readonly explainsRefusals: boolean;
   /**
    * Validates the parsed body against the schema and the format's own rules and returns its info.
    * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.
@@ -43,10 +63,25 @@ export interface WireFormat {
   validateRequest(body: JsonObject, bytes: Buffer, context: FormatContext): RequestInfo;
   /** The lane to a target of the same format. */
   passthrough(request: PassthroughRequest): Lane;
-  /** The frames that tell a client of this format, in-band, that a stream which has begun has failed. */
+  /** The frames that report, in-band, the failure of a stream that has started. */
   failureFrames(failure: InBandFailure): Buffer;
   /** What keeps a silent stream alive: a `ping` event or an SSE comment. */
   readonly keepAlive: Buffer;
+
+  /** The field of a request that holds the output limit; chat targets differ in theirs. */
+  outputLimitField(chatField: ChatLimitField): string;
+  /** Whether the client of a stream wants to see its usage. */
+  asksForUsage(body: JsonObject): boolean;
+  /** A request → the hub. Throws `GatewayError('invalid_request')` where no other format can carry it. */
+  toTurn(body: JsonObject): Turn;
+  /** The hub → a request. Throws `GatewayError('invalid_request')` where this format cannot carry it. */
+  fromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn;
+  /** The provider's answer → the hub, streamed or whole. */
+  reader(): EventReader;
+  readBody(body: Json): readonly TurnEvent[];
+  /** The hub → the client's answer, streamed or whole. */
+  writer(context: AnswerContext): EventWriter;
+  writeBody(events: readonly TurnEvent[], context: AnswerContext): object;
 }
 
 export interface PassthroughRequest {
@@ -57,9 +92,13 @@ export interface PassthroughRequest {
   /** Where the members of the body lie, as `parseBody` found them; looked for again where it is not given. */
   readonly layout?: Layout | undefined;
   /** The field in which a chat target takes the output limit when the client gave none; `max_tokens` by default. */
-  readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  readonly outputLimitField?: ChatLimitField | undefined;
   /** The id that the client asked for: what `model` says in everything it gets back. */
   readonly publicModel: string;
+  /** Whether the gateway may have to end the stream before the provider does; false by default. */
+  readonly mayBeCut?: boolean | undefined;
+  /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
+  readonly likelyInputTokens?: (() => number) | undefined;
 }
 
 export interface InBandFailure {
@@ -72,4 +111,10 @@ export interface InBandFailure {
   readonly publicModel?: string | undefined;
   /** From `LaneStream.position`, where the lane has it. */
   readonly position?: StreamPosition | undefined;
+}
+
+/** By the effort that chat and responses requests name; `none` turns reasoning off. */
+export function reasoningOf(effort: unknown): RequestInfo['reasoning'] {
+  if (effort === undefined || effort === null) return 'unsaid';
+  return effort === 'none' ? 'off' : 'on';
 }

@@ -6,7 +6,7 @@ import type { Condition } from '../core/conditions.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
 /** What the upstream request must say, whatever the client said. */
-export interface UpstreamOrder {
+export interface UpstreamParams {
   readonly upstreamModel: string;
   /** The effective output limit; always sent, in the field that the target understands. */
   readonly outputLimit: number;
@@ -24,7 +24,7 @@ export interface Lane {
   /** What was left out of the request, for the operator's log. */
   readonly warnings?: readonly string[];
   /** The body to send upstream; a large one in pieces. */
-  requestBody(order: UpstreamOrder): BodyBytes;
+  requestBody(order: UpstreamParams): BodyBytes;
   /**
    * Reads a complete unstreamed 2xx answer and returns what the client gets.
    * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format.
@@ -32,6 +32,11 @@ export interface Lane {
   whole(answer: Buffer): WholeAnswer;
   /** One per attempt. */
   stream(): LaneStream;
+}
+
+/** A lane that can leave something out always says what. */
+export interface LaneWithWarnings extends Lane {
+  readonly warnings: readonly string[];
 }
 
 export interface WholeAnswer {
@@ -54,7 +59,7 @@ export interface Meter {
 
 /**
  * The unit of forwarding is the complete SSE frame. `push` and `end` return the bytes to send to the client at once;
- * the terminal part (what tells the client that the answer is complete) is kept back until the caller has settled,
+ * the terminal part (what shows the client that the answer is complete) is kept back until the caller has settled,
  * and is then taken with `terminal()`.
  */
 export interface LaneStream {
@@ -66,16 +71,16 @@ export interface LaneStream {
   terminal(): Buffer;
   meter(): Meter;
   /**
-   * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Only where the
-   * lane writes the answer itself.
+   * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Absent where the
+   * stream was not prepared for it. `position`: where the client's stream is, if it is not where this one is.
    */
-  cutShort?(tokens: TokenCounts): LaneStep;
-  /** The lane has ended the answer before the provider did, which would go on for nobody. */
+  cutShort?(tokens: TokenCounts, position?: StreamPosition): LaneStep;
+  /** The lane has ended the answer before the provider did: the rest of it is not needed. */
   early?(): boolean;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;
   /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */
-  position?(): StreamPosition;
+  position?(): StreamPosition | null;
 }
 
 export interface StreamPosition {

@@ -6,6 +6,7 @@
  * The splitter is a cursor: after `feed`, every `next` that returns true describes one frame by offsets into `bytes`
  * and `text` (the Latin-1 view of the same bytes). Nothing is allocated per frame.
  */
+import { type Json, parseJson } from '../lib/json.ts';
 
 /** A frame by its offsets; what observers look at. */
 export interface FrameView {
@@ -51,7 +52,7 @@ export class FrameSplitter implements FrameView {
   #at = 0;
   #lineFeed = 0;
   #carriageReturn = 0;
-  /** In the view of a partial frame: what is there is taken for all of it. */
+  /** Set in the view of a partial frame: what is there is read as all of it. */
   #whole = false;
   /** True from `letFlow` until the end of that frame. */
   #flowing = false;
@@ -282,4 +283,19 @@ export function joinedData(frame: FrameView): string {
     else if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
   }
   return data.join('\n');
+}
+
+export function dataIs(frame: FrameView, value: string): boolean {
+  return (
+    frame.text.startsWith(value, frame.dataStart) && frame.text.slice(frame.dataStart, frame.dataEnd).trim() === value
+  );
+}
+
+export function eventName(frame: FrameView): string {
+  return frame.text.slice(frame.eventStart, frame.eventEnd);
+}
+
+/** The data of a frame with one `data` line, parsed; undefined where it is not JSON. */
+export function parsedData(frame: FrameView): Json | undefined {
+  return parseJson(frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd));
 }

@@ -2,8 +2,9 @@
 import type { Condition } from '../core/conditions.ts';
 import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';
+import { isContextLengthError, redact } from './upstream-message.ts';
 
-const MESSAGE_LENGTH_MAX = 500;
+const MESSAGE_CHARACTERS_MAX = 500;
 const BUSY_CODES = new Set([
   'overloaded_error',
   'overloaded',
@@ -18,18 +19,17 @@ const BUSY_CODES = new Set([
   '503',
   '529',
 ]);
-const CONTEXT_PHRASES = ['prompt is too long', 'maximum context length', 'context window', 'context length'];
 
 /**
  * `value` is a provider's error: the object itself, or the event or envelope around it. A context-length error is only
- * told as one while nothing was sent (`first`): later it cannot be about the input.
+ * reported as one while nothing was sent (`first`): later it cannot be about the input.
  */
 export function readFailure(value: Json | undefined, first: boolean): LaneFailure {
   const error = errorObject(value);
   const raw = typeof value === 'string' ? value : error === undefined ? undefined : stringAt(error, 'message');
   const codes = error === undefined ? [] : ['code', 'type', 'status'].map((name) => String(error[name] ?? ''));
   const condition = conditionOf(codes, raw ?? '', first);
-  const message = raw === undefined || raw === '' ? 'no reason given' : withoutSecrets(raw);
+  const message = raw === undefined || raw === '' ? 'no reason given' : redact(raw).slice(0, MESSAGE_CHARACTERS_MAX);
   if (condition === 'context_length_exceeded') return { condition, message };
   return { condition, message: `The provider reported an error: ${message}` };
 }
@@ -45,19 +45,6 @@ function errorObject(value: Json | undefined): JsonObject | undefined {
 }
 
 function conditionOf(codes: readonly string[], message: string, first: boolean): Condition {
-  if (first && isContextError(codes, message)) return 'context_length_exceeded';
+  if (first && [...codes, message].some(isContextLengthError)) return 'context_length_exceeded';
   return codes.some((code) => BUSY_CODES.has(code)) ? 'provider_unavailable' : 'upstream_error';
-}
-
-function isContextError(codes: readonly string[], message: string): boolean {
-  if (codes.includes('context_length_exceeded')) return true;
-  const text = message.slice(0, MESSAGE_LENGTH_MAX).toLowerCase();
-  return CONTEXT_PHRASES.some((phrase) => text.includes(phrase));
-}
-
-/** Shortened, and without words that look like keys or ids: long, and mixed of letters and digits. */
-export function withoutSecrets(message: string): string {
-  return message
-    .slice(0, MESSAGE_LENGTH_MAX)
-    .replace(/[\w-]{16,}/g, (word) => (/\d/.test(word) && /[A-Za-z]/.test(word) ? '***' : word));
 }

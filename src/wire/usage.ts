@@ -1,25 +1,46 @@
 /** Provider-reported token figures, made sane. */
 import type { TokenCounts } from '../core/usage.ts';
-import { type JsonObject, objectAt } from '../lib/json.ts';
-import { figure, orZero, saneCounts } from './passthrough/observer.ts';
+import { isObject, type Json, objectAt } from '../lib/json.ts';
 
 /**
  * Usage as chat and responses report it: the input includes what was read from and written to a cache. Null where the
  * report lacks what a charge needs, or holds nonsense.
  */
 export function openaiCounts(
-  usage: JsonObject,
+  usage: Json | undefined,
   names: { input: string; inputDetails: string; output: string; outputDetails: string },
 ): TokenCounts | null {
+  if (!isObject(usage)) return null;
   const total = figure(usage[names.input]);
   const output = figure(usage[names.output]);
   const details = objectAt(usage, names.inputDetails);
   const cacheRead = orZero(figure(details?.cached_tokens));
   const cacheWrite = orZero(figure(details?.cache_write_tokens));
-  const thought = orZero(figure(objectAt(usage, names.outputDetails)?.reasoning_tokens));
+  const reasoning = orZero(figure(objectAt(usage, names.outputDetails)?.reasoning_tokens));
   if (typeof total !== 'number' || typeof output !== 'number') return null;
-  if (cacheRead === 'insane' || cacheWrite === 'insane' || thought === 'insane') return null;
+  if (cacheRead === 'insane' || cacheWrite === 'insane' || reasoning === 'insane') return null;
   // Some servers report the input without its cached part; then there is nothing to take off.
   const input = total >= cacheRead + cacheWrite ? total - cacheRead - cacheWrite : total;
-  return saneCounts({ input, cacheRead, cacheWrite, cacheWrite1h: 0, output, reasoning: Math.min(thought, output) });
+  return saneCounts({ input, cacheRead, cacheWrite, cacheWrite1h: 0, output, reasoning: Math.min(reasoning, output) });
+}
+
+/**
+ * One figure of a usage report: a sane count, `absent`, or `insane` (negative, fractional, past what a number holds
+ * exactly, or not a number at all), which discredits the whole report.
+ */
+export type Figure = number | 'absent' | 'insane';
+
+export function figure(value: unknown): Figure {
+  if (value === undefined || value === null) return 'absent';
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 'insane';
+}
+
+export function orZero(value: Figure): number | 'insane' {
+  return value === 'absent' ? 0 : value;
+}
+
+/** Null where the sum of the classes is no longer a safe integer. */
+export function saneCounts(tokens: TokenCounts): TokenCounts | null {
+  const sum = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h + tokens.output;
+  return Number.isSafeInteger(sum) ? tokens : null;
 }

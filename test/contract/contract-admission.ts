@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { StoreError } from '../../src/ledger/errors.ts';
+import type { Operation } from '../../src/ledger/operations.ts';
 import type { AdmitOutcome } from '../../src/ledger/port.ts';
+import type { OperationRunner } from '../../src/ledger/store.ts';
 import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
 
 const RATE_ONLY = { hold: null } as const;
@@ -196,10 +199,126 @@ export function admissionContract(open: OpenBooks): void {
     const together = await Promise.all([bench.ledger.admit(request), bench.ledger.admit(request)]);
     assert.deepEqual(together, [first, first]);
     assert.equal((await bench.summary(keyId)).liveHolds, 1);
-    // Also when the hold has ended meanwhile: it is not opened again.
-    await bench.ledger.void(request.hold?.id ?? '', keyId);
+    // Also when the hold has been settled meanwhile: it is not opened again.
+    await bench.ledger.settle(settleRequest(keyId, request.hold?.id ?? '', 4n));
     assert.deepEqual(await bench.ledger.admit(request), first);
     assert.equal((await bench.summary(keyId)).reserved, 0n);
     await bench.close();
+  });
+
+  test('[F5] an admission sent again because its acknowledgement was lost keeps its hold', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const ledger = await bench.another({}, loseFirst('admit'));
+    const request = admitRequest(keyId, randomUUID(), 4n);
+    await assert.rejects(ledger.admit(request), StoreError);
+    assert.equal((await ledger.admit(request)).kind, 'admitted');
+    // Longer than anybody waits who gives up what it could not admit.
+    for (let second = 0; second < 5; second++) {
+      t.mock.timers.tick(1_000);
+      await ledger.ping();
+    }
+    const settled = await ledger.settle(settleRequest(keyId, request.hold?.id ?? '', 3n));
+    assert.deepEqual(settled, { kind: 'settled', charged: 3n });
+    await bench.close();
+  });
+
+  test('[F5] an admission that failed and is not sent again holds nothing for long', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const ledger = await bench.another({}, loseFirst('admit'));
+    const claim = { name: 'order 7', fingerprint: 'f' };
+    await assert.rejects(ledger.admit(admitRequest(keyId, randomUUID(), 10n, { claim })), StoreError);
+    assert.equal((await bench.summary(keyId)).reserved, 10n);
+    for (let second = 0; second < 5; second++) {
+      t.mock.timers.tick(1_000);
+      await ledger.ping();
+    }
+    assert.equal((await bench.summary(keyId)).reserved, 0n);
+    assert.equal((await bench.admit(keyId, 10n, { claim }))[1].kind, 'admitted');
+    await bench.close();
+  });
+
+  for (const [how, end] of [
+    ['voided', (keyId: string, holdId: string): Operation => ({ op: 'void', keyId, holdId })],
+    [
+      'settled',
+      (keyId: string, holdId: string): Operation => ({ op: 'settle', request: settleRequest(keyId, holdId, 3n) }),
+    ],
+  ] as const) {
+    test(`[F5] a hold that was ${how} before its admission arrives is not admitted, and nothing of it counts`, async () => {
+      const bench = await Bench.open(open);
+      const keyId = await bench.creditKey(10n, { rpmLimit: 1 });
+      const operations = await bench.connect();
+      const holdId = randomUUID();
+      const request = admitRequest(keyId, holdId, 10n, { claim: { name: 'order 7', fingerprint: 'f' } });
+      const { op } = end(keyId, holdId);
+      assert.deepEqual(await operations.run<typeof op>(end(keyId, holdId)), { kind: 'already_voided' });
+      for (let times = 0; times < 2; times++) await assert.rejects(bench.ledger.admit(request), /was voided/);
+      await assert.rejects(bench.ledger.admit({ ...request, claim: null }), /was voided/);
+      assert.deepEqual(await operations.run<typeof op>(end(keyId, holdId)), { kind: 'already_voided' });
+      const { reserved, liveHolds } = await bench.summary(keyId);
+      assert.deepEqual([reserved, liveHolds], [0n, 0]);
+      // Neither the place in the rate limit nor the claim was taken.
+      assert.equal((await bench.admit(keyId, 10n, { claim: request.claim }))[1].kind, 'admitted');
+      await bench.close();
+    });
+  }
+
+  test('[F5] a hold that was admitted and voided is not admitted again', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const holdId = await bench.hold(keyId, 10n);
+    await bench.ledger.void(holdId, keyId);
+    await assert.rejects(bench.ledger.admit(admitRequest(keyId, holdId, 10n)), /was voided/);
+    assert.equal((await bench.summary(keyId)).reserved, 0n);
+    await bench.close();
+  });
+
+  test('memory is asked once for each admission', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const asked: string[] = [];
+    const ledger = await bench.another({}, (operations) => ({
+      ...forwarding(operations),
+      now: (operation) => {
+        asked.push(operation.op);
+        return operations.now(operation);
+      },
+    }));
+    await ledger.register();
+    await ledger.admit(admitRequest(keyId, randomUUID(), 1n));
+    await ledger.admit(admitRequest(keyId, randomUUID(), 1n, { claim: { name: 'c', fingerprint: 'f' } }));
+    assert.deepEqual(asked, ['admit', 'admit']);
+    await bench.close();
+  });
+}
+
+/** The same operations; a class does not spread. */
+function forwarding(operations: OperationRunner): OperationRunner {
+  return {
+    now: (operation) => operations.now(operation),
+    run: (operation) => operations.run(operation),
+    mark: (mark) => operations.mark(mark),
+    close: () => operations.close(),
+  };
+}
+
+/** The first operation of this kind is applied, but its acknowledgement is lost. */
+function loseFirst(op: Operation['op']): (operations: OperationRunner) => OperationRunner {
+  let lost = false;
+  return (operations) => ({
+    ...forwarding(operations),
+    now: (operation) => (lost ? operations.now(operation) : null),
+    run: async (operation) => {
+      const outcome = await operations.run(operation);
+      if (lost || operation.op !== op) return outcome;
+      // What a process that registers at its first admission sends again is another matter.
+      if (outcome !== null && 'kind' in outcome && outcome.kind === 'owner_lost') return outcome;
+      lost = true;
+      throw new StoreError('the acknowledgement was lost');
+    },
   });
 }

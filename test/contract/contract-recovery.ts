@@ -100,6 +100,49 @@ export function recoveryContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[F10] a heartbeat or a registration that arrives late does not shorten a lease', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const living = await bench.connect();
+    const request = admitRequest(keyId, randomUUID(), 10n);
+    await living.run<'registerOwner'>({ op: 'registerOwner', owner: 'living', leaseMs: LEASE_MS });
+    assert.equal((await living.run<'admit'>({ op: 'admit', owner: 'living', request })).kind, 'admitted');
+    bench.clock.advance(8_000);
+    await living.run<'heartbeat'>({ op: 'heartbeat', owner: 'living', leaseMs: LEASE_MS });
+    // Decided at a time before that, as by a server process that was stopped in between.
+    bench.clock.advance(-6_000);
+    const late = await bench.connect();
+    await late.run<'heartbeat'>({ op: 'heartbeat', owner: 'living', leaseMs: LEASE_MS });
+    await late.run<'registerOwner'>({ op: 'registerOwner', owner: 'living', leaseMs: LEASE_MS });
+    bench.clock.advance(6_000 + LEASE_MS - 1);
+    assert.deepEqual(await bench.ledger.recover(), { charged: 0, voided: 0, more: false });
+    bench.clock.advance(1);
+    assert.deepEqual(await bench.ledger.recover(), { charged: 0, voided: 1, more: false });
+    await bench.close();
+  });
+
+  test('[F2] a mark that arrives after a newer one changes nothing', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n);
+    const operations = await bench.connect();
+    const request = admitRequest(keyId, randomUUID(), 10n);
+    const holdId = request.hold?.id ?? '';
+    const mark = (number: number, charge: bigint) =>
+      operations.run<'mark'>({ op: 'mark', number, marks: [{ holdId, keyId, charge, tokens: TOKENS }] });
+    await operations.run<'registerOwner'>({ op: 'registerOwner', owner: 'dying', leaseMs: LEASE_MS });
+    await operations.run<'admit'>({ op: 'admit', owner: 'dying', request });
+    for (const [number, charge] of [
+      [1, 2n],
+      [3, 5n],
+      [2, 3n],
+    ] as const)
+      await mark(number, charge);
+    bench.clock.advance(LEASE_MS);
+    await recoverAll(bench.ledger);
+    assert.equal((await bench.summary(keyId)).used, 5n);
+    await bench.close();
+  });
+
   test('[F11] a hold ends by itself at its expiry, not before, though its process lives', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.budgetKey(100n);

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../src/core/clock.ts';
-import { createLedger, type LedgerOptions, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { createLedgerOn, type LeaseOptions, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import type { AdmitOutcome, AdmitRequest, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
-import type { Store } from '../../src/ledger/store.ts';
+import type { OperationRunner } from '../../src/ledger/store.ts';
 
 export class ManualClock implements Clock {
   #nowMs: number;
@@ -29,7 +29,7 @@ export class ManualClock implements Clock {
 /** Fresh books of one backend. */
 export interface OpenedLedger {
   /** A connection of its own, as another process would have it. */
-  connect(): Promise<Store>;
+  connect(): Promise<OperationRunner>;
   close(): Promise<void>;
 }
 
@@ -41,6 +41,7 @@ export class Bench {
   readonly ledger: OwnedLedger;
   readonly #books: OpenedLedger;
   readonly #ledgers: OwnedLedger[] = [];
+  readonly #connections: OperationRunner[] = [];
 
   private constructor(clock: ManualClock, books: OpenedLedger, ledger: OwnedLedger) {
     this.clock = clock;
@@ -52,14 +53,24 @@ export class Bench {
   static async open(open: OpenBooks, startsAt?: string): Promise<Bench> {
     const clock = new ManualClock(startsAt);
     const books = await open(clock);
-    return new Bench(clock, books, createLedger(await books.connect()));
+    return new Bench(clock, books, createLedgerOn(await books.connect()));
   }
 
-  /** Another process on the same books. */
-  async another(options: LedgerOptions = {}): Promise<OwnedLedger> {
-    const ledger = createLedger(await this.#books.connect(), options);
+  /** Another process on the same books; `around` may change what becomes of its operations. */
+  async another(
+    options: LeaseOptions = {},
+    around: (operations: OperationRunner) => OperationRunner = (operations) => operations,
+  ): Promise<OwnedLedger> {
+    const ledger = createLedgerOn(around(await this.#books.connect()), options);
     this.#ledgers.push(ledger);
     return ledger;
+  }
+
+  /** A connection of another process, for operations as they arrive; closed with the rest. */
+  async connect(): Promise<OperationRunner> {
+    const operations = await this.#books.connect();
+    this.#connections.push(operations);
+    return operations;
   }
 
   async creditKey(credit: bigint, change: Partial<NewKey> = {}): Promise<string> {
@@ -102,7 +113,7 @@ export class Bench {
   async close(): Promise<void> {
     const report = await this.ledger.audit();
     assert.deepEqual(report.findings, []);
-    for (const ledger of this.#ledgers) await ledger.close();
+    for (const opened of [...this.#ledgers, ...this.#connections]) await opened.close();
     await this.#books.close();
   }
 }

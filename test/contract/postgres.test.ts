@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import type { Clock } from '../../src/core/clock.ts';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
 import { StoreError, StoreVersionError } from '../../src/ledger/errors.ts';
+import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
@@ -23,7 +24,10 @@ await (await openPostgresStore({ url: server.url(template) })).close();
 
 async function openLedger(clock: Clock): Promise<OpenedLedger> {
   const url = server.url(await server.createDatabase(template));
-  return { connect: () => openPostgresStore({ url, clock }), close: async () => undefined };
+  return {
+    connect: async () => new GroupCommit(await openPostgresStore({ url, clock })),
+    close: async () => undefined,
+  };
 }
 
 /** Fresh books, and the ledgers of several gateways on them. */

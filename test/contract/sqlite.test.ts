@@ -8,15 +8,20 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
-import { createLedger } from '../../src/ledger/ledger.ts';
+import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
+import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
+import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
+import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import type { Store } from '../../src/ledger/store.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, ManualClock, newKey, type OpenedLedger, settleRequest, usageRecord } from './fixtures.ts';
 
@@ -25,16 +30,52 @@ let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
 after(() => rmSync(folder, { recursive: true }));
 
-async function openLedger(clock: Clock): Promise<OpenedLedger> {
+/** One connection of several: the store outlives it. */
+function connectionTo(store: Store): GroupCommit {
+  const { now, flushed, background } = store;
+  return new GroupCommit({
+    apply: (batch) => store.apply(batch),
+    ...(now === undefined ? {} : { now: (operation) => now.call(store, operation) }),
+    ...(flushed === undefined ? {} : { flushed: () => flushed.call(store) }),
+    ...(background === undefined ? {} : { background }),
+    close: async () => {},
+  });
+}
+
+async function openSync(clock: Clock): Promise<OpenedLedger> {
   const store = openSyncStore({ file: newFile(), clock });
-  return { connect: async () => ({ apply: store.apply, close: async () => undefined }), close: store.close };
+  return { connect: async () => connectionTo(store), close: () => store.close() };
+}
+
+function openInProcess(clock: Clock): Store {
+  return openInProcessStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
+}
+
+async function openServing(clock: Clock): Promise<OpenedLedger> {
+  const store = openInProcess(clock);
+  return { connect: async () => connectionTo(store), close: () => store.close() };
+}
+
+/** The messages of workers, with both ends of each port in this thread. */
+async function openThroughPorts(clock: Clock): Promise<OpenedLedger> {
+  const operations = new GroupCommit(openInProcess(clock));
+  return {
+    connect: async () => {
+      const { port1, port2 } = new MessageChannel();
+      servePort(operations, port2);
+      return connectToWriter(port1);
+    },
+    close: () => operations.close(),
+  };
 }
 
 function kinds(results: readonly Result[]): readonly unknown[] {
   return results.map((result) => (result !== null && 'kind' in result ? result.kind : result));
 }
 
-ledgerContract('SQLite', openLedger);
+ledgerContract('SQLite', openSync);
+ledgerContract('SQLite in the serving thread', openServing);
+ledgerContract('SQLite through the ports of workers', openThroughPorts);
 
 describe('SQLite file', () => {
   test('a second opener is refused with one clear line, from this process and from the writer thread', async (t) => {
@@ -268,7 +309,7 @@ describe('SQLite transactions', () => {
 describe('SQLite writer thread', () => {
   test('serves from start to close, recovers at the next start, and keeps replies', async (t) => {
     const file = newFile();
-    const ledger = createLedger(await openWriterThreadStore({ file }));
+    const ledger = createLedgerOn(await openWriterThreadStore({ file }));
     t.after(() => ledger.close());
     const maintenance = await startMaintenance(ledger);
     const key = await ledger.createKey(newKey({ credit: 1_000n }));
@@ -287,7 +328,7 @@ describe('SQLite writer thread', () => {
     await ledger.close();
     await assert.rejects(ledger.ping(), StoreError);
 
-    const second = createLedger(await openWriterThreadStore({ file }));
+    const second = createLedgerOn(await openWriterThreadStore({ file }));
     t.after(() => second.close());
     const again = await startMaintenance(second);
     const summary = await second.summary(key.id);
@@ -301,7 +342,7 @@ describe('SQLite writer thread', () => {
 
   test('[F12] two client threads share the one writer, and together never pass the balance', async (t) => {
     const store = await openWriterThreadStore({ file: newFile() });
-    const ledger = createLedger(store);
+    const ledger = createLedgerOn(store);
     t.after(() => ledger.close());
     const key = await ledger.createKey(newKey({ credit: 30n }));
     const port = store.connect();

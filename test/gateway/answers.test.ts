@@ -1,7 +1,6 @@
 /** Answers and the requests behind them: what is changed on the way, what is refused, what is sent on. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import { describe, test } from 'node:test';
 import type { EndpointName } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import {
@@ -16,23 +15,10 @@ import {
   usage,
   visit,
 } from '../support/requests.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
+import { call, startedGateway, withGatedGateway } from '../support/started-gateway.ts';
 
-let upstream: GatedUpstream;
-let gateway: StartedGateway;
-let credit: CreatedKey;
-
-before(async () => {
-  upstream = await gatedUpstream();
-  gateway = await startedGateway({ config: upstream.config });
-  credit = await gateway.creditKey();
-});
-
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const { gateway, upstream } = await withGatedGateway();
+const credit = await gateway.creditKey();
 
 /** Where an event of any format names the model, and where it carries text. */
 interface StreamEvent {

@@ -1,6 +1,7 @@
 /** Whatever is thrown while an answer is read ends the attempt with a value: nothing is left held, no callback throws. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PLAIN_NETWORK } from '../../src/core/provider.ts';
 import { Attempt, type AttemptOptions } from '../../src/exchange/attempt.ts';
 import type { ResponseSink } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
@@ -56,9 +57,7 @@ function tried(stream: Partial<LaneStream>): Tried {
   const options: AttemptOptions = {
     call: {
       via: 'http',
-      origin: 'http://127.0.0.1:9',
-      path: '/',
-      headers: {},
+      destination: { origin: 'http://127.0.0.1:9', path: '/', headers: {}, network: PLAIN_NETWORK },
       body: CONTENT,
       timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
     },
@@ -67,7 +66,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     response: responseSink(),
     recorder: null,
     keepAlive: CONTENT,
-    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0 },
+    streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0, holdWaitMs: 0 },
     secrets: () => [],
     onProof: () => {},
     onEnd: () => {},

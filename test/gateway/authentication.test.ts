@@ -1,12 +1,13 @@
 /** Who may call what: keys, their states, their origins, their scope, and how a credential is sent. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import { isKeyText, newKeyText } from '../../src/core/key.ts';
 import {
   auditClean,
   bodyOf,
+  errorReply,
   GENERATIONS,
   POSTS,
   type RawReply,
@@ -14,32 +15,17 @@ import {
   readError,
   refusal,
   say,
-  told,
   usage,
   visit,
 } from '../support/requests.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
+import { call, withGatedGateway } from '../support/started-gateway.ts';
 
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 const READS: readonly EndpointName[] = ['models', 'usage'];
 
-let upstream: GatedUpstream;
-let gateway: StartedGateway;
-let credit: CreatedKey;
-let budget: CreatedKey;
-
-before(async () => {
-  upstream = await gatedUpstream();
-  gateway = await startedGateway({ config: upstream.config });
-  credit = await gateway.creditKey();
-  budget = await gateway.tokenKey();
-});
-
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const { gateway, upstream } = await withGatedGateway();
+const credit = await gateway.creditKey();
+const budget = await gateway.tokenKey();
 
 /** One request with these credential headers, none by default. */
 function send(
@@ -223,7 +209,7 @@ describe('the model list', () => {
       { 'x-api-key': newKeyText('credit') },
       { authorization: `Bearer ${newKeyText('token_budget')}` },
     ]) {
-      const error = await told(await call(`${gateway.origin}/v1/models`, { headers }), 'A');
+      const error = await errorReply(await call(`${gateway.origin}/v1/models`, { headers }), 'A');
       assert.deepEqual([error.status, error.code], [401, 'invalid_credentials']);
     }
   });

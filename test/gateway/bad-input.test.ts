@@ -1,40 +1,31 @@
 /** Whatever is sent: the right status in the right envelope, nothing charged, the process unharmed. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
+import { afterEach, describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import type { CreatedKey } from '../../src/admin/api.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import {
   account,
   answerText,
   auditClean,
   bodyOf,
+  type ErrorReply,
   GENERATIONS,
   POSTS,
   rawCall,
   readError,
   refusal,
   say,
-  type Told,
   visit,
 } from '../support/requests.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { call, withGateway } from '../support/started-gateway.ts';
 
 /** The same inputs at every run; change it to look further. */
 const SEED = 20_260_815;
 const RUNS = 150;
 
-let gateway: StartedGateway;
-let key: CreatedKey;
-let untouched: object;
-
-before(async () => {
-  gateway = await startedGateway();
-  key = await gateway.creditKey();
-  untouched = await account(gateway, key);
-});
-
-after(() => gateway[Symbol.asyncDispose]());
+const gateway = await withGateway();
+const key = await gateway.creditKey();
+const untouched = await account(gateway, key);
 
 afterEach(async () => {
   assert.deepEqual(await account(gateway, key), untouched, 'nothing was charged');
@@ -53,14 +44,14 @@ async function send(
   name: EndpointName,
   body: string | Uint8Array,
   headers: readonly (readonly [string, string])[] = [],
-): Promise<Told> {
+): Promise<ErrorReply> {
   const { path, envelope } = ENDPOINTS[name];
   const common = [['authorization', `Bearer ${key.key}`] as const, ['content-type', 'application/json'] as const];
   const reply = await rawCall(key.origin + path, { method: 'POST', headers: [...common, ...headers], body });
   return readError(reply.status, reply.headers, reply.text, envelope);
 }
 
-async function refused(name: EndpointName, body: string | Uint8Array): Promise<Told> {
+async function refused(name: EndpointName, body: string | Uint8Array): Promise<ErrorReply> {
   const error = await send(name, body);
   assert.deepEqual([error.status, error.code], [400, 'invalid_request'], `${name}: ${error.message}`);
   return error;

@@ -1,9 +1,9 @@
 /** What a client meets of the counter: the context window, the recount before a 402, and token counts. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { PROSE } from '../../bench/counter-samples.ts';
 import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../support/requests.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { type StartedGateway, withGateway } from '../support/started-gateway.ts';
 
 const TINY = { model: 'sandbox/tiny' };
 const LIMIT = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;
@@ -12,23 +12,21 @@ const TWENTY_KB = PROSE.English.repeat(24);
 const INPUT_CREDITS = 1e-6;
 const OUTPUT_CREDITS = 4e-6;
 
-let gateway: StartedGateway;
-
-before(async () => {
-  gateway = await startedGateway();
-});
-
-after(() => gateway[Symbol.asyncDispose]());
+const gateway = await withGateway();
 
 describe('the context window', () => {
   for (const name of GENERATIONS) {
-    test(`[R36] ${name}: a prompt that is surely too long is refused, holds nothing and is not sent`, async () => {
+    test(`[R36] [R63] ${name}: a prompt that is surely too long is refused, holds nothing and is not sent`, async () => {
       const key = await gateway.creditKey();
       const untouched = await account(gateway, key);
       const error = await refusal(say(key, name, TWENTY_KB, TINY), name, 400, 'context_length_exceeded');
-      const counted = /([\d]+) tokens/.exec(error.message)?.[1];
+      const counted = /(?:in|long:) (\d+) tokens/.exec(error.message)?.[1];
       assert.ok(Number(counted) > 4_000 && Number(counted) < 5_500, error.message);
-      if (name === 'messages') assert.equal(error.message, `prompt is too long: ${counted} tokens > 2048 maximum`);
+      const wording =
+        name === 'messages'
+          ? `prompt is too long: ${counted} tokens > 2048 maximum`
+          : `This model's maximum context length is 2048 tokens. However, your request resulted in ${counted} tokens.`;
+      assert.equal(error.message, wording);
       assert.equal(error.param, name === 'responses' ? 'input' : 'messages');
       assert.deepEqual(await account(gateway, key), untouched);
     });
@@ -46,6 +44,40 @@ describe('the context window', () => {
       assert.equal((await say(key, name, `${' '.repeat(30_000)}Hello`, TINY)).status, 200);
     });
   }
+
+  test('[R63] context_management does not make a longer prompt fit', async () => {
+    const key = await gateway.creditKey();
+    const extra = { ...TINY, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } };
+    await refusal(say(key, 'messages', TWENTY_KB, extra), 'messages', 400, 'context_length_exceeded');
+  });
+
+  test('[R63] a text that is too long to be counted is refused by its beginning', async () => {
+    const key = await gateway.creditKey();
+    const nineMegabytes = PROSE.English.repeat(Math.ceil(9e6 / PROSE.English.length));
+    await refusal(say(key, 'chat', nineMegabytes), 'chat', 400, 'context_length_exceeded');
+    await auditClean(gateway);
+  });
+
+  test('[R14] an output limit beyond what the window leaves shrinks to it, whoever gave it', async () => {
+    const key = await gateway.creditKey();
+    const text = PROSE.English.repeat(10) + PROSE.English.slice(0, 400);
+    const response = await say(key, 'chat', `[[tokens=250]] ${text}`, { ...TINY, max_tokens: 256 });
+    const { choices, usage } = (await response.json()) as {
+      choices: { finish_reason: string }[];
+      usage: { completion_tokens: number };
+    };
+    assert.equal(choices[0]?.finish_reason, 'length');
+    assert.ok(usage.completion_tokens < 250, `${usage.completion_tokens}`);
+  });
+
+  test('[R26] [R63] the context comes before the Idempotency-Key', async () => {
+    const key = await gateway.creditKey();
+    const sent = {
+      headers: { 'idempotency-key': '' },
+      body: { ...TINY, messages: [{ role: 'user', content: TWENTY_KB }] },
+    };
+    await refusal(visit(key, 'chat', sent), 'chat', 400, 'context_length_exceeded');
+  });
 
   test('[R11] a prompt that is too long takes one place in the rate limit, and the limit comes first', async () => {
     const key = await gateway.creditKey({ rpm_limit: 2 });

@@ -13,6 +13,12 @@ import { GATED_SECRET, type GatedUpstream, gatedUpstream } from '../support/upst
 
 const CONDITION_NAMES = Object.keys(CONDITIONS) as Condition[];
 
+function headerOf(answer: Failure, name: string): string | number | undefined {
+  const headers = failureHeaders(answer);
+  const at = headers.indexOf(name);
+  return at === -1 ? undefined : headers[at + 1];
+}
+
 function failure(endpoint: Endpoint | null, condition: Condition): Failure {
   return failureOf(endpoint, new GatewayError(condition));
 }
@@ -124,7 +130,7 @@ describe('every condition at every endpoint', () => {
       for (const condition of CONDITION_NAMES) {
         const answer = failure(endpoint, condition);
         if (answer.status !== 429 && answer.status !== 503) continue;
-        assert.match(String(failureHeaders(answer)['retry-after']), /^\d+$/, condition);
+        assert.match(String(headerOf(answer, 'retry-after')), /^\d+$/, condition);
       }
     }
   });
@@ -133,7 +139,7 @@ describe('every condition at every endpoint', () => {
     for (const condition of CONDITION_NAMES) {
       const answer = failure(null, condition);
       const never = [401, 402, 403].includes(answer.status) || /^(limit_reached|idempotency_conflict)$/.test(condition);
-      assert.equal(failureHeaders(answer)['x-should-retry'], never ? 'false' : undefined, condition);
+      assert.equal(headerOf(answer, 'x-should-retry'), never ? 'false' : undefined, condition);
     }
   });
 });

@@ -1,6 +1,6 @@
 /** The same Idempotency-Key again: one run, one charge, and an answer that says what became of the first try. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import {
@@ -8,30 +8,18 @@ import {
   accountWhen,
   auditClean,
   bodyOf,
+  type ErrorReply,
   GENERATIONS,
   rawCall,
   readError,
   refusal,
-  type Told,
   usage,
   visit,
 } from '../support/requests.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
+import { startedGateway, withGatedGateway } from '../support/started-gateway.ts';
 
-let upstream: GatedUpstream;
-let gateway: StartedGateway;
+const { gateway, upstream } = await withGatedGateway();
 let names = 0;
-
-before(async () => {
-  upstream = await gatedUpstream();
-  gateway = await startedGateway({ config: upstream.config });
-});
-
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
 
 function newName(): string {
   names += 1;
@@ -46,7 +34,7 @@ async function conflict(
   response: Response | Promise<Response>,
   route: EndpointName,
   code: 'idempotency_conflict' | 'idempotency_in_flight',
-): Promise<Told> {
+): Promise<ErrorReply> {
   const error = await refusal(response, route, 409, code);
   assert.equal(error.type, ENDPOINTS[route].envelope === 'A' ? 'invalid_request_error' : 'conflict_error');
   assert.equal(error.headers.get('x-should-retry'), code === 'idempotency_conflict' ? 'false' : null);
@@ -129,7 +117,7 @@ describe('a finished request', () => {
 });
 
 describe('a request still running', () => {
-  test('[F21] [R22] the same key at once: one runs, the others are told that it does', async () => {
+  test('[F21] [R22] the same key at once: one runs, the others get a 409', async () => {
     const key = await gateway.creditKey();
     const name = newName();
     const { arrivals } = upstream;
@@ -257,7 +245,7 @@ describe('a first try that did not complete', () => {
     await auditClean(gateway);
   });
 
-  test('[R24] cancelled mid-stream: charged, and a repeat is told so', async () => {
+  test('[R24] cancelled mid-stream: charged, and a repeat reports it', async () => {
     const key = await gateway.creditKey();
     const name = newName();
     const cancel = new AbortController();
@@ -290,7 +278,7 @@ function fetchChat(key: CreatedKey, name: string, signal: AbortSignal): Promise<
 }
 
 describe('what is kept', () => {
-  test('[R25] an answer over 1 MiB is not: a repeat is told why, and not charged', async () => {
+  test('[R25] an answer over 1 MiB is not: a repeat reports why and is not charged', async () => {
     const key = await gateway.creditKey();
     const name = newName();
     const first = await ask(key, 'chat', name, '[[tokens=8000]]', { stream: true });

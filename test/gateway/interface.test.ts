@@ -1,35 +1,20 @@
 /** The public surface as clients meet it: the document, the catalog, token counts, the open routes, the first start. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { CreatedKey } from '../../src/admin/api.ts';
 import { COMMON_STATUSES, ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import { UsageSummary } from '../../src/endpoints/usage-schema.ts';
 import { ChatRequest } from '../../src/wire/chat/schema.ts';
 import { CountRequest, MessageRequest } from '../../src/wire/messages/schema.ts';
 import { ResponsesRequest } from '../../src/wire/responses/schema.ts';
 import { account, auditClean, bodyOf, GENERATIONS, refusal, say, visit } from '../support/requests.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
+import { call, startedGateway, withGatedGateway } from '../support/started-gateway.ts';
 
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 
-let upstream: GatedUpstream;
-let gateway: StartedGateway;
-let credit: CreatedKey;
-let budget: CreatedKey;
-
-before(async () => {
-  upstream = await gatedUpstream();
-  gateway = await startedGateway({ config: upstream.config });
-  credit = await gateway.creditKey();
-  budget = await gateway.tokenKey();
-});
-
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const { gateway } = await withGatedGateway();
+const credit = await gateway.creditKey();
+const budget = await gateway.tokenKey();
 
 interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly schema: object }[];

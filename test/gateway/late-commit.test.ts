@@ -68,27 +68,27 @@ async function assertEnded({ gateway, key }: Stage, charged: boolean): Promise<v
 
 for (const format of ['chat', 'responses', 'messages'] as const) {
   test(`[F7] [R46] [R50] a stream that breaks while the store is down ends with its in-band failure (${format})`, async () => {
-    await using world = await stage();
-    const client = new ClientStream(world.key, format, SPEECH[format].request({ stream: true })).read();
-    const call: ScriptedCall = await world.provider.next();
+    await using fixture = await stage();
+    const client = new ClientStream(fixture.key, format, SPEECH[format].request({ stream: true })).read();
+    const call: ScriptedCall = await fixture.provider.next();
     call.streamHead();
     for (const frame of SPEECH[format].opening) call.chunk(frame);
     call.chunk(SPEECH[format].text('Hello'));
     await client.until(/Hello/);
-    world.gateway.store.goDown();
+    fixture.gateway.store.goDown();
     call.reset();
     const { text, complete } = await client.ended;
     assert.match(text, SPEECH[format].inBandFailure);
     assert.match(text, /upstream_error/);
     assert.equal(complete, true, 'the response is ended, not cut');
-    await assertEnded(world, true);
+    await assertEnded(fixture, true);
   });
 
   test(`[F7] [R31] [R51] a refusal of the provider while the store is down is told as what it is (${format})`, async () => {
-    await using world = await stage();
-    const client = new ClientStream(world.key, format, SPEECH[format].request()).read();
-    const call = await world.provider.next();
-    world.gateway.store.goDown();
+    await using fixture = await stage();
+    const client = new ClientStream(fixture.key, format, SPEECH[format].request()).read();
+    const call = await fixture.provider.next();
+    fixture.gateway.store.goDown();
     call.reply(500, { error: { message: 'It broke.' } });
     const response = await client.begun;
     const answer = { status: response.statusCode ?? 0, headers: response.headers, text: (await client.ended).text };
@@ -97,19 +97,19 @@ for (const format of ['chat', 'responses', 'messages'] as const) {
       code: 'upstream_error',
       message: 'The provider returned an error (status 500).',
     });
-    await assertEnded(world, false);
+    await assertEnded(fixture, false);
   });
 }
 
 test('[R51] a responses stream whose charge is late goes on counting its events in the failure', async () => {
-  await using world = await stage();
-  const client = new ClientStream(world.key, 'responses', SPEECH.responses.request({ stream: true })).read();
-  const call = await world.provider.next();
+  await using fixture = await stage();
+  const client = new ClientStream(fixture.key, 'responses', SPEECH.responses.request({ stream: true })).read();
+  const call = await fixture.provider.next();
   call.streamHead();
   for (const frame of SPEECH.responses.opening) call.chunk(frame);
   call.chunk(SPEECH.responses.text('Hi'));
   await client.until(/"delta":"Hi"/);
-  world.gateway.store.goDown();
+  fixture.gateway.store.goDown();
   for (const frame of SPEECH.responses.closing) call.chunk(frame);
   call.finish();
   const { text } = await client.ended;
@@ -120,16 +120,16 @@ test('[R51] a responses stream whose charge is late goes on counting its events 
     [...numbers].sort((a, b) => a - b),
   );
   assert.match(text, /"type":"response\.failed","sequence_number":[78],"response":\{"id":"resp_1"/);
-  await assertEnded(world, true);
+  await assertEnded(fixture, true);
 });
 
 test('[F9] [R51] a charge that is late is still made when the gateway is told to stop', async () => {
   const taken: string[] = [];
   {
-    await using world = await stage();
-    const client = new ClientStream(world.key, 'chat', SPEECH.chat.request()).read();
-    const call = await world.provider.next();
-    const { store } = world.gateway;
+    await using fixture = await stage();
+    const client = new ClientStream(fixture.key, 'chat', SPEECH.chat.request()).read();
+    const call = await fixture.provider.next();
+    const { store } = fixture.gateway;
     store.goDown();
     call.reply(200, SPEECH.chat.whole('Hi'));
     assert.equal((await client.begun).statusCode, 503);

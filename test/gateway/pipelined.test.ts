@@ -2,22 +2,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { accountWhen } from '../support/requests.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
+import { withGatedGateway } from '../support/started-gateway.ts';
 
-let upstream: GatedUpstream;
-let gateway: StartedGateway;
-before(async () => {
-  upstream = await gatedUpstream();
-  gateway = await startedGateway({ config: upstream.config });
-});
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const { gateway, upstream } = await withGatedGateway();
 
 function request(key: CreatedKey, stream: boolean): string {
   const body = JSON.stringify({ model: 'gated/one', stream, messages: [{ role: 'user', content: 'Hello' }] });

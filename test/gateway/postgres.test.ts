@@ -26,7 +26,7 @@ describe('gateways with DATABASE_URL', () => {
       startedGateway({ env }),
       startedGateway({ env: { ...env, GATEWAY_WORKERS: '2' } }),
     ]);
-    const printed = gateways.filter((gateway) => gateway.printed.join('\n').includes('Two keys were made'));
+    const printed = gateways.filter((gateway) => gateway.printed.join('\n').includes('Two keys were created'));
     assert.equal(printed.length, 1);
     const key = /mg_c_\w{40}/.exec(printed[0]?.printed.join('\n') ?? '')?.[0] ?? '';
     for (const { origin } of gateways) {

@@ -1,23 +1,17 @@
 /** Requests per minute: what takes a place, what does not, and what every answer says about it. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
-import { auditClean, bodyOf, POSTS, refusal, say, told, visit } from '../support/requests.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { auditClean, bodyOf, errorReply, POSTS, refusal, say, visit } from '../support/requests.ts';
+import { startedGateway, withGateway } from '../support/started-gateway.ts';
 
 const WINDOW_MS = 60_000;
 const HEADERS = ['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'] as const;
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 
-let gateway: StartedGateway;
-
-before(async () => {
-  gateway = await startedGateway({ config: 'routing: { max_attempts: 1 }' });
-});
-
-after(() => gateway[Symbol.asyncDispose]());
+const gateway = await withGateway({ config: 'routing: { max_attempts: 1 }' });
 
 function rateOf(response: Response | { headers: Headers }): (number | null)[] {
   return HEADERS.map((name) => {
@@ -32,7 +26,7 @@ function limited(rpm: number, extra: object = {}): Promise<CreatedKey> {
 }
 
 describe('the limit', () => {
-  test('[R11] never more than the limit is admitted, on whatever routes, and the rest are told to wait', async () => {
+  test('[R11] never more than the limit is admitted, on whatever routes, and the rest get a 429 with Retry-After', async () => {
     const key = await limited(4);
     for (const name of ['usage', 'models', 'chat', 'count_tokens'] as const) {
       assert.equal((await visit(key, name)).status, 200, name);
@@ -164,7 +158,7 @@ describe('the headers', () => {
     const key = await limited(1);
     assert.deepEqual(rateOf(await visit(key, 'usage')).slice(0, 2), [1, 0]);
     for (const name of NAMES) {
-      const error = await told(await visit(key, name), ENDPOINTS[name].envelope);
+      const error = await errorReply(await visit(key, name), ENDPOINTS[name].envelope);
       const [limit, remaining, reset] = rateOf(error);
       assert.deepEqual([limit, remaining], [1, 0], name);
       assert.ok(reset !== null && reset !== undefined && reset >= 1 && reset <= 60);

@@ -7,13 +7,13 @@ import type { Log } from '../../src/core/log.ts';
 import {
   auditClean,
   bodyOf,
+  errorReply,
   POSTS,
   rawBytes,
   rawCall,
   readError,
   refusal,
   say,
-  told,
   visit,
 } from '../support/requests.ts';
 import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
@@ -108,7 +108,7 @@ describe('requests that reach no work', () => {
       ['/v1/messages/', 'B'],
     ] as const) {
       for (const sent of [{}, { key: credit.key }, { method: 'POST', body: {} }, { method: 'DELETE' }]) {
-        const error = await told(await call(gateway.origin + path, sent), envelope);
+        const error = await errorReply(await call(gateway.origin + path, sent), envelope);
         assert.deepEqual([error.status, error.code], [404, 'not_found'], path);
       }
     }
@@ -120,7 +120,7 @@ describe('requests that reach no work', () => {
         const { path, method: allowed, envelope } = ENDPOINTS[name];
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
           if (method === allowed) continue;
-          const error = await told(await call(origin + path, { method, key: credit.key }), envelope);
+          const error = await errorReply(await call(origin + path, { method, key: credit.key }), envelope);
           assert.deepEqual([error.status, error.code], [405, 'method_not_allowed'], `${method} ${path}`);
           assert.equal(error.headers.get('allow'), allowed);
         }
@@ -136,7 +136,7 @@ describe('requests that reach no work', () => {
       ['/openapi.json', 'GET'],
       ['/token/openapi.json', 'GET'],
     ] as const) {
-      const error = await told(await call(gateway.origin + path, { method: 'DELETE' }), 'A');
+      const error = await errorReply(await call(gateway.origin + path, { method: 'DELETE' }), 'A');
       assert.deepEqual([error.status, error.headers.get('allow')], [405, allow], path);
     }
   });
@@ -290,7 +290,7 @@ describe('the field at fault', () => {
     assert.equal((await gateway.admin.showKey(key.id)).used, 0);
   });
 
-  test('[R36] a context overflow is told to Format B clients in the words that they act on', async () => {
+  test('[R36] a context overflow is reported to Format B clients in the words that they act on', async () => {
     const long = 'word '.repeat(200_000);
     const native = await refusal(say(key, 'messages', long), 'messages', 400, 'context_length_exceeded');
     assert.match(native.message, /^prompt is too long: \d+ tokens > 128000 maximum$/);

@@ -1,4 +1,4 @@
-/** The house rules that a machine can hold: who imports whom, no cycles, no dead files, no forbidden words. */
+/** The house rules that can be checked: who imports whom, no cycles, no dead files, no forbidden words. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -6,25 +6,8 @@ import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Folder → folders it may import from, beside itself. `main.ts` and the command line may import everything. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  lib: [],
-  core: [],
-  sandbox: [],
-  transport: ['core', 'lib'],
-  config: ['core', 'lib'],
-  wire: ['core', 'lib'],
-  ledger: ['core', 'lib'],
-  provider: ['core', 'lib', 'wire', 'transport'],
-  routing: ['core', 'provider'],
-  counting: ['core', 'lib', 'wire'],
-  exchange: ['core', 'lib', 'wire', 'counting', 'routing', 'provider', 'ledger/port.ts'],
-  endpoints: ['core', 'lib', 'wire', 'exchange', 'provider', 'ledger/port.ts'],
-  http: ['core', 'wire', 'exchange', 'endpoints', 'transport', 'ledger/port.ts'],
-  observe: ['core', 'lib'],
-  admin: ['core', 'config', 'ledger/port.ts'],
-  doctor: ['core', 'lib', 'config', 'admin', 'wire', 'provider', 'sandbox', 'ledger/errors.ts', 'exchange/lanes.ts'],
-};
+/** Folder → folders it may import from, in addition to itself: the table of docs/architecture.md. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = importTable();
 /** The command line and the composition of a process may import everything. */
 const COMPOSERS = ['cli.ts', 'process'];
 /** Entry points that nothing imports: started by a command, as a worker, or by their name. */
@@ -37,8 +20,20 @@ const ENTRY_POINTS = [
   'process/worker.ts',
 ];
 
-/** The folder beside the project that only its makers have. */
+/** A folder outside of the repository. */
 const OUTSIDE = ['..', 'shared'].join('/');
+
+function importTable(): Record<string, readonly string[]> {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const section = page.split('\n## Imports\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...section.matchAll(/^\| `([a-z]+)` \| (.*) \|$/gm)];
+  return Object.fromEntries(
+    rows.map(([, folder = '', imports = '']) => [
+      folder,
+      [...imports.matchAll(/`([^`]+)`/g)].map((name) => name[1] ?? ''),
+    ]),
+  );
+}
 
 function files(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -61,7 +56,9 @@ const sources = files('src');
 const graph = new Map(sources.map((file) => [file, importsOf(file)]));
 
 describe('the folder names are the architecture', () => {
-  test('imports run only to the folders that architecture.md names', () => {
+  test('imports run only to the folders that the table of architecture.md names', () => {
+    const folders = new Set(sources.map(folderOf).filter((folder) => !COMPOSERS.includes(folder)));
+    assert.deepEqual(Object.keys(MAY_IMPORT).toSorted(), [...folders].toSorted(), 'a row for every folder');
     const wrong: string[] = [];
     for (const [file, imports] of graph) {
       const folder = folderOf(file);
@@ -79,11 +76,20 @@ describe('the folder names are the architecture', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('only main.ts, the command line and the ledger itself name a ledger driver', () => {
+  test('only process, the command line and the ledger itself name a ledger driver', () => {
     const wrong = [...graph]
       .filter(([file]) => !file.startsWith('src/ledger/') && !COMPOSERS.includes(folderOf(file)))
       .filter(([, imports]) => imports.some((name) => /^src\/ledger\/(sqlite|postgres)\//.test(name)))
       .map(([file]) => file);
+    assert.deepEqual(wrong, []);
+  });
+
+  test('only process and transport itself name an implementation of HTTP; the others speak through the ports', () => {
+    const wrong = [...graph]
+      .filter(([file]) => !file.startsWith('src/transport/') && !COMPOSERS.includes(folderOf(file)))
+      .flatMap(([file, imports]) => imports.map((name) => [file, name] as const))
+      .filter(([, name]) => /^src\/transport\/(node|lean)\//.test(name))
+      .map(([file, name]) => `${file} imports ${name}`);
     assert.deepEqual(wrong, []);
   });
 

@@ -65,7 +65,7 @@ export class Draw {
       case 'settle':
         return [this.#settle()];
       case 'mark':
-        return [{ op: 'mark', marks: Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()) }];
+        return [this.#marks(Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()))];
       case 'void':
         return [{ op: 'void', ...this.#holdOf() }];
       case 'extend':
@@ -194,6 +194,11 @@ export class Draw {
     };
   }
 
+  /** Mostly newer than all before; some arrive late. */
+  #marks(marks: readonly Mark[]): Operation {
+    return { op: 'mark', number: this.#random.chance(85) ? this.#step : this.#random.between(0, this.#step), marks };
+  }
+
   #mark(): Mark {
     return { ...this.#holdOf(), charge: this.#amount(200), tokens: this.#tokens() };
   }
@@ -269,7 +274,7 @@ export class Draw {
     const hold = this.#holdOf();
     const settle = this.#settle();
     return this.#random.pick<Operation>([
-      { op: 'mark', marks: [this.#mark(), { ...this.#mark(), charge: -1n }] },
+      this.#marks([this.#mark(), { ...this.#mark(), charge: -1n }]),
       settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, charge: -1n } } : settle,
       {
         op: 'admit',

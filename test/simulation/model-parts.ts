@@ -12,7 +12,7 @@ export interface ModelHold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;
-  mark: { readonly charge: bigint; readonly input: number; readonly output: number } | null;
+  mark: { readonly number: number; readonly charge: bigint; readonly input: number; readonly output: number } | null;
   /** `null` while it is live; a charge when it was settled. */
   end: 'voided' | { readonly charged: bigint } | null;
 }

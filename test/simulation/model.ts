@@ -130,6 +130,7 @@ export class Model {
     if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
     if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
     const earlier = hold === null ? undefined : key.holds.get(hold.id);
+    if (earlier?.end === 'voided') return FAILED;
     if (earlier !== undefined) return { kind: 'admitted', rate: this.#rate(key), held: earlier.amount };
     const status = this.status(key);
     if (status !== 'active') return { kind: 'key_refused', status };
@@ -184,16 +185,16 @@ export class Model {
     return { kind: 'extended', held: amount };
   }
 
-  #mark({ marks }: OperationOf<'mark'>): Result {
+  #mark({ number, marks }: OperationOf<'mark'>): Result {
     if (marks.some((mark) => mark.charge < 0n)) return FAILED;
     const live = marks.flatMap((mark) => {
       const hold = this.keys.get(mark.keyId)?.holds.get(mark.holdId);
-      return hold === undefined || hold.end !== null ? [] : [{ mark, hold }];
+      return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
     });
     for (const { mark, hold } of live) {
       const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
       const charge = smaller(mark.charge, hold.amount);
-      hold.mark = { charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
+      hold.mark = { number, charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
     }
     return null;
   }
@@ -202,7 +203,8 @@ export class Model {
     if (request.charge < 0n) return FAILED;
     const key = this.keys.get(request.keyId);
     const hold = key?.holds.get(request.holdId);
-    if (key === undefined || hold === undefined || hold.end === 'voided') return { kind: 'already_voided' };
+    if (key === undefined || hold === undefined || hold.end === 'voided')
+      return this.#neverAdmitted(key, request.holdId);
     if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
     const tokens = request.usage?.tokens;
     const record = tokens && {
@@ -241,11 +243,20 @@ export class Model {
 
   #void(keyId: string, holdId: string): Result {
     const hold = this.keys.get(keyId)?.holds.get(holdId);
-    if (hold === undefined || hold.end === 'voided') return { kind: 'already_voided' };
+    if (hold === undefined || hold.end === 'voided') return this.#neverAdmitted(this.keys.get(keyId), holdId);
     if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
     hold.end = 'voided';
     if (hold.claim !== null) this.keys.get(keyId)?.claims.delete(hold.claim);
     return { kind: 'voided' };
+  }
+
+  /** Whoever ends a hold that is unknown has given it up: its admission may still arrive. */
+  #neverAdmitted(key: ModelKey | undefined, id: string): Result {
+    if (key !== undefined && !key.holds.has(id)) {
+      const nothing = { owner: '', amount: 0n, expiresAtMs: 0, claim: null, mark: null };
+      key.holds.set(id, { id, ...nothing, heldAtMs: this.nowMs, end: 'voided' });
+    }
+    return { kind: 'already_voided' };
   }
 
   /** What a recovery would have to end now: holds of owners that are dead or whose lease is over, and expired ones. */

@@ -19,7 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'account.holds.delete(hold);', ''],
+      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,
@@ -252,16 +252,44 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [['sqlite/hold.ts', 'if (hold.id > account.newestEnded) account.newestEnded = hold.id;', '']],
   },
   {
-    name: 'a settlement does not see the charges of its own batch',
-    edits: [['sqlite/hold.ts', 'accounts.sql.charges.write();', '']],
-  },
-  {
-    name: 'an admission does not see the charges of its own batch',
-    edits: [['sqlite/admit.ts', 'accounts.sql.charges.write();', '']],
+    name: 'a settlement or an admission does not see the charges of its own batch',
+    edits: [['sqlite/statements.ts', 'entry: charges.select(', 'entry: prepare(']],
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/keys.ts', 'accounts.sql.charges.write();', '']],
+    edits: [['sqlite/statements.ts', 'chargedSince: charges.select(', 'chargedSince: prepare(']],
+  },
+  {
+    name: 'a void of an unknown hold leaves no trace for its admission',
+    edits: [['sqlite/hold.ts', 'sql.addUnknownVoided.run(keyId, holdId, nowMs);', '']],
+  },
+  {
+    name: 'a void of an unknown hold is not looked for by its admission',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        "if (holdId > account.newestEnded) account.newestEnded = holdId;\n  return { kind: 'already_voided' };",
+        "return { kind: 'already_voided' };",
+      ],
+    ],
+  },
+  {
+    name: 'a hold that was voided is admitted again',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        'if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw',
+        'if (holdId === keyId) throw',
+      ],
+    ],
+  },
+  {
+    name: 'a late mark replaces a newer one',
+    edits: [['sqlite/hold.ts', ' || number < hold.markNumber) continue;', ') continue;']],
+  },
+  {
+    name: 'a restart forgets which mark was the newest',
+    edits: [['sqlite/account-cache.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',

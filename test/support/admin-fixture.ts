@@ -22,14 +22,14 @@ export function temporaryFolder(t: TestContext): string {
   return folder;
 }
 
-export interface Workplace {
+export interface AdminFixture {
   readonly service: AdminService;
   readonly ledger: OwnedLedger;
   /** Moves as the test says. */
   readonly clock: { atMs: number; nowMs(): number };
 }
 
-export function openWorkplace(t: TestContext, options: Partial<AdminServiceOptions> = {}): Workplace {
+export function adminFixture(t: TestContext, options: Partial<AdminServiceOptions> = {}): AdminFixture {
   const folder = temporaryFolder(t);
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
   const ledger = createLedger(openSyncStore({ file: storeFile(folder), clock }));
@@ -81,15 +81,15 @@ export async function gatewayJson<T = Record<string, unknown>>(
   return JSON.parse(stdout) as T;
 }
 
-export interface Host {
+export interface AdminProcess {
   readonly process: ChildProcess;
   /** Ends it as given and waits until it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
 /** A process that holds the store and listens on its socket, as a gateway does. */
-export async function startHost(t: TestContext, dataDir: string): Promise<Host> {
-  const child = spawn(process.execPath, [join(PROJECT, 'test', 'support', 'admin-host.ts'), dataDir], {
+export async function adminProcess(t: TestContext, dataDir: string): Promise<AdminProcess> {
+  const child = spawn(process.execPath, [join(PROJECT, 'test', 'support', 'admin-process-child.ts'), dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const gone = once(child, 'close');
@@ -99,6 +99,6 @@ export async function startHost(t: TestContext, dataDir: string): Promise<Host> 
   };
   t.after(() => end('SIGKILL'));
   const [text] = (await Promise.race([once(child.stdout, 'data'), gone])) as [Buffer | number];
-  if (!Buffer.isBuffer(text)) throw new Error(`the host ended with ${text}`);
+  if (!Buffer.isBuffer(text)) throw new Error(`the admin process ended with ${text}`);
   return { process: child, end };
 }

@@ -30,9 +30,14 @@ export interface Certificate {
 
 /** For the name `localhost` and no other. */
 export function certificateOfLocalhost(): Certificate {
+  return certificateOf('localhost');
+}
+
+/** For that name and no other; it is its own authority. */
+export function certificateOf(host: string): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  const name = sequence(set(sequence(COMMON_NAME, der(0x0c, Buffer.from('localhost')))));
-  const altNames = sequence(der(0x82, Buffer.from('localhost')));
+  const name = sequence(set(sequence(COMMON_NAME, der(0x0c, Buffer.from(host)))));
+  const altNames = sequence(der(0x82, Buffer.from(host)));
   const body = sequence(
     context(0, integer(2)),
     integer(1),

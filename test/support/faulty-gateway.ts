@@ -6,12 +6,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AdminService } from '../../src/admin/service.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { originOf } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine } from '../../src/ledger/sqlite/engine.ts';
-import { originOf, serve } from '../../src/process/serve.ts';
+import { serve } from '../../src/process/serve.ts';
 import { FaultyStore } from './faulty-store.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
 export interface FaultyGateway extends AsyncDisposable {
   readonly origin: string;
@@ -27,7 +29,7 @@ const LEASE_MS = 600;
 
 export async function faultyGateway(config: string): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
-  const env = { GATEWAY_PORT: '0', GATEWAY_ADMIN_PORT: '0', GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') };
+  const env = { ...gatewayEnvironment(dataDir), GATEWAY_CONFIG: configFileIn(dataDir) };
   await writeFile(env.GATEWAY_CONFIG, config);
   const database = openDatabase(join(dataDir, 'ledger.db'));
   const engine = createEngine(database, systemClock());

@@ -1,9 +1,10 @@
 /** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../bin/gateway.mjs');
 
@@ -22,17 +23,19 @@ export async function gatewayProcess(
   dataDir: string,
   env: Record<string, string> = {},
   flags: readonly string[] = [],
+  /** How many files it may have open; by default as many as this process. */
+  files?: number,
 ): Promise<GatewayProcess> {
   let output = '';
-  const child = spawn(process.execPath, [LAUNCHER, 'start', ...flags], {
+  const command = [process.execPath, LAUNCHER, 'start', ...flags];
+  const limited = files === undefined ? command : ['sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh', ...command];
+  const child = spawn(limited[0] ?? '', limited.slice(1), {
     env: {
       PATH: process.env.PATH,
-      GATEWAY_PORT: '0',
-      GATEWAY_ADMIN_PORT: '0',
-      GATEWAY_DATA: dataDir,
-      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
-      GATEWAY_DISCOVER_LOCAL: 'off',
+      ...gatewayEnvironment(dataDir),
+      GATEWAY_CONFIG: configFileIn(dataDir),
       GATEWAY_LOG: 'warn',
+      ...(process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP }),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,7 +43,7 @@ export async function gatewayProcess(
   const origin = await new Promise<string>((done, failed) => {
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      const listening = /listens on (http:\S+)/.exec(output);
+      const listening = /listens on (https?:\S+)/.exec(output);
       if (listening?.[1] !== undefined) done(listening[1]);
     };
     child.stdout.on('data', read);

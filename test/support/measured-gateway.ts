@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { configText, secretOf } from './scripted-gateway.ts';
 import { ScriptedServer } from './upstreams/scripted.ts';
 import { UPSTREAM_MODEL } from './upstreams/spoken.ts';
@@ -40,7 +41,7 @@ export class MeasuredGateway implements AsyncDisposable {
   static async start(): Promise<MeasuredGateway> {
     const provider = await ScriptedServer.start();
     const folder = await mkdtemp(join(tmpdir(), 'gateway-streams-'));
-    const configFile = join(folder, 'gateway.yaml');
+    const configFile = configFileIn(folder);
     const config = configText({
       providers: {
         one: {
@@ -55,14 +56,7 @@ export class MeasuredGateway implements AsyncDisposable {
     await writeFile(configFile, config);
     const child = fork(join(import.meta.dirname, 'measured-gateway-child.ts'), {
       execArgv: ['--expose-gc'],
-      env: {
-        PATH: process.env.PATH,
-        GATEWAY_PORT: '0',
-        GATEWAY_ADMIN_PORT: '0',
-        GATEWAY_DATA: folder,
-        GATEWAY_CONFIG: configFile,
-        GATEWAY_DISCOVER_LOCAL: 'off',
-      },
+      env: { PATH: process.env.PATH, ...gatewayEnvironment(folder), GATEWAY_CONFIG: configFile },
     });
     await once(child, 'message');
     return new MeasuredGateway(provider, child, folder);

@@ -39,7 +39,7 @@ const ajv = new Ajv({ strict: false });
 const isErrorA = ajv.compile<ErrorA>(ErrorA);
 const isErrorB = ajv.compile<ErrorB>(ErrorB);
 
-export interface Told {
+export interface ErrorReply {
   readonly status: number;
   readonly code: string;
   readonly type: string;
@@ -49,11 +49,11 @@ export interface Told {
 }
 
 /** The error that a response tells, after its envelope and request id have been held against the interface. */
-export async function told(response: Response, envelope: 'A' | 'B'): Promise<Told> {
+export async function errorReply(response: Response, envelope: 'A' | 'B'): Promise<ErrorReply> {
   return readError(response.status, response.headers, await response.text(), envelope);
 }
 
-export function readError(status: number, headers: Headers, body: string, envelope: 'A' | 'B'): Told {
+export function readError(status: number, headers: Headers, body: string, envelope: 'A' | 'B'): ErrorReply {
   assert.match(headers.get('content-type') ?? '', /^application\/json/, `status ${status}: ${body.slice(0, 200)}`);
   const parsed: unknown = JSON.parse(body);
   const requestId = headers.get('x-request-id');
@@ -80,8 +80,8 @@ export async function refusal(
   name: EndpointName,
   status: number,
   code: string,
-): Promise<Told> {
-  const error = await told(await response, ENDPOINTS[name].envelope);
+): Promise<ErrorReply> {
+  const error = await errorReply(await response, ENDPOINTS[name].envelope);
   assert.deepEqual([error.status, error.code], [status, code], `${name}: ${error.message}`);
   return error;
 }

@@ -51,7 +51,7 @@ export interface ScriptedOptions {
   readonly log?: Log;
 }
 
-export interface ScriptedWorld extends AsyncDisposable {
+export interface ScriptedGateway extends AsyncDisposable {
   readonly gateway: StartedGateway;
   readonly servers: readonly [ScriptedServer, ...ScriptedServer[]];
   readonly first: ScriptedServer;
@@ -65,11 +65,11 @@ export function secretOf(name: string): string {
   return `sk-${name}-secret-0123`;
 }
 
-export async function scriptedWorld(options: ScriptedOptions = {}): Promise<ScriptedWorld> {
+export async function scriptedGateway(options: ScriptedOptions = {}): Promise<ScriptedGateway> {
   const names = PROVIDER_NAMES.slice(0, options.servers ?? 1);
   const servers = await Promise.all(names.map(() => ScriptedServer.start()));
   const [first, second] = servers;
-  if (!first) throw new Error('a world needs a server');
+  if (!first) throw new Error('at least one server is needed');
   const providers = Object.fromEntries(
     names.map((name, index) => [
       name,

@@ -10,6 +10,8 @@ import { socketPath } from '../../src/admin/socket.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import { startGateway } from '../../src/process/start.ts';
+import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
+import { type GatedUpstream, gatedUpstream } from './upstreams/gated.ts';
 
 export interface StartedGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
@@ -37,15 +39,9 @@ export interface StartOptions {
 export async function startedGateway(options: StartOptions = {}): Promise<StartedGateway> {
   const ownFolder = options.dataDir === undefined;
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'gateway-test-')));
-  const env: Record<string, string> = {
-    GATEWAY_PORT: '0',
-    GATEWAY_ADMIN_PORT: '0',
-    GATEWAY_DATA: dataDir,
-    GATEWAY_DISCOVER_LOCAL: 'off',
-    ...options.env,
-  };
+  const env = { ...gatewayEnvironment(dataDir), ...options.env };
   if (options.config !== undefined) {
-    env.GATEWAY_CONFIG = join(dataDir, 'gateway.yaml');
+    env.GATEWAY_CONFIG = configFileIn(dataDir);
     await writeFile(env.GATEWAY_CONFIG, options.config);
   }
   const printed: string[] = [];
@@ -72,14 +68,33 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
   };
 }
 
-/** For all tests of a file, whose books must add up at its end. */
-export async function auditedGateway(): Promise<StartedGateway> {
-  const gateway = await startedGateway();
-  after(async () => {
-    assert.deepEqual((await gateway.audit()).findings, []);
-    await gateway[Symbol.asyncDispose]();
-  });
+/** For all tests of a file: started now; audited and stopped after them. */
+export async function withGateway(options: StartOptions = {}): Promise<StartedGateway> {
+  const gateway = await startedGateway(options);
+  after(() => auditAndStop(gateway));
   return gateway;
+}
+
+/** The same in front of an upstream that answers when a test lets it. */
+export async function withGatedGateway(): Promise<{
+  readonly gateway: StartedGateway;
+  readonly upstream: GatedUpstream;
+}> {
+  const upstream = await gatedUpstream();
+  const gateway = await startedGateway({ config: upstream.config });
+  after(async () => {
+    await auditAndStop(gateway);
+    await upstream[Symbol.asyncDispose]();
+  });
+  return { gateway, upstream };
+}
+
+async function auditAndStop(gateway: StartedGateway): Promise<void> {
+  try {
+    assert.deepEqual((await gateway.audit()).findings, []);
+  } finally {
+    await gateway[Symbol.asyncDispose]();
+  }
 }
 
 export interface Call {
@@ -89,7 +104,7 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** One request; a body that is no string is sent as JSON. */
+/** One request; a body that is not a string is sent as JSON. */
 export async function call(url: string, { method, key, headers = {}, body }: Call = {}): Promise<Response> {
   return fetch(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),

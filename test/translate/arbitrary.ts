@@ -55,8 +55,8 @@ export function answerSpec(format: Format): fc.Arbitrary<AnswerSpec> {
   const said = format === 'messages' ? fc.option(text) : fc.option(fc.oneof(text, refusal));
   return fc
     .tuple(fc.option(thinking), redacted, said, tools, fc.boolean(), tokens)
-    .map(([thought, hidden, words, calls, full, counts]) => {
-      const blocks = [...(thought ? [thought] : []), ...hidden, ...(words ? [words] : []), ...calls];
+    .map(([reasoning, hidden, words, calls, full, counts]) => {
+      const blocks = [...(reasoning ? [reasoning] : []), ...hidden, ...(words ? [words] : []), ...calls];
       const refused = words?.kind === 'refusal';
       const finish = full ? 'length' : calls.length > 0 ? 'tool' : refused ? 'refusal' : 'stop';
       return { blocks, finish, tokens: counts };

@@ -8,7 +8,8 @@ import { test } from 'node:test';
 import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
-import { FIELDS, type FieldRow } from './fields.ts';
+import type { FieldRow } from './fields/row.ts';
+import { FIELDS } from './fields.ts';
 import { FORMATS, lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
 const FILE = new URL('../../docs/translation.md', import.meta.url);

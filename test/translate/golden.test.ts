@@ -1,6 +1,7 @@
 /**
- * The golden matrix: every conversation in every direction, whole and streamed, as text under test/golden.
- * `UPDATE_GOLDEN=1 node --test test/translate/golden.test.ts` writes the files anew; the diff is the review.
+ * The golden matrix: every conversation in every direction, whole and streamed, as text under golden/. Each file holds
+ * what comes in on both sides and what goes out on both sides, so that a diff can be reviewed by itself.
+ * `UPDATE_GOLDEN=1 node --test test/translate/golden.test.ts` regenerates the files.
  */
 
 import assert from 'node:assert/strict';
@@ -39,12 +40,16 @@ function transcript(conversation: Conversation, from: Format, to: Format): strin
   );
   const streamed = lane(from, to, { ...request, stream: true, stream_options: { include_usage: true } });
   const answer = conversation.answer.errorAfterFrames === undefined ? wholeAnswer(to, conversation.answer) : null;
-  const run = runStream(streamed, streamedAnswer(to, conversation.answer));
+  const stream = streamedAnswer(to, conversation.answer);
+  const run = runStream(streamed, stream);
   return [
+    section('what the client sends', pretty(request)),
     section('what the provider is sent', pretty(upstream)),
     section('what is left out', whole.warnings.join('\n') || '(nothing)'),
-    section('the whole answer', answer === null ? '(none)' : pretty(runWhole(whole, answer).body)),
-    section('the streamed answer', run.text.trimEnd()),
+    section('what the provider answers, whole', answer === null ? '(none)' : pretty(answer)),
+    section('what the client gets, whole', answer === null ? '(none)' : pretty(runWhole(whole, answer).body)),
+    section('what the provider answers, streamed', stream.trimEnd()),
+    section('what the client gets, streamed', run.text.trimEnd()),
     section('the terminal part', run.terminal?.trimEnd() ?? `(failed) ${pretty(run.failure)}`),
     section('the meter', pretty(run.meter)),
   ].join('\n');

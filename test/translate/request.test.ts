@@ -4,8 +4,8 @@ import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type ParsedBody, parseBody } from '../../src/wire/json/parse-request.ts';
-import { withoutForeignThoughts } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
-import { packThought } from '../../src/wire/translate/packed-reasoning.ts';
+import { stripPackedReasoning } from '../../src/wire/passthrough/strip-packed-reasoning.ts';
+import { packReasoning } from '../../src/wire/translate/packed-reasoning.ts';
 import { lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
 const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } };
@@ -92,7 +92,7 @@ describe('the output limit', () => {
   });
 
   test('the client asking for its own format keeps every field it sent', () => {
-    const body = { ...MINIMAL.responses, truncation: 'auto', previous_response_id: 'resp_1', anything: { goes: 1 } };
+    const body = { ...MINIMAL.responses, truncation: 'auto', user: 'u', anything: { goes: 1 } };
     const sent = upstreamBody('responses', 'responses', body);
     assert.deepEqual(sent, { ...body, model: 'up', max_output_tokens: 4096 });
   });
@@ -286,7 +286,7 @@ describe('a tool loop of a thinking model', () => {
     type: 'reasoning',
     id: 'rs_1',
     summary: [],
-    encrypted_content: packThought({ origin: 'messages', texts: ['Hm'], signature: 's' }),
+    encrypted_content: packReasoning({ origin: 'messages', texts: ['Hm'], signature: 's' }),
   };
   const call = (id: string): JsonObject => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
   const output = (id: string): JsonObject => ({ type: 'function_call_output', call_id: id, output: 'ok' });
@@ -296,7 +296,7 @@ describe('a tool loop of a thinking model', () => {
     input: [{ role: 'user', content: 'x' }, ...input],
   });
 
-  test('goes on thinking when its first step was signed, though later steps have no thought of their own', () => {
+  test('goes on thinking when its first step was signed, though later steps have no reasoning of their own', () => {
     const sent = upstreamBody('responses', 'messages', body(signed, call('a'), output('a'), call('b'), output('b')));
     assert.deepEqual(sent.thinking, { type: 'enabled', budget_tokens: 2048 });
     const without = upstreamBody('responses', 'messages', body(call('a'), output('a')));
@@ -319,8 +319,8 @@ describe('broken arguments of an earlier call', () => {
   });
 });
 
-describe('thoughts of another provider', () => {
-  const packed = packThought({ origin: 'responses', texts: ['Hm'], encrypted: 'e' });
+describe('reasoning of another provider', () => {
+  const packed = packReasoning({ origin: 'responses', texts: ['Hm'], encrypted: 'e' });
   const request = (body: JsonObject): ParsedBody => parseBody(Buffer.from(JSON.stringify(body)));
 
   test('[R43] do not reach a provider of the client’s own format, which could only refuse them', () => {
@@ -333,22 +333,22 @@ describe('thoughts of another provider', () => {
       { role: 'assistant', content: [foreign] },
       { role: 'user', content: 'y' },
     ];
-    const cleaned = withoutForeignThoughts('messages', request({ ...MINIMAL.messages, messages }));
+    const cleaned = stripPackedReasoning('messages', request({ ...MINIMAL.messages, messages }));
     assert.deepEqual(cleaned.body.messages, [messages[0], { role: 'assistant', content: [own, text] }, messages[3]]);
     assert.deepEqual(JSON.parse(cleaned.bytes.toString()), cleaned.body);
     const item = {
       type: 'reasoning',
       id: 'rs_1',
       summary: [],
-      encrypted_content: packThought({ origin: 'messages', texts: [] }),
+      encrypted_content: packReasoning({ origin: 'messages', texts: [] }),
     };
     const input = [{ role: 'user', content: 'x' }, item, { ...item, encrypted_content: 'own' }];
-    const items = withoutForeignThoughts('responses', request({ ...MINIMAL.responses, input }));
+    const items = stripPackedReasoning('input', request({ ...MINIMAL.responses, input }));
     assert.deepEqual(items.body.input, [input[0], input[2]]);
   });
 
   test('a request without any is the same bytes', () => {
     const untouched = request({ ...MINIMAL.messages, messages: [{ role: 'user', content: `"${packed}"` }] });
-    assert.equal(withoutForeignThoughts('messages', untouched), untouched);
+    assert.equal(stripPackedReasoning('messages', untouched), untouched);
   });
 });

@@ -4,14 +4,14 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { HUB_FORMATS } from '../../src/wire/hub.ts';
+import { FORMATS as WIRE_FORMATS } from '../../src/wire/formats.ts';
 import { toolNames } from '../../src/wire/translate/tool-names.ts';
 
 const TRAITS = { outputLimit: 4096, reasoning: true, thinking: 'budget' } as const;
 
 function throughHub(format: Format, body: JsonObject): JsonObject {
-  const turn = HUB_FORMATS[format].toTurn(body);
-  const written = HUB_FORMATS[format].fromTurn(turn, TRAITS, toolNames(turn, format));
+  const turn = WIRE_FORMATS[format].toTurn(body);
+  const written = WIRE_FORMATS[format].fromTurn(turn, TRAITS, toolNames(turn, format));
   assert.deepEqual(written.warnings, []);
   return JSON.parse(JSON.stringify(written.body));
 }
@@ -254,7 +254,7 @@ describe('a messages request', () => {
     { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }, context: 'c' },
   );
   const blocks = fc.array(fc.oneof(text, image), { minLength: 2, maxLength: 4 });
-  const thought = fc.oneof(
+  const reasoning = fc.oneof(
     record({ type: is('thinking'), thinking: word, signature: word }),
     record({ type: is('redacted_thinking'), data: word }),
   );
@@ -268,7 +268,7 @@ describe('a messages request', () => {
       { role: 'assistant', content: one },
       { role: 'user', content: other },
     ]),
-    fc.tuple(thought, text, calls, fc.boolean(), blocks).map(([first, words, made, isError, rest]) => [
+    fc.tuple(reasoning, text, calls, fc.boolean(), blocks).map(([first, words, made, isError, rest]) => [
       { role: 'assistant', content: [first, words, ...made] },
       {
         role: 'user',

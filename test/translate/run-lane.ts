@@ -2,9 +2,11 @@
 
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import type { Lane, LaneFailure, Meter } from '../../src/wire/lane.ts';
-import { wholeBytes } from '../../src/wire/lane.ts';
-import { type TranslateLane, type TranslateRequest, translateLane } from '../../src/wire/translate-lane.ts';
+import { FORMATS as WIRE_FORMATS } from '../../src/wire/formats.ts';
+import { parseBody } from '../../src/wire/json/parse-request.ts';
+import { type Lane, type LaneFailure, type LaneWithWarnings, type Meter, wholeBytes } from '../../src/wire/lane.ts';
+import { rewrittenAnswers } from '../../src/wire/rewritten-answers.ts';
+import { type TranslateRequest, translateLane } from '../../src/wire/translate-lane.ts';
 
 export const FORMATS: readonly Format[] = ['chat', 'responses', 'messages'];
 
@@ -23,26 +25,28 @@ export const MINIMAL: Readonly<Record<Format, JsonObject>> = {
   messages: { model: 'm', max_tokens: 1024, messages: [{ role: 'user', content: 'Hi' }] },
 };
 
-export function lane(from: Format, to: Format, body: JsonObject, more: Partial<TranslateRequest> = {}): TranslateLane {
-  return translateLane({
-    from,
-    to,
-    body,
+type LaneOptions = Partial<Omit<TranslateRequest, 'from' | 'to' | 'body'>>;
+
+/** The lane that reads and writes answers anew; between two formats it translates the request too. */
+export function lane(from: Format, to: Format, body: JsonObject, more: LaneOptions = {}): LaneWithWarnings {
+  const options = {
     publicModel: PUBLIC_MODEL,
-    likelyInputTokens: 7,
+    likelyInputTokens: () => 7,
     nowS: () => 1_700_000_100,
     answerId: 'answer1',
     ...more,
-  });
+  };
+  if (from !== to) return translateLane({ ...options, from: WIRE_FORMATS[from], to: WIRE_FORMATS[to], body });
+  const format = WIRE_FORMATS[from];
+  const parsed = parseBody(Buffer.from(JSON.stringify(body)));
+  const info = format.validateRequest(parsed.body, parsed.bytes, { betas: true });
+  const request = { ...options, ...parsed, info };
+  const passthrough = format.passthrough(request);
+  return { ...passthrough, warnings: [], ...rewrittenAnswers(format, request, () => OUTPUT_LIMIT) };
 }
 
 /** The upstream body that the request becomes. */
-export function upstreamBody(
-  from: Format,
-  to: Format,
-  body: JsonObject,
-  more: Partial<TranslateRequest> = {},
-): JsonObject {
+export function upstreamBody(from: Format, to: Format, body: JsonObject, more: LaneOptions = {}): JsonObject {
   const bytes = lane(from, to, body, more).requestBody({ upstreamModel: 'up', outputLimit: OUTPUT_LIMIT });
   return JSON.parse(wholeBytes(bytes).toString());
 }

@@ -1,8 +1,8 @@
 /**
- * Group commit: the operations of one turn of the event loop travel as one batch, one batch at a time, and what arrives
- * meanwhile goes together as the next one. So does what arrives during a flush and has to wait for the next one anyway.
+ * Group commit: the operations of one turn of the event loop are applied as one batch, one batch at a time; what arrives
+ * meanwhile becomes the next batch. Operations that must wait for the next flush anyway are gathered until the running one
+ * has ended (see `FlushCoalescer`).
  */
-
 import { asStoreError, StoreError } from '../errors.ts';
 import {
   isOperationFailed,
@@ -21,7 +21,7 @@ export interface BatcherOptions {
   /** Operations that may wait; beyond them the store counts as failed. */
   readonly queueMax?: number;
   readonly batchMax?: number;
-  /** The longest that a mark waits for a batch that happens anyway. */
+  /** The longest that a mark waits for a batch that is sent anyway. */
   readonly markDelayMs?: number;
 }
 
@@ -34,28 +34,36 @@ interface Waiting {
   readonly reject: (error: StoreError) => void;
 }
 
+/**
+ * `idle`: nothing will be sent until something else happens (an operation, the end of a flush, the time of a mark).
+ * `gathering`: operations wait for others that are expected, at most `GATHER_MS`.
+ * `scheduled`: this turn of the event loop is collected and sent at its end.
+ * `inFlight`: the store is applying a batch.
+ * `closing`: what waits is still sent; nothing more is accepted.
+ */
+type State = 'idle' | 'gathering' | 'scheduled' | 'inFlight' | 'closing';
+
 export class Batcher {
   readonly #store: Store;
   readonly #queueMax: number;
   readonly #batchMax: number;
   readonly #markDelayMs: number;
+  readonly #coalescer = new FlushCoalescer();
+  #state: State = 'idle';
+  #queue: Waiting[] = [];
+  /** Whether something waits that does not need a flush, so that nothing is gained by waiting for one. */
+  #urgent = false;
+  #flushes = 0;
   /** The newest mark of each hold. */
   readonly #marks = new Map<string, Mark>();
-  #queue: Waiting[] = [];
-  /** Whether the queue has something that need not wait for a flush. */
-  #pressing = false;
-  #flushes = 0;
-  readonly #coalescer = new FlushCoalescer();
-  #gathering: NodeJS.Timeout | null = null;
-  readonly #onTurn = (): void => {
-    this.#scheduled = false;
-    this.#gathering = null;
-    if (this.#flight === null) this.#send();
-  };
+  #markNumber = 0;
+  #gatherTimer: NodeJS.Timeout | null = null;
   #markTimer: NodeJS.Timeout | null = null;
-  #scheduled = false;
-  #flight: Promise<void> | null = null;
-  #closing: Promise<void> | null = null;
+  #lastBatch: Promise<void> = Promise.resolve();
+  #closed: Promise<void> | null = null;
+  readonly #onTurn = (): void => {
+    if (this.#state === 'gathering' || this.#state === 'scheduled') this.#send();
+  };
 
   constructor(store: Store, options: BatcherOptions = {}) {
     this.#store = store;
@@ -64,110 +72,124 @@ export class Batcher {
     this.#markDelayMs = options.markDelayMs ?? 1_000;
   }
 
-  /** The outcome where the store can tell it at once, and nobody has to wait; otherwise null. */
+  /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
-    if (this.#closing !== null) return null;
+    if (this.#state === 'closing') return null;
     const outcome = this.#store.now?.(operation) ?? null;
     this.#coalescer.onResult(operation, outcome);
     return outcome as Outcome<N> | null;
   }
 
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
-    if (this.#closing !== null) return Promise.reject(new StoreError('the store is closed'));
+    if (this.#state === 'closing') return Promise.reject(new StoreError('the store is closed'));
     if (this.#queue.length >= this.#queueMax) {
       return Promise.reject(new StoreError(`${this.#queueMax} operations are waiting for the store already`));
     }
     return new Promise<Outcome<N>>((resolve, reject) => {
       // A store answers operation by operation, so this outcome is the one of this operation's name.
       this.#queue.push({ operation, resolve: resolve as Waiting['resolve'], reject });
-      if (!alwaysWaitsForDisk(operation)) this.#pressing = true;
+      if (!alwaysWaitsForDisk(operation)) this.#urgent = true;
+      if (this.#marks.size > 0) this.#dropMark(operation);
       this.#coalescer.onSubmit(operation);
       this.#schedule(this.#coalescer.allArrived);
     });
   }
 
   mark(mark: Mark): void {
-    if (this.#closing !== null) return;
+    if (this.#state === 'closing') return;
     this.#marks.set(mark.holdId, mark);
     this.#startMarkTimer();
   }
 
-  /** The hold is about to end: whatever it had marked no longer matters. */
-  dropMark(holdId: string): void {
-    if (this.#marks.size > 0) this.#marks.delete(holdId);
+  /** What a hold that ends has marked no longer matters. */
+  #dropMark(operation: Operation): void {
+    if (operation.op === 'void') this.#marks.delete(operation.holdId);
+    if (operation.op === 'settle') this.#marks.delete(operation.request.holdId);
   }
 
   /** Sends what waits, then closes the store. */
   close(): Promise<void> {
-    this.#closing ??= this.#finish();
-    return this.#closing;
+    this.#closed ??= this.#finish();
+    return this.#closed;
   }
 
   async #finish(): Promise<void> {
+    this.#state = 'closing';
+    if (this.#gatherTimer !== null) clearTimeout(this.#gatherTimer);
     if (this.#markTimer !== null) clearTimeout(this.#markTimer);
-    while (this.#flight !== null || this.#queue.length > 0 || this.#marks.size > 0) {
-      if (this.#flight === null) this.#send();
-      await this.#flight;
+    await this.#lastBatch;
+    while (this.#queue.length > 0 || this.#marks.size > 0) {
+      this.#send();
+      await this.#lastBatch;
     }
     await this.#store.close();
   }
 
   #startMarkTimer(): void {
-    if (this.#markTimer !== null || this.#closing !== null) return;
+    if (this.#markTimer !== null || this.#state === 'closing') return;
     this.#markTimer = setTimeout(() => {
       this.#markTimer = null;
-      this.#pressing = true;
-      if (this.#marks.size > 0) this.#schedule(true);
-    }, this.#markDelayMs);
-    this.#markTimer.unref();
+      if (this.#marks.size === 0) return;
+      this.#urgent = true;
+      this.#schedule(true);
+    }, this.#markDelayMs).unref();
   }
 
-  /** `complete`: nobody is known who would join those that wait. */
-  #schedule(complete: boolean): void {
-    if (this.#scheduled || this.#flight !== null) return;
-    if (!this.#pressing) {
+  /** `allArrived`: nobody is known who would join those that wait. */
+  #schedule(allArrived: boolean): void {
+    if (this.#state !== 'idle' && this.#state !== 'gathering') return;
+    if (!this.#urgent) {
+      // The end of the flush schedules them.
       if (this.#flushes > 0) return;
-      if (!complete && this.#coalescer.worthWaiting) {
-        this.#gathering ??= setTimeout(this.#onTurn, GATHER_MS);
+      if (!allArrived && this.#coalescer.worthWaiting) {
+        if (this.#state === 'idle') this.#gatherTimer = setTimeout(this.#onTurn, GATHER_MS);
+        this.#state = 'gathering';
         return;
       }
     }
-    if (this.#gathering !== null) clearTimeout(this.#gathering);
-    this.#gathering = null;
-    this.#scheduled = true;
+    if (this.#gatherTimer !== null) clearTimeout(this.#gatherTimer);
+    this.#gatherTimer = null;
+    this.#state = 'scheduled';
     setImmediate(this.#onTurn);
   }
 
   #send(): void {
-    if (this.#queue.length === 0 && this.#marks.size === 0) return;
+    if (this.#queue.length === 0 && this.#marks.size === 0) {
+      this.#become('idle');
+      return;
+    }
+    this.#become('inFlight');
     const sent = this.#queue.length <= this.#batchMax ? this.#queue : this.#queue.slice(0, this.#batchMax);
     this.#queue = this.#queue.slice(sent.length);
-    this.#pressing = this.#queue.length > 0;
+    this.#urgent = this.#queue.length > 0;
     const marks = [...this.#marks.values()];
     this.#marks.clear();
     const batch = sent.map((waiting) => waiting.operation);
-    if (marks.length > 0) batch.push({ op: 'mark', marks });
-    this.#flight = this.#apply(batch, sent, marks);
+    if (marks.length > 0) batch.push({ op: 'mark', number: ++this.#markNumber, marks });
+    this.#lastBatch = this.#apply(batch, sent, marks);
   }
 
   async #apply(batch: readonly Operation[], sent: readonly Waiting[], marks: readonly Mark[]): Promise<void> {
     try {
-      this.#tell(sent, await this.#store.apply(batch));
+      this.#answer(sent, await this.#store.apply(batch));
     } catch (error) {
       const failure = asStoreError(error);
       for (const waiting of sent) waiting.reject(failure);
       this.#keepMarks(marks);
     }
-    this.#flight = null;
-    if (this.#closing !== null) return;
-    // A mark whose time came while the batch was under way.
-    if (this.#marks.size > 0 && this.#markTimer === null) this.#pressing = true;
+    this.#become('idle');
+    // A mark whose time came while the batch was in flight.
+    if (this.#marks.size > 0 && this.#markTimer === null) this.#urgent = true;
     else if (this.#queue.length === 0) return;
     this.#schedule(this.#coalescer.allArrived);
   }
 
-  /** What a loss of power may not undo is told when it is on the disk; what is pressing does not wait for that. */
-  #tell(sent: readonly Waiting[], results: readonly Result[]): void {
+  #become(state: State): void {
+    if (this.#state !== 'closing') this.#state = state;
+  }
+
+  /** Outcomes that a loss of power must not undo are given when they are on the disk, all others at once. */
+  #answer(sent: readonly Waiting[], results: readonly Result[]): void {
     const store = this.#store;
     const later: [Waiting, Result][] = [];
     sent.forEach((waiting, index) => {
@@ -178,7 +200,7 @@ export class Batcher {
       }
       this.#coalescer.onResult(waiting.operation, result);
       if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
-      else tell(waiting, result);
+      else settle(waiting, result);
     });
     if (later.length === 0 || store.flushed === undefined) return;
     this.#flushes++;
@@ -187,7 +209,7 @@ export class Batcher {
       .flushed()
       .then(
         () => {
-          for (const [waiting, result] of later) tell(waiting, result);
+          for (const [waiting, result] of later) settle(waiting, result);
         },
         (error: unknown) => {
           for (const [waiting] of later) waiting.reject(asStoreError(error));
@@ -195,20 +217,20 @@ export class Batcher {
       )
       .finally(() => {
         this.#flushes--;
-        // Whoever has just been told may ask for more: those that gathered meanwhile wait for them too.
+        // Those who have just been answered may submit more: what gathered meanwhile waits for them too.
         if (this.#queue.length > 0) this.#schedule(false);
       });
   }
 
   /** Marks of a failed batch go with a later one, unless a newer one is there. */
   #keepMarks(marks: readonly Mark[]): void {
-    if (this.#closing !== null) return;
+    if (this.#state === 'closing') return;
     for (const mark of marks) if (!this.#marks.has(mark.holdId)) this.#marks.set(mark.holdId, mark);
     this.#startMarkTimer();
   }
 }
 
-function tell(waiting: Waiting, result: Result): void {
+function settle(waiting: Waiting, result: Result): void {
   if (isOperationFailed(result)) waiting.reject(new StoreError(result.message));
   else waiting.resolve(result);
 }

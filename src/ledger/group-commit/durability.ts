@@ -1,10 +1,11 @@
 /**
- * What waits for the disk. Every operation is in the file before its outcome is told, so that it outlives the process. A
- * loss of power can take what was not flushed to the disk: the newest operations, and of those only what nobody was told.
+ * Which outcomes wait for the disk. Every operation is in the file before its outcome is given, so that it survives the
+ * process. A loss of power can take the newest operations that were not flushed; of those, nobody was given an outcome that
+ * matters.
  */
 import type { Operation, Result } from '../operations.ts';
 
-/** Only told what is, or what can be lost without harm. */
+/** Operations that only read, or that can be lost without harm. */
 const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'findKey',
   'summary',
@@ -26,14 +27,14 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'putDocument',
 ]);
 
-/** Whether the outcome waits for the disk whatever it is, so that nothing is gained by a commit before the next flush. */
+/** Whether every outcome of this operation waits for the disk, so that nothing is gained by a commit before the next flush. */
 export function alwaysWaitsForDisk({ op }: Operation): boolean {
   return !NEED_NO_DISK.has(op);
 }
 
-/** Whether the outcome may be told only when the operation, and all before it, are on the disk. */
+/** Whether this outcome may be given only when the operation, and all before it, are on the disk. */
 export function waitsForDisk(operation: Operation, result: Result): boolean {
   if (alwaysWaitsForDisk(operation)) return true;
-  // An answer that is given again was charged; that charge may be younger than the last flush.
+  // A reply that is replayed was charged; that charge may be younger than the last flush.
   return operation.op === 'admit' && result !== null && 'kind' in result && result.kind === 'replay';
 }

@@ -59,7 +59,7 @@ function elementsOf(operation: HotOperation): readonly Element[] {
     case 'settle':
       return [settleElement(operation.request)];
     case 'mark':
-      return operation.marks.map(markElement);
+      return operation.marks.map((mark) => markElement(operation.number, mark));
     case 'extend':
       checkAmount(operation.amount, 'an extension');
       return [
@@ -124,7 +124,7 @@ function settleElement({ keyId, holdId, charge, usage, reply, noReplyReason, fla
   return { ...holdElement(fields, holdId), weight: BASE_WEIGHT + (body?.length ?? 0) };
 }
 
-function markElement({ keyId, holdId, charge, tokens, call }: Mark): Element {
+function markElement(number: number, { keyId, holdId, charge, tokens, call }: Mark): Element {
   checkAmount(charge, 'a mark');
   const known: UsageRecord = {
     requestId: holdId,
@@ -141,7 +141,8 @@ function markElement({ keyId, holdId, charge, tokens, call }: Mark): Element {
     tokens,
     durationMs: 0,
   };
-  const detail = { ...usageFields(known), ...totalFields(tokens) };
+  checkInteger(number, 'a number of a mark');
+  const detail = { n: number, ...usageFields(known), ...totalFields(tokens) };
   // Where nothing is known of the call, recovery fills in what it charges.
   const r = call === undefined ? { ...detail, cost_nanos: null } : detail;
   return holdElement({ op: 'mark', k: keyId, h: holdId, a: charge.toString(), r }, holdId);

@@ -1,10 +1,11 @@
 /** What PostgreSQL's errors mean here, and the one line that tells an operator what to do about them. */
+import { errorCode } from '../../lib/error-code.ts';
 import { StoreError } from '../errors.ts';
 
 /** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
 export function sqlState(error: unknown): string | null {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
-  return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
+  const code = errorCode(error);
+  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /** One operation was wrong (bad data, a broken constraint, too large, raised by a function); the database is fine. */
@@ -78,7 +79,7 @@ function otherAdvice(reason: string): string | null {
 
 function systemCode(error: unknown): string | null {
   if (error instanceof AggregateError) return systemCode(error.errors[0]);
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+  return errorCode(error);
 }
 
 /** What went wrong, in the words of whoever noticed. */

@@ -7,11 +7,11 @@
  * which is what recovery would make of it anyway. It is persisted with its first mark, and before anybody looks into the file.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { CompactingMap } from '../../lib/compacting-map.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import { readTotals } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
-import { LiveHolds } from './live-holds.ts';
 import { type RateRun, RateWindow } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -23,6 +23,8 @@ export interface Hold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
+  /** Of the newest mark. */
+  markNumber: number;
   markCharge: bigint | null;
   markDetail: string | null;
   /** Whether the file has it. */
@@ -31,7 +33,8 @@ export interface Hold {
 
 /** The totals count every hold; the file's totals only those that it has. */
 export interface Account extends AccountTotals {
-  readonly holds: LiveHolds<Hold>;
+  /** Live ones by id, in the order of their admission. */
+  readonly holds: CompactingMap<string, Hold>;
   persistedReserved: bigint;
   persistedHolds: number;
   readonly window: RateWindow;
@@ -47,7 +50,7 @@ const RATES_DELETE_MIN = 1_024;
 const RATES_SAVE_MS = 250;
 
 /** An unpersisted hold as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
 export class AccountCache {
   readonly sql: Statements;
@@ -94,7 +97,7 @@ export class AccountCache {
       liveHolds: holds.length,
       persistedReserved: totals.reserved,
       persistedHolds: totals.liveHolds,
-      holds: new LiveHolds(holds),
+      holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
       window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,
@@ -118,7 +121,8 @@ export class AccountCache {
   /** A hold that only memory has is about to change. */
   snapshot(hold: Hold): void {
     if (hold.persisted) return;
-    this.#snapshots.push({ hold, amount: hold.amount, markCharge: hold.markCharge, markDetail: hold.markDetail });
+    const { amount, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, markNumber, markCharge, markDetail });
   }
 
   persist(account: Account, hold: Hold): void {
@@ -281,6 +285,11 @@ function readRun(row: Row): RateRun {
   return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }
 
+/** Written by `mark`; holds of older releases have none. */
+function markNumberIn(markDetail: string | null): number {
+  return markDetail === null ? 0 : ((JSON.parse(markDetail) as { number?: number }).number ?? 0);
+}
+
 function readHold(row: Row): Hold {
   return {
     keyId: text(row, 'key_id'),
@@ -290,6 +299,7 @@ function readHold(row: Row): Hold {
     heldAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),
+    markNumber: markNumberIn(textOrNull(row, 'mark_detail')),
     markCharge: amountOrNull(row, 'mark_charge'),
     markDetail: textOrNull(row, 'mark_detail'),
     persisted: true,

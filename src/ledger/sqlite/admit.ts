@@ -55,14 +55,18 @@ function checkAmounts({ amount, amountMin }: HoldRequest): void {
   }
 }
 
-/** What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. */
+/**
+ * What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. One that was voided
+ * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
+ */
 function heldEarlier(accounts: AccountCache, account: Account, holdId: string): bigint | null {
   const live = account.holds.get(holdId);
   if (live !== undefined) return live.amount;
   if (holdId > account.newestEnded) return null;
-  accounts.sql.charges.write();
-  const ended = accounts.sql.endedHold.get(account.key.id, holdId);
-  return ended === undefined ? null : amount(ended, 'held');
+  const keyId = account.key.id;
+  if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
+  const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
+  return entry === undefined ? null : amount(entry, 'held');
 }
 
 function takeRateSlot(accounts: AccountCache, account: Account): AdmitOutcome | null {
@@ -101,11 +105,12 @@ function placeHold(
     heldAtMs,
     expiresAtMs: heldAtMs + ttlMs,
     claimName,
+    markNumber: 0,
     markCharge: null,
     markDetail: null,
     persisted: false,
   };
-  account.holds.add(hold);
+  account.holds.set(id, hold);
   account.reserved += amount;
   account.liveHolds = account.holds.size;
   return hold;

@@ -1,18 +1,27 @@
 /**
- * Rows that wait until the end of their batch to be inserted several at a time, for half of what they cost one by one.
- * Whoever reads the table before must have them written first.
+ * Rows of one table that are inserted several at a time at the end of their batch. The table is read through `select`, which
+ * writes the rows that wait first.
+ *
+ * Saves 1.4 of 2.9 µs a row (9eb1d8a); without it: one INSERT per row.
  */
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 
 const ROWS_AT_ONCE = 8;
 
+/** A query that sees the rows which wait to be written. */
+export interface Select {
+  get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
+}
+
 export class BatchInsert {
+  readonly #database: DatabaseSync;
   readonly #one: StatementSync;
   readonly #many: StatementSync;
   #rows: (readonly SQLInputValue[])[] = [];
 
-  /** `into` is what stands behind INSERT. */
+  /** `into` is what follows INSERT. */
   constructor(database: DatabaseSync, into: string, columns: readonly string[]) {
+    this.#database = database;
     const row = `(${columns.map(() => '?').join(', ')})`;
     const insert = `INSERT ${into} (${columns.join(', ')}) VALUES `;
     this.#one = database.prepare(insert + row);
@@ -22,6 +31,16 @@ export class BatchInsert {
   /** In the order of the columns. */
   add(row: readonly SQLInputValue[]): void {
     this.#rows.push(row);
+  }
+
+  select(sql: string): Select {
+    const statement = this.#database.prepare(sql);
+    return {
+      get: (...values) => {
+        this.write();
+        return statement.get(...values);
+      },
+    };
   }
 
   write(): void {

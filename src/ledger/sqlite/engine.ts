@@ -150,7 +150,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'settle':
       return settle(accounts, operation.request);
     case 'mark':
-      return mark(accounts, operation.marks);
+      return mark(accounts, operation.number, operation.marks);
     case 'findKey':
       return findKey(accounts, operation.digest);
     case 'extend':
@@ -203,13 +203,14 @@ function performOwn(
   switch (operation.op) {
     case 'registerOwner':
       sql
-        .cold('INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_until_ms = ?')
-        .run(operation.owner, nowMs + operation.leaseMs, nowMs + operation.leaseMs);
+        .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
+          DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
+        .run(operation.owner, nowMs + operation.leaseMs);
       accounts.owners.add(operation.owner);
       return null;
     case 'heartbeat': {
       const { changes } = sql
-        .cold('UPDATE owners SET lease_until_ms = ? WHERE id = ?')
+        .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
         .run(nowMs + operation.leaseMs, operation.owner);
       return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
     }

@@ -30,17 +30,18 @@ export function extend(accounts: AccountCache, keyId: string, holdId: string, am
   return decision;
 }
 
-/** A mark for a hold that has ended says nothing any more. */
-export function mark(accounts: AccountCache, marks: readonly Mark[]): null {
+/** A mark for a hold that has ended says nothing any more, and neither does one that arrives after a newer one. */
+export function mark(accounts: AccountCache, number: number, marks: readonly Mark[]): null {
   for (const { keyId, holdId, charge, tokens, call } of marks) {
     if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
     const account = accounts.get(keyId);
     const hold = account?.holds.get(holdId);
-    if (account === undefined || hold === undefined) continue;
+    if (account === undefined || hold === undefined || number < hold.markNumber) continue;
     accounts.snapshot(hold);
     const clamped = charge > hold.amount;
+    hold.markNumber = number;
     hold.markCharge = clamped ? hold.amount : charge;
-    hold.markDetail = JSON.stringify({ tokens, call: call ?? null }, (_, value: unknown) =>
+    hold.markDetail = JSON.stringify({ number, tokens, call: call ?? null }, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
     if (hold.persisted) accounts.sql.markHold.run(hold.markCharge, hold.markDetail, keyId, holdId);
@@ -54,7 +55,7 @@ export function settle(accounts: AccountCache, request: SettleRequest): SettleOu
   if (request.charge < 0n) throw new RangeError(`a charge of ${request.charge} is out of range`);
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
-  if (account === undefined || hold === undefined) return ended(accounts, keyId, holdId);
+  if (account === undefined || hold === undefined) return ended(accounts, account, holdId);
   return { kind: 'settled', charged: charge(accounts, account, hold, request) };
 }
 
@@ -67,7 +68,7 @@ export function voidHold(accounts: AccountCache, account: Account, hold: Hold): 
 export function voidById(accounts: AccountCache, keyId: string, holdId: string): VoidOutcome {
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
-  if (account === undefined || hold === undefined) return ended(accounts, keyId, holdId);
+  if (account === undefined || hold === undefined) return ended(accounts, account, holdId);
   voidHold(accounts, account, hold);
   return { kind: 'voided' };
 }
@@ -125,7 +126,7 @@ function release(accounts: AccountCache, account: Account, hold: Hold): void {
     account.persistedReserved -= hold.amount;
     account.persistedHolds--;
   }
-  account.holds.delete(hold);
+  account.holds.delete(hold.id);
   if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
@@ -134,14 +135,21 @@ function release(accounts: AccountCache, account: Account, hold: Hold): void {
     account.holdMs === 0 ? livedMs : account.holdMs + Math.trunc((livedMs - account.holdMs) / AVERAGE_WEIGHT);
 }
 
-/** How a hold ended that is not live. One that nobody knows any more was voided long ago. */
+/**
+ * How a hold ended that is not live. One that is unknown counts as voided from now on: its admission may still be under way,
+ * and must find that nobody wants it any more.
+ */
 function ended(
   accounts: AccountCache,
-  keyId: string,
+  account: Account | undefined,
   holdId: string,
 ): { readonly kind: 'already_settled'; readonly charged: bigint } | { readonly kind: 'already_voided' } {
-  accounts.sql.charges.write();
-  const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
-  if (entry === undefined) return { kind: 'already_voided' };
-  return { kind: 'already_settled', charged: amount(entry, 'amount') };
+  if (account === undefined) return { kind: 'already_voided' };
+  const { sql, nowMs } = accounts;
+  const keyId = account.key.id;
+  const entry = sql.entry.get(keyId, 'charge', holdId);
+  if (entry !== undefined) return { kind: 'already_settled', charged: amount(entry, 'amount') };
+  sql.addUnknownVoided.run(keyId, holdId, nowMs);
+  if (holdId > account.newestEnded) account.newestEnded = holdId;
+  return { kind: 'already_voided' };
 }

@@ -183,10 +183,7 @@ function saveKey(accounts: AccountCache, key: KeyRecord): void {
 /** The charges that fall into the period as the key has it now. */
 function countPeriodAnew(accounts: AccountCache, account: Account): void {
   const startMs = periodStartMs(account.key.period, accounts.nowMs);
-  accounts.sql.charges.write();
-  const row = accounts.sql
-    .cold(`SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`)
-    .get(account.key.id, startMs);
+  const row = accounts.sql.chargedSince.get(account.key.id, startMs);
   accounts.markDirty(account);
   account.periodStartMs = startMs;
   account.periodUsed = row === undefined ? 0n : amount(row, 'used');

@@ -27,6 +27,7 @@ const USAGE_COLUMNS = [
 
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => database.prepare(sql);
+  const charges = new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS);
   return {
     cold: coldStatements(database),
     begin: prepare('BEGIN IMMEDIATE'),
@@ -51,16 +52,18 @@ export function prepareStatements(database: DatabaseSync) {
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     addPurchase: prepare(`
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
-    entry: prepare('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
+    entry: charges.select('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
-    endedHold: prepare(`
-      SELECT held FROM entries WHERE key_id = ?1 AND kind = 'charge' AND id = ?2
-      UNION ALL SELECT held FROM voided WHERE key_id = ?1 AND hold_id = ?2`),
-    newestEnded: prepare(`
+    addUnknownVoided: prepare(`
+      INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, 0, ?) ON CONFLICT (key_id, hold_id) DO NOTHING`),
+    voided: prepare('SELECT 1 FROM voided WHERE key_id = ? AND hold_id = ?'),
+    newestEnded: charges.select(`
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
-    charges: new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS),
+    chargedSince: charges.select(`
+      SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
+    charges,
     usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
     addClaim: prepare(`

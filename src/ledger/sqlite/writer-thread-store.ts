@@ -3,18 +3,18 @@ import { once } from 'node:events';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
 import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
-import type { Store } from '../store.ts';
-import { openMessagePortStore } from './message-port-store.ts';
+import type { OperationRunner } from '../store.ts';
+import { connectToWriter } from './writer-client.ts';
 import type { WriterCommand, WriterReport } from './writer-thread.ts';
 
-export interface WriterThreadStore extends Store {
-  /** A port to the writer for another thread, which opens it with `openMessagePortStore`. */
+export interface WriterThreadStore extends OperationRunner {
+  /** A port to the writer for another thread, which uses it with `connectToWriter`. */
   connect(): MessagePort;
 }
 
 export interface WriterThreadStoreOptions {
   readonly file: string;
-  /** The writer has ended by itself: from now on every batch fails. */
+  /** The disk has failed, or the writer has ended by itself: from now on every operation fails. */
   readonly onBroken?: (why: Error) => void;
 }
 
@@ -27,6 +27,10 @@ export async function openWriterThreadStore({ file, onBroken }: WriterThreadStor
   });
   await started(worker);
   let closing = false;
+  worker.on('message', (report: WriterReport) => {
+    if (report.kind === 'failed') failure = storeError(report.name as StoreErrorName, report.message);
+    if (report.kind === 'broken') onBroken?.(new StoreError(report.message));
+  });
   worker.on('exit', () => {
     if (!closing) onBroken?.(new Error('the writer of the store ended by itself', { cause: failure }));
   });
@@ -37,14 +41,17 @@ export async function openWriterThreadStore({ file, onBroken }: WriterThreadStor
     return port1;
   }
 
-  const client = openMessagePortStore(connect());
+  const client = connectToWriter(connect());
   return {
+    ...client,
     connect,
-    apply: client.apply,
     close: async () => {
+      await client.close();
+      const first = !closing;
       closing = true;
-      worker.postMessage({ kind: 'close' } satisfies WriterCommand);
+      if (first) worker.postMessage({ kind: 'close' } satisfies WriterCommand);
       await exited;
+      if (first && failure !== undefined) throw failure;
     },
   };
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../lib/json.ts';
 import { stringAt } from '../../lib/json.ts';
-import { HUB_FORMATS } from '../../wire/hub.ts';
+import { FORMATS } from '../../wire/formats.ts';
 import { eventFrame } from '../../wire/translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/translate/turn.ts';
 
@@ -19,11 +19,11 @@ export function answerWriter(body: JsonObject): AnswerWriter {
     nowS: () => Math.floor(Date.now() / 1_000),
     answerId: randomUUID().replaceAll('-', ''),
     includeUsage: true,
-    likelyInputTokens: 0,
+    likelyInputTokens: () => 0,
     outputLimit: null,
     reportedUsageOnly: true,
   };
-  return body.stream === true ? streamed(HUB_FORMATS.responses.writer(context)) : whole(context);
+  return body.stream === true ? streamed(FORMATS.responses.writer(context)) : whole(context);
 }
 
 function streamed(writer: EventWriter): AnswerWriter {
@@ -43,7 +43,7 @@ function whole(context: AnswerContext): AnswerWriter {
     write(event) {
       events.push(event);
       if (event.type === 'failure') return JSON.stringify({ error: event.error });
-      return event.type === 'end' ? JSON.stringify(HUB_FORMATS.responses.writeBody(events, context)) : '';
+      return event.type === 'end' ? JSON.stringify(FORMATS.responses.writeBody(events, context)) : '';
     },
   };
 }

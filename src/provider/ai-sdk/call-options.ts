@@ -1,8 +1,7 @@
 /** An upstream request in the responses format → a call of the AI SDK. */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import type { JsonObject } from '../../lib/json.ts';
+import { compact, type JsonObject, numberAt } from '../../lib/json.ts';
 import { refuse } from '../../wire/errors.ts';
-import { compact, numberAt } from '../../wire/read.ts';
 import { effortOf } from '../../wire/translate/settings.ts';
 import type { ToolNames } from '../../wire/translate/tool-names.ts';
 import { functionDescription, functionSchema, usableTools } from '../../wire/translate/tools.ts';
@@ -65,7 +64,7 @@ function writeToolChoice(turn: Turn, names: ToolNames): ToolChoice | undefined {
     case 'allowed':
       return { type: choice.mode };
     case 'foreign':
-      return refuse('tool_choice', 'This tool choice is not available for this model.');
+      return refuse('tool_choice', 'This tool choice is not supported by this model.');
     default:
       return { type: choice.kind };
   }

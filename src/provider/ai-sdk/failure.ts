@@ -1,7 +1,7 @@
 /** An error of a provider package → what the provider would have said over HTTP, or how the transport failed. */
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, objectAt, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../../wire/read.ts';
+import { errorCode } from '../../lib/error-code.ts';
+import { isObject, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import type { TransportFailure } from '../upstream.ts';
 
 export interface Refusal {
@@ -30,7 +30,6 @@ const STATUS_BY_NAME: Readonly<Record<string, number>> = {
   AI_NoSuchModelError: 404,
 };
 const BODY_CHARACTERS_MAX = 8_192;
-const CONTEXT_LENGTH = /token count.{0,40}exceeds|input is too long|too many (input )?tokens/i;
 /** Gemini answers a wrong key as if the request were at fault. */
 const KEY_REFUSED = /API_KEY_INVALID|API key (not valid|expired)/i;
 const NO_CREDENTIALS = /\bcredentials?\b/i;
@@ -60,10 +59,9 @@ export function failureOfPackage(error: unknown): PackageFailure {
   return transport('broken', `the provider package failed (${name})`);
 }
 
-/** In one shape for every provider; its own words beside it tell whether the context was too long. */
+/** In one shape for every provider, with its own words: they may say that the context was too long. */
 function refusal(status: number, message: string, said = '', retryAfter: string | null = null): Refusal {
-  const code = CONTEXT_LENGTH.test(message) ? { code: 'context_length_exceeded' } : {};
-  const body = { error: { message, ...code }, said: said.slice(0, BODY_CHARACTERS_MAX) };
+  const body = { error: { message }, said: said.slice(0, BODY_CHARACTERS_MAX) };
   return { kind: 'refused', status, retryAfter, body: Buffer.from(JSON.stringify(body)) };
 }
 
@@ -86,7 +84,8 @@ function sdkError(error: unknown): SdkError {
 function codeOf(error: unknown): string | null {
   let current = error;
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
-    if ('code' in current && typeof current.code === 'string') return current.code;
+    const code = errorCode(current);
+    if (code !== null) return code;
     current = current.cause;
   }
   return null;

@@ -1,7 +1,8 @@
 /** The language models of provider packages. */
 import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
-import { Agent, fetch } from 'undici';
+import { fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
+import { Dispatchers } from '../dispatchers.ts';
 import { type PackageFailure, transport } from './failure.ts';
 import type { StreamingModel } from './streaming-model.ts';
 import { streamingV3 } from './v3.ts';
@@ -17,7 +18,7 @@ type SdkModel = LanguageModelV3 | LanguageModelV4 | { readonly specificationVers
 export class PackageModels {
   /** Kept as long as the provider of a configuration: packages cache what they sign in with. */
   readonly #made = new WeakMap<Provider, Map<string, SdkProvider>>();
-  readonly #agents = new Map<number, Agent>();
+  readonly #dispatchers = new Dispatchers();
 
   /** A failure where the package is of another time than this gateway. */
   model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | PackageFailure {
@@ -29,9 +30,8 @@ export class PackageModels {
     return transport('unreachable', `the package ${name} does not offer the interface v3 or v4 of the AI SDK`);
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
-    this.#agents.clear();
+  close(): Promise<void> {
+    return this.#dispatchers.close();
   }
 
   #provider(provider: Provider, apiKey: string | null): SdkProvider {
@@ -50,7 +50,7 @@ export class PackageModels {
   }
 
   #settings(provider: Provider, apiKey: string | null): Record<string, unknown> {
-    const dispatcher = this.#agent(provider.timeouts.connectMs);
+    const dispatcher = this.#dispatchers.of(provider.network, provider.timeouts.connectMs);
     const send: typeof fetch = (input, init) => fetch(input, { ...init, dispatcher });
     return {
       ...provider.options,
@@ -59,15 +59,5 @@ export class PackageModels {
       ...(Object.keys(provider.headers).length === 0 ? {} : { headers: provider.headers }),
       fetch: send,
     };
-  }
-
-  /** Only the connection is timed here: the exchange itself times what comes after. */
-  #agent(connectMs: number): Agent {
-    let agent = this.#agents.get(connectMs);
-    if (!agent) {
-      agent = new Agent({ connect: { timeout: connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
-      this.#agents.set(connectMs, agent);
-    }
-    return agent;
   }
 }

@@ -31,7 +31,7 @@ const REASONS: Readonly<Record<LanguageModelV4FinishReason['unified'], FinishRea
 export class PartReader {
   /** The provider as its package calls it. */
   readonly #provider: string;
-  /** The text or thought that is being told; another block ends it, whether or not the package says so. */
+  /** The text or reasoning that is being written; another block ends it, whether or not the package says so. */
   #open: { readonly type: 'text' | 'reasoning'; readonly id: string; readonly key: number } | null = null;
   #signatures: Signatures | undefined;
   readonly #calls = new Map<string, OpenCall>();
@@ -133,7 +133,7 @@ export class PartReader {
     return [...events, ...signature, { type: 'tool-start', key, callId: id, tool: { kind: 'function', name } }];
   }
 
-  /** The responses format has no place for a signature at a call, so an empty thought beside it carries it. */
+  /** The responses format has no place for a signature at a call, so empty reasoning beside it carries it. */
   #signedCall(callId: string, metadata: unknown): readonly TurnEvent[] {
     const signatures = signaturesIn(metadata);
     if (!signatures) return [];

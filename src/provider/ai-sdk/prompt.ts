@@ -10,7 +10,7 @@ import type {
 } from '@ai-sdk/provider';
 import { refuse } from '../../wire/errors.ts';
 import type { ToolNames } from '../../wire/translate/tool-names.ts';
-import { argumentsValue, leaveOut, settleResults } from '../../wire/translate/tools.ts';
+import { argumentsValue, groupToolResults, leaveOut } from '../../wire/translate/tools.ts';
 import type { Part, ReasoningPart, TextPart, ToolResultPart, Turn, TurnMessage } from '../../wire/translate/turn.ts';
 import { type MediaRules, writeFile, writeImage } from './media.ts';
 import { type Signatures, unseal } from './signatures.ts';
@@ -34,7 +34,7 @@ type AnswerPart = LanguageModelV4TextPart | LanguageModelV4ReasoningPart | Langu
 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
 export function writePrompt(turn: Turn, rules: PromptRules): LanguageModelV4Prompt {
-  const settled = settleResults(turn.messages);
+  const settled = groupToolResults(turn.messages);
   const toolNames = namesOfCalls(turn, rules);
   const talk = settled.findIndex(({ role }) => role === 'user' || role === 'assistant');
   const leading = talk < 0 ? settled : settled.slice(0, talk);
@@ -42,7 +42,7 @@ export function writePrompt(turn: Turn, rules: PromptRules): LanguageModelV4Prom
   const system = [turn.instructions, ...leading.map(({ parts }) => parts)].flatMap(texts);
   // A prompt must hold a message: one that is only a system prompt is asked as the user's.
   if (talk < 0) return [{ role: 'user', content: system.map(({ text }) => ({ type: 'text', text })) }];
-  for (const part of system) prompt.push({ role: 'system', content: part.text, ...markOf(part, rules) });
+  for (const part of system) prompt.push({ role: 'system', content: part.text, ...breakpointOf(part, rules) });
   for (const message of settled.slice(talk)) {
     if (message.role === 'assistant') writeAnswer(message, rules, prompt);
     else writeUser(message, rules, toolNames, prompt);
@@ -60,7 +60,7 @@ function texts(parts: readonly Part[]): readonly TextPart[] {
   return parts.filter((part): part is TextPart => part.type === 'text' && part.text !== '');
 }
 
-function markOf(part: Part, { cacheMarks }: PromptRules): { providerOptions?: typeof CACHE_MARK } {
+function breakpointOf(part: Part, { cacheMarks }: PromptRules): { providerOptions?: typeof CACHE_MARK } {
   return cacheMarks && 'cache' in part && part.cache ? { providerOptions: CACHE_MARK } : {};
 }
 
@@ -90,13 +90,13 @@ function writeUserPart(part: Part, rules: PromptRules, asSystem: boolean): UserP
         {
           type: 'text',
           text: asSystem ? `<system>\n${part.text}\n</system>` : part.text,
-          ...markOf(part, rules),
+          ...breakpointOf(part, rules),
         },
       ];
     case 'image':
-      return [{ ...writeImage(part, rules), ...markOf(part, rules) }];
+      return [{ ...writeImage(part, rules), ...breakpointOf(part, rules) }];
     case 'file':
-      return [{ ...writeFile(part, rules), ...markOf(part, rules) }];
+      return [{ ...writeFile(part, rules), ...breakpointOf(part, rules) }];
     case 'opaque':
       leaveOut(part, []);
       return [];
@@ -114,7 +114,8 @@ function writeResult(
   if (toolName === undefined) {
     refuse(`${result.at}.call_id`, `There is no tool call "${result.callId}" before its result.`);
   }
-  const mark = result.content.map((part) => markOf(part, rules)).find(({ providerOptions }) => providerOptions) ?? {};
+  const mark =
+    result.content.map((part) => breakpointOf(part, rules)).find(({ providerOptions }) => providerOptions) ?? {};
   const base = { type: 'tool-result', toolCallId: result.callId, toolName, ...mark } as const;
   if (result.content.every((part) => part.type === 'text')) {
     const value = result.content.map(({ text }) => text).join('\n');
@@ -137,7 +138,7 @@ function writeAnswer(message: TurnMessage, rules: PromptRules, prompt: LanguageM
       case 'refusal':
         return part.text === '' ? [] : [{ type: 'text', text: part.text }];
       case 'reasoning':
-        return writeThought(part, rules);
+        return writeReasoningBlock(part, rules);
       case 'tool-call':
         return [
           {
@@ -158,17 +159,17 @@ function writeAnswer(message: TurnMessage, rules: PromptRules, prompt: LanguageM
   if (content.length > 0) prompt.push({ role: 'assistant', content });
 }
 
-/** A thought goes back only to the provider that signed it; the conversation stands without others. */
-function writeThought({ thought }: ReasoningPart, { provider }: PromptRules): LanguageModelV4ReasoningPart[] {
-  const sealed = unseal(thought.encrypted);
+/** Reasoning goes back only to the provider that signed it; other reasoning is left out. */
+function writeReasoningBlock({ reasoning }: ReasoningPart, { provider }: PromptRules): LanguageModelV4ReasoningPart[] {
+  const sealed = unseal(reasoning.encrypted);
   if (!sealed || sealed.provider !== provider || sealed.callId !== undefined) return [];
-  return [{ type: 'reasoning', text: thought.texts.join('\n\n'), ...withSignatures(sealed.signatures) }];
+  return [{ type: 'reasoning', text: reasoning.texts.join('\n\n'), ...withSignatures(sealed.signatures) }];
 }
 
 function signedCalls({ parts }: TurnMessage, { provider }: PromptRules): ReadonlyMap<string, Signatures> {
   const signed = new Map<string, Signatures>();
   for (const part of parts) {
-    const sealed = part.type === 'reasoning' ? unseal(part.thought.encrypted) : undefined;
+    const sealed = part.type === 'reasoning' ? unseal(part.reasoning.encrypted) : undefined;
     if (sealed?.callId !== undefined && sealed.provider === provider) signed.set(sealed.callId, sealed.signatures);
   }
   return signed;

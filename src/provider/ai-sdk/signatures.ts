@@ -1,9 +1,8 @@
 /**
- * What a provider signs (thoughts, and with Gemini tool calls) and wants to see again unchanged. It travels through the
+ * What a provider signs (reasoning, and with Gemini tool calls) and wants to see again unchanged. It travels through the
  * client as the `encrypted_content` of a reasoning item: a string that clients of every format keep and send back.
  */
-import { isObject, type JsonObject, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../../wire/read.ts';
+import { isObject, type JsonObject, parseJson, stringAt } from '../../lib/json.ts';
 
 /** By the name under which the package looks for it. */
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -11,7 +10,7 @@ export type Signatures = Readonly<Record<string, Readonly<Record<string, string>
 export interface Sealed {
   /** The provider that signed, as its package calls it: another one could only refuse what it has not signed. */
   readonly provider: string;
-  /** The call that was signed; absent where it was the thought itself. */
+  /** The call that was signed; absent where it was the reasoning itself. */
   readonly callId?: string | undefined;
   readonly signatures: Signatures;
 }

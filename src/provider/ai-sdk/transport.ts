@@ -4,11 +4,10 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { wholeBytes } from '../../wire/lane.ts';
-import { parseJson } from '../../wire/read.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
-import { Shaper } from '../../wire/translate/stream.ts';
+import { AnswerFilter } from '../../wire/translate/answer-filter.ts';
 import { toolNames } from '../../wire/translate/tool-names.ts';
 import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackageCall } from '../upstream.ts';
 import { answerWriter } from './answer-writer.ts';
@@ -33,11 +32,11 @@ export class PackageTransport {
   }
 }
 
-interface Order {
+interface PackageCall {
   readonly options: LanguageModelV4CallOptions;
   /** The client's request, which its answer repeats. */
   readonly body: JsonObject;
-  readonly shaper: Shaper;
+  readonly filter: AnswerFilter;
 }
 
 class PackageExchange implements UpstreamHandle {
@@ -74,19 +73,23 @@ class PackageExchange implements UpstreamHandle {
     try {
       const model = this.#models.model(provider, apiKey, upstreamModel);
       if (!('doStream' in model)) return this.#fail(model);
-      const order = await readOrder(this.#call, model);
+      const read = await readCall(this.#call, model);
       if (this.#ended) return;
       this.#arm(timeouts.firstByteMs, FIRST_BYTE);
       // Whole answers are streamed too: the provider's acceptance and its silence show at once, as they do over HTTP.
-      const { stream } = await model.doStream({ ...order.options, abortSignal: this.#aborted.signal });
-      await this.#answer(stream, order, new PartReader(model.provider));
+      const { stream } = await model.doStream({ ...read.options, abortSignal: this.#aborted.signal });
+      await this.#answer(stream, read, new PartReader(model.provider));
     } catch (error) {
       this.#fail(failureOfPackage(error));
     }
   }
 
-  async #answer(stream: ReadableStream<LanguageModelV4StreamPart>, order: Order, reader: PartReader): Promise<void> {
-    const writer = answerWriter(order.body);
+  async #answer(
+    stream: ReadableStream<LanguageModelV4StreamPart>,
+    call: PackageCall,
+    reader: PartReader,
+  ): Promise<void> {
+    const writer = answerWriter(call.body);
     if (!this.#ended) this.#listener.onHeaders(200, { contentType: writer.contentType, retryAfter: null });
     const parts = stream.getReader();
     // At once, also where a package does not heed the signal.
@@ -98,8 +101,8 @@ class PackageExchange implements UpstreamHandle {
       if (this.#ended) break;
       if (done) return this.#finish();
       for (const event of reader.read(value)) {
-        const bytes = order.shaper
-          .shape(event)
+        const bytes = call.filter
+          .apply(event)
           .map((shaped) => writer.write(shaped))
           .join('');
         if (bytes !== '' && !this.#ended) this.#listener.onData(Buffer.from(bytes));
@@ -149,7 +152,7 @@ class PackageExchange implements UpstreamHandle {
 }
 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
-async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: StreamingModel): Promise<Order> {
+async function readCall({ provider, body: bytes }: UpstreamPackageCall, model: StreamingModel): Promise<PackageCall> {
   const body = parseJson(wholeBytes(bytes).toString());
   if (!isObject(body)) throw new GatewayError('invalid_request', { message: 'The request is not a JSON object.' });
   const turn = responsesToTurn(body);
@@ -166,7 +169,7 @@ async function readOrder({ provider, body: bytes }: UpstreamPackageCall, model: 
   return {
     options: providerOptions ? { ...options, providerOptions } : options,
     body,
-    shaper: new Shaper(names, [], 'responses'),
+    filter: new AnswerFilter({ names, stop: [], explainsRefusals: false }),
   };
 }
 

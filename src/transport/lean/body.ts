@@ -2,15 +2,14 @@
  * Where the content of a message ends, and how it is read out of the bytes of a connection. Strict: what RFC 9112 leaves
  * open to interpretation is malformed, so that two readers cannot disagree about where the next message begins.
  */
-import { Http1Error } from './errors.ts';
-
-export type Framing =
-  | { readonly kind: 'length'; readonly bytes: number }
-  | { readonly kind: 'chunked' }
-  | { readonly kind: 'until_close' };
+import { Http1Error } from '../errors.ts';
+import { checkTrailerName, type Framing } from '../framing.ts';
 
 const SIZE_DIGITS_MAX = 16;
 const EXTENSION_BYTES_MAX = 1_024;
+/** What is behind the first semicolon: names, each with a token, a quoted string or nothing as its value. */
+const EXTENSION =
+  /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?(?:;(?!$)|$))+$/;
 const TRAILER_BYTES_MAX = 8_192;
 const TRAILER_FIELDS = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const LINE_END = '\r\n';
@@ -27,7 +26,7 @@ export class BodyReader {
   /** Of the content, or of the current chunk; without a bound where only the close ends it. */
   #bytesLeft: number;
   #sizeDigits = 0;
-  #extensionBytes = 0;
+  #extension = '';
   /** Begins with the end of the line before, so that an empty trailer ends like any other. */
   #trailer = LINE_END;
 
@@ -83,15 +82,15 @@ export class BodyReader {
       case 'extension':
         return this.#readExtension(chunk, at);
       case 'size_lf':
-        if (byte !== LF) throw malformed('the size of a chunk does not end in CRLF');
+        if (byte !== LF) throw malformed('chunk size without CRLF');
         this.#place = this.#bytesLeft === 0 ? 'trailer' : 'content';
         return at + 1;
       case 'content_cr':
-        if (byte !== CR) throw malformed('a chunk does not end where its size says');
+        if (byte !== CR) throw malformed('chunk longer than its size');
         this.#place = 'content_lf';
         return at + 1;
       case 'content_lf':
-        if (byte !== LF) throw malformed('a chunk does not end in CRLF');
+        if (byte !== LF) throw malformed('chunk without CRLF');
         this.#place = 'size';
         this.#sizeDigits = 0;
         return at + 1;
@@ -106,33 +105,29 @@ export class BodyReader {
       const byte = chunk[at] ?? 0;
       const digit = hexDigit(byte);
       if (digit === -1) {
-        if (this.#sizeDigits === 0 || (byte !== CR && byte !== SEMICOLON)) throw malformed('a chunk has no valid size');
+        if (this.#sizeDigits === 0 || (byte !== CR && byte !== SEMICOLON)) throw malformed('invalid chunk size');
         this.#place = byte === CR ? 'size_lf' : 'extension';
-        this.#extensionBytes = 0;
+        this.#extension = '';
         return at + 1;
       }
       this.#sizeDigits += 1;
       this.#bytesLeft = this.#bytesLeft * 16 + digit;
       if (this.#sizeDigits > SIZE_DIGITS_MAX || this.#bytesLeft > Number.MAX_SAFE_INTEGER) {
-        throw malformed('the size of a chunk is too large');
+        throw malformed('chunk size too large');
       }
     }
     return at;
   }
 
   #readExtension(chunk: Buffer, from: number): number {
-    let at = from;
-    for (; at < chunk.length; at++) {
-      const byte = chunk[at] ?? 0;
-      if (byte === CR) {
-        this.#place = 'size_lf';
-        return at + 1;
-      }
-      if ((byte < 0x20 && byte !== 0x09) || byte === 0x7f) throw malformed('a chunk extension has a control character');
-      this.#extensionBytes += 1;
-      if (this.#extensionBytes > EXTENSION_BYTES_MAX) throw tooLarge('a chunk extension is too long');
-    }
-    return at;
+    const end = chunk.indexOf(CR, from);
+    const to = end === -1 ? chunk.length : end;
+    if (this.#extension.length + to - from > EXTENSION_BYTES_MAX) throw tooLarge('chunk extension too long');
+    this.#extension += chunk.toString('latin1', from, to);
+    if (end === -1) return to;
+    if (!EXTENSION.test(this.#extension)) throw malformed('invalid chunk extension');
+    this.#place = 'size_lf';
+    return to + 1;
   }
 
   #readTrailer(chunk: Buffer, at: number): number {
@@ -140,15 +135,15 @@ export class BodyReader {
     const text = this.#trailer + chunk.toString('latin1', at, Math.min(chunk.length, at + TRAILER_BYTES_MAX + 1));
     const end = text.indexOf('\r\n\r\n');
     if (end > TRAILER_BYTES_MAX || (end === -1 && text.length > TRAILER_BYTES_MAX)) {
-      throw tooLarge('the trailer of a body is too long');
+      throw tooLarge('trailer too long');
     }
     if (end === -1) {
       this.#trailer = text;
       return chunk.length;
     }
-    if (!TRAILER_FIELDS.test(text.slice(LINE_END.length, end + LINE_END.length))) {
-      throw malformed('the trailer of a body is not one');
-    }
+    const fields = text.slice(LINE_END.length, end + LINE_END.length);
+    if (!TRAILER_FIELDS.test(fields)) throw malformed('invalid trailer');
+    for (const line of fields.split(LINE_END)) checkTrailerName(line.slice(0, Math.max(0, line.indexOf(':'))));
     this.#place = 'done';
     return at + end + 2 * LINE_END.length - before;
   }

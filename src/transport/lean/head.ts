@@ -1,5 +1,6 @@
-/** The head of a message: a start line and header fields, read strictly. What is ambiguous is refused, not repaired. */
-import { Http1Error } from './errors.ts';
+/** The head of a message: a start line and header fields, parsed strictly. What is ambiguous is refused, not repaired. */
+import { Http1Error } from '../errors.ts';
+import { isNamed } from '../header-list.ts';
 
 /** `fields` is flat: name, value, name, value, as they came; values without the white space around them. */
 export interface Head {
@@ -129,11 +130,11 @@ function isBlank(character: number): boolean {
 }
 
 function malformed(): Http1Error {
-  return new Http1Error('malformed', 'the head is not well-formed');
+  return new Http1Error('malformed', 'invalid header syntax');
 }
 
 function tooLarge(): Http1Error {
-  return new Http1Error('too_large', 'the head is too large');
+  return new Http1Error('too_large', 'header too large');
 }
 
 /** The first value of a field, by its name in lower case. */
@@ -144,9 +145,4 @@ export function field(head: Head, lowerName: string): string | undefined {
     if (name !== undefined && isNamed(name, lowerName)) return fields[i + 1];
   }
   return undefined;
-}
-
-/** Most names differ in their length already. */
-export function isNamed(name: string, lowerName: string): boolean {
-  return name.length === lowerName.length && (name === lowerName || name.toLowerCase() === lowerName);
 }

@@ -1,5 +1,5 @@
-/** Bytes of a connection that have arrived and were not read yet. */
-export class Ahead {
+/** Bytes of a connection that have arrived and have not been parsed yet. */
+export class ReceiveBuffer {
   /** Where in the current chunk the unread bytes begin. */
   at = 0;
   #current: Buffer | null = null;

@@ -1,4 +1,4 @@
-/** How a chat client is told, in-band, that a stream which has begun has failed. */
+/** The in-band report of a chat stream that failed after it had started. */
 import type { InBandFailure } from '../format.ts';
 
 /** An error object as the last event; `[DONE]` does not follow. */

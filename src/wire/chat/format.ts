@@ -1,13 +1,21 @@
 /** Chat completions as a wire format. */
 
-import { objectAt } from '../../lib/json.ts';
+import { type JsonObject, objectAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
 import type { Change } from '../json/edit.ts';
-import type { UpstreamOrder } from '../lane.ts';
+import type { UpstreamParams } from '../lane.ts';
+import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { chatFailureFrames } from './failure.ts';
+import { chatFromTurn } from './from-turn.ts';
+import { ChatLengthEnding } from './length-ending.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+import { readChatBody } from './read-body.ts';
+import { ChatReader } from './reader.ts';
+import { chatToTurn } from './to-turn.ts';
 import { validateChat } from './validate-request.ts';
+import { writeChatBody } from './write-body.ts';
+import { ChatWriter } from './writer.ts';
 
 const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 
@@ -15,7 +23,7 @@ const passthrough: PassthroughFormat = {
   changes(request, order) {
     const changes = limitChanges(request, order);
     // Billing needs the usage of every stream, whether the client wants to see it or not.
-    if (request.info.stream && !asksForUsage(request)) {
+    if (request.info.stream && !asksForUsage(request.body)) {
       changes.push({ path: ['stream_options', 'include_usage'], json: 'true' });
     }
     return changes;
@@ -23,23 +31,37 @@ const passthrough: PassthroughFormat = {
   isAnswer: isChatAnswer,
   wholeMeter: chatWholeMeter,
   observer: (request) =>
-    new ChatObserver({
-      publicModel: request.publicModel,
-      usageAsked: asksForUsage(request),
-      choices: request.info.choices,
-    }),
+    new RepeatAware(
+      new ChatObserver({
+        publicModel: request.publicModel,
+        usageAsked: asksForUsage(request.body),
+        choices: request.info.choices,
+      }),
+    ),
+  lengthEnding: ({ publicModel, body }) => new ChatLengthEnding(publicModel, asksForUsage(body)),
 };
 
 export const chatFormat: WireFormat = {
   name: 'chat',
+  inputField: 'messages',
+  takesStopSequences: true,
+  explainsRefusals: false,
   validateRequest: validateChat,
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: chatFailureFrames,
   keepAlive: Buffer.from(': keep-alive\n\n'),
+  outputLimitField: (chatField) => chatField,
+  asksForUsage,
+  toTurn: chatToTurn,
+  fromTurn: chatFromTurn,
+  reader: () => new ChatReader(),
+  readBody: readChatBody,
+  writer: (context) => new ChatWriter(context),
+  writeBody: writeChatBody,
 };
 
 /** The limit goes into every field that the client used, or else into the one that the target takes. */
-function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequest, order: UpstreamOrder): Change[] {
+function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequest, order: UpstreamParams): Change[] {
   const json = String(order.outputLimit);
   const changes: Change[] = [];
   let given = false;
@@ -52,6 +74,6 @@ function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequ
   return changes;
 }
 
-function asksForUsage(request: PassthroughRequest): boolean {
-  return objectAt(request.body, 'stream_options')?.include_usage === true;
+function asksForUsage(body: JsonObject): boolean {
+  return objectAt(body, 'stream_options')?.include_usage === true;
 }

@@ -1,21 +1,21 @@
 /** The hub → a chat-completions request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
   functionArguments,
   functionDescription,
   functionSchema,
+  groupToolResults,
   leaveOut,
   markError,
-  settleResults,
   usableTools,
 } from '../translate/tools.ts';
 import type {
-  CacheMark,
+  CacheBreakpoint,
   ClientTool,
   FilePart,
   ForeignTool,
@@ -32,7 +32,7 @@ import type {
   WrittenTurn,
 } from '../translate/turn.ts';
 
-interface Writing {
+interface WriteContext {
   readonly turn: Turn;
   readonly names: ToolNames;
   readonly warnings: string[];
@@ -41,7 +41,7 @@ interface Writing {
 
 export function chatFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
-  const writing: Writing = { turn, names, warnings, native: turn.origin === 'chat' };
+  const writing: WriteContext = { turn, names, warnings, native: turn.origin === 'chat' };
   const tools = usableTools(turn, warnings);
   const messages = [...writeInstructions(turn), ...writeMessages(writing)];
   const body = compact({
@@ -61,16 +61,16 @@ function writeInstructions(turn: Turn): readonly unknown[] {
   return [{ role: 'system', content: writeTexts(turn.instructions) }];
 }
 
-function writeMessages(writing: Writing): readonly unknown[] {
+function writeMessages(writing: WriteContext): readonly unknown[] {
   const { turn, native } = writing;
   const out: unknown[] = [];
-  // What a user says beside tool results, and the images of results: it follows when all results are told.
+  // What a user says next to tool results, and the images of results: it follows after all results.
   let held: Part[] = [];
   const release = (): void => {
     if (held.length > 0) out.push({ role: 'user', content: writeContent(held, writing) });
     held = [];
   };
-  for (const message of native ? turn.messages : settleResults(turn.messages)) {
+  for (const message of native ? turn.messages : groupToolResults(turn.messages)) {
     const results = message.parts.filter((part) => part.type === 'tool-result');
     if (results.length > 0) {
       for (const result of results) {
@@ -105,18 +105,18 @@ function writeResult(result: ToolResultPart): unknown {
   return writeTexts([{ ...first, text: markError(result, first.text) }, ...more]);
 }
 
-function writeAssistant(message: TurnMessage, writing: Writing): readonly unknown[] {
+function writeAssistant(message: TurnMessage, writing: WriteContext): readonly unknown[] {
   const texts: TextPart[] = [];
   const calls: ToolCallPart[] = [];
   let refusal: string | undefined;
-  let thought: string | undefined;
+  let reasoning: string | undefined;
   for (const part of message.parts) {
     if (part.type === 'text') texts.push(part);
     else if (part.type === 'tool-call') calls.push(part);
     else if (part.type === 'refusal') refusal = (refusal ?? '') + part.text;
     else if (part.type === 'opaque') leaveOut(part, writing.warnings);
     else if (part.type === 'reasoning') {
-      if (part.thought.origin === 'chat' && writing.native) thought = part.thought.texts.join('\n\n');
+      if (part.reasoning.origin === 'chat' && writing.native) reasoning = part.reasoning.texts.join('\n\n');
     } else refuse(message.at, `An assistant message cannot hold "${part.type}" for this model.`);
   }
   if (texts.length === 0 && calls.length === 0 && refusal === undefined && !writing.native) return [];
@@ -125,7 +125,7 @@ function writeAssistant(message: TurnMessage, writing: Writing): readonly unknow
       role: 'assistant',
       content: texts.length === 0 ? null : writing.native ? writeTexts(texts) : joinTexts(texts),
       refusal,
-      reasoning_content: thought,
+      reasoning_content: reasoning,
       tool_calls: calls.length > 0 ? calls.map((call) => writeCall(call, writing)) : undefined,
       name: message.name,
     }),
@@ -142,7 +142,7 @@ function joinTexts(texts: readonly TextPart[]): string {
   return out;
 }
 
-function writeCall(call: ToolCallPart, writing: Writing): unknown {
+function writeCall(call: ToolCallPart, writing: WriteContext): unknown {
   const name = writing.names.out(call.tool);
   if (writing.native && call.tool.kind === 'custom') {
     return { id: call.callId, type: 'custom', custom: { name, input: call.input } };
@@ -151,7 +151,7 @@ function writeCall(call: ToolCallPart, writing: Writing): unknown {
   return { id: call.callId, type: 'function', function: { name, arguments: args } };
 }
 
-function writeContent(parts: readonly Part[], writing: Writing): unknown {
+function writeContent(parts: readonly Part[], writing: WriteContext): unknown {
   const written = parts.flatMap((part) => writePart(part, writing));
   const [only] = written;
   if (written.length === 1 && isBareText(only)) return only.text;
@@ -169,10 +169,10 @@ function isBareText(part: unknown): part is { type: 'text'; text: string } {
 }
 
 function writeText(part: TextPart): object {
-  return compact({ type: 'text', text: part.text, prompt_cache_breakpoint: openaiMark(part.cache) });
+  return compact({ type: 'text', text: part.text, prompt_cache_breakpoint: openaiBreakpoint(part.cache) });
 }
 
-function writePart(part: Part, writing: Writing): readonly object[] {
+function writePart(part: Part, writing: WriteContext): readonly object[] {
   if (part.type === 'text') return [writeText(part)];
   if (part.type === 'image') return [writeImage(part)];
   if (part.type === 'file') return [writeFile(part)];
@@ -189,12 +189,12 @@ function writeImage(part: ImagePart): object {
   return compact({
     type: 'image_url',
     image_url: compact({ url: urlOfSource(part.source), detail: part.detail }),
-    prompt_cache_breakpoint: openaiMark(part.cache),
+    prompt_cache_breakpoint: openaiBreakpoint(part.cache),
   });
 }
 
 function writeFile(part: FilePart): object {
-  const cache = openaiMark(part.cache);
+  const cache = openaiBreakpoint(part.cache);
   if (part.source.kind === 'text') {
     return compact({ type: 'text', text: documentText(part, part.source.text), prompt_cache_breakpoint: cache });
   }
@@ -208,11 +208,11 @@ function writeFile(part: FilePart): object {
   });
 }
 
-function openaiMark(cache: CacheMark | undefined): object | undefined {
+function openaiBreakpoint(cache: CacheBreakpoint | undefined): object | undefined {
   return cache?.family === 'openai' ? cache.raw : undefined;
 }
 
-function writeTool(tool: ClientTool | ForeignTool, writing: Writing): unknown {
+function writeTool(tool: ClientTool | ForeignTool, writing: WriteContext): unknown {
   if (tool.kind === 'foreign') return tool.raw;
   const name = writing.names.out(tool);
   if (writing.native && tool.kind === 'custom') {
@@ -227,7 +227,7 @@ function writeTool(tool: ClientTool | ForeignTool, writing: Writing): unknown {
   };
 }
 
-function writeToolChoice(choice: ToolChoice, writing: Writing): unknown {
+function writeToolChoice(choice: ToolChoice, writing: WriteContext): unknown {
   const ref = (tool: { kind: string; name: string; namespace?: string | undefined }): object => {
     const kind = writing.native && tool.kind === 'custom' ? 'custom' : 'function';
     return { type: kind, [kind]: { name: writing.names.out(tool as ClientTool) } };
@@ -238,13 +238,13 @@ function writeToolChoice(choice: ToolChoice, writing: Writing): unknown {
     case 'allowed':
       return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(ref) } };
     case 'foreign':
-      return refuse('tool_choice', 'This tool choice is not available for this model.');
+      return refuse('tool_choice', 'This tool choice is not supported by this model.');
     default:
       return choice.kind;
   }
 }
 
-function writeSettings(writing: Writing, traits: TargetTraits): object {
+function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   const { settings } = writing.turn;
   const { warnings, native } = writing;
   if (settings.topK !== undefined && !native) warnings.push('top_k: left out, the chat format has no such field');
@@ -258,7 +258,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     logit_bias: settings.logitBias,
     logprobs: settings.logprobs,
     top_logprobs: settings.logprobs === true ? settings.topLogprobs : undefined,
-    response_format: settings.output && writeOutput(settings.output, writing.turn),
+    response_format: settings.output && writeOutput(settings.output),
     verbosity: settings.verbosity,
     reasoning_effort: traits.reasoning ? effortOf(writing.turn) : undefined,
     user: writeUser(writing.turn),
@@ -266,10 +266,9 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
   };
 }
 
-function writeOutput(output: OutputShape, turn: Turn): unknown {
+function writeOutput(output: OutputShape): unknown {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema } = output;
-  const strict = strictOf(turn, output);
+  const { name, description, schema, strict } = output;
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'output', description, schema, strict }) };
 }

@@ -1,23 +1,18 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
-import { RepeatedFrame } from '../passthrough/frame-template.ts';
+import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
-  dataIs,
   type EditList,
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  parsedData,
-  parsedText,
-  type StreamObserver,
-  saneCounts,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
-import type { FrameView } from '../sse.ts';
+import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readChatTokens } from './tokens.ts';
 
@@ -39,14 +34,14 @@ const CLOSE_BRACKET = 0x5d;
 /** The depth of the members of a choice. */
 const CHOICE_DEPTH = 3;
 
-export class ChatObserver implements StreamObserver {
+export class ChatObserver implements TemplatableObserver {
   readonly closing = CLOSING;
+  readonly output = new OutputCounter();
+  plainDelta = false;
   failure: LaneFailure | null = null;
   readonly #options: ChatObserverOptions;
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
-  readonly #output = new OutputCounter();
-  readonly #repeated = new RepeatedFrame();
   readonly #openedChoices = new Set<number>();
   #finishes = 0;
   #reported: TokenCounts | null = null;
@@ -68,21 +63,18 @@ export class ChatObserver implements StreamObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    if (!first && this.#repeated.fits(frame, edits)) {
-      this.#output.whole(this.#repeated.outputBytes);
-      return 'event';
-    }
+    this.plainDelta = false;
     if (!looksLikeObject(frame)) return this.#notAnObject(frame, first);
     const before = edits.length;
     const finishes = this.#finishes;
     this.#scan(frame, edits);
-    if (this.#error) return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (this.#error) return this.#fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
-      if (first) return this.#fail(brokenStream('The provider sent an event that is no chat completion chunk.'));
+      if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
     }
     if (this.#usage !== null) this.#report(this.#usage);
@@ -92,9 +84,7 @@ export class ChatObserver implements StreamObserver {
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
       return this.#openChoices(frame, edits, before);
     }
-    if (this.#usage === null && !this.#emptyChoices && this.#finishes === finishes) {
-      this.#repeated.learn(frame, edits, before);
-    }
+    this.plainDelta = this.#usage === null && !this.#emptyChoices && this.#finishes === finishes;
     return 'event';
   }
 
@@ -107,7 +97,7 @@ export class ChatObserver implements StreamObserver {
   }
 
   flowed(bytes: number): void {
-    this.#output.piece(bytes);
+    this.output.piece(bytes);
   }
 
   #notAnObject(frame: FrameView, first: boolean): Verdict {
@@ -129,8 +119,7 @@ export class ChatObserver implements StreamObserver {
     this.#emptyChoices = false;
     this.#usage = null;
     this.#error = false;
-    this.#output.startFrame();
-    this.#repeated.startScan(frame);
+    this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
@@ -151,7 +140,7 @@ export class ChatObserver implements StreamObserver {
     } else if (scanner.keyIs('error')) {
       this.#error = scanner.valueText() !== 'null';
     } else if (scanner.isString && scanner.keyIs('obfuscation')) {
-      this.#repeated.text(scanner, false);
+      this.output.skip(scanner);
     }
   }
 
@@ -166,13 +155,12 @@ export class ChatObserver implements StreamObserver {
       scanner.keyIs('refusal') ||
       scanner.keyIs('input')
     ) {
-      this.#output.count(scanner);
-      this.#repeated.text(scanner, true);
+      this.output.count(scanner);
     }
   }
 
   #report(usage: string): void {
-    this.#reported = chatTokens(parsedText(usage));
+    this.#reported = readChatTokens(parseJson(usage));
     this.#reportedFinal = this.#reported !== null && (this.finished || this.#emptyChoices || !this.#hasChoices);
   }
 
@@ -257,17 +245,12 @@ function deltaPatches(text: string, start: number, end: number): [number, number
   return patches;
 }
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
-export function chatTokens(usage: unknown): TokenCounts | null {
-  return isObject(usage) ? saneCounts(readChatTokens(usage)) : null;
-}
-
 export function isChatAnswer(answer: JsonObject): boolean {
   return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
 }
 
 export function chatWholeMeter(answer: JsonObject): Meter {
-  const reported = chatTokens(answer.usage);
+  const reported = readChatTokens(answer.usage);
   let outputBytes = 0;
   for (const choice of arrayAt(answer, 'choices') ?? []) {
     const message = isObject(choice) ? objectAt(choice, 'message') : undefined;

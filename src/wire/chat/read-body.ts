@@ -1,7 +1,6 @@
 /** A whole chat completion → events of the hub. */
-import { isObject, type Json, objectAt, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, objectsAt } from '../read.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { chatAnnotation, chatFailure, finishOf, readLogprobs } from './reader.ts';
 import { readChatTokens } from './tokens.ts';
@@ -23,11 +22,11 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     },
   ];
   let nextKey = 0;
-  const thought = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning');
-  if (thought) {
+  const reasoning = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning');
+  if (reasoning) {
     const key = nextKey++;
     events.push({ type: 'reasoning-start', key, origin: 'chat' });
-    events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 }, { type: 'reasoning-end', key });
+    events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 }, { type: 'reasoning-end', key });
   }
   const content = textOf(message.content);
   const annotations = objectsAt(message, 'annotations');
@@ -48,8 +47,7 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
   for (const [index, call] of objectsAt(message, 'tool_calls').entries()) calls.read({ ...call, index }, events);
   calls.close(events);
   events.push(finishOf(stringAt(choice, 'finish_reason') ?? '', calls.any, refusal !== undefined && refusal !== ''));
-  const usage = objectAt(body, 'usage');
-  const tokens = usage && readChatTokens(usage);
+  const tokens = readChatTokens(body.usage);
   if (tokens) events.push({ type: 'usage', tokens });
   events.push({ type: 'end' });
   return events;

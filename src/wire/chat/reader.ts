@@ -1,7 +1,15 @@
 /** Chat-completion chunks → events of the hub. One per attempt. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseJson,
+  stringAt,
+} from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, objectsAt, parseJson } from '../read.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
@@ -61,8 +69,7 @@ export class ChatReader implements EventReader {
       });
     }
     for (const choice of objectsAt(chunk, 'choices')) this.#choice(choice, events);
-    const usage = objectAt(chunk, 'usage');
-    const tokens = usage && readChatTokens(usage);
+    const tokens = readChatTokens(chunk.usage);
     if (tokens) events.push({ type: 'usage', tokens });
     return events;
   }
@@ -83,10 +90,10 @@ export class ChatReader implements EventReader {
   #choice(choice: JsonObject, events: TurnEvent[]): void {
     if ((numberAt(choice, 'index') ?? 0) !== 0) return;
     const delta = objectAt(choice, 'delta') ?? {};
-    const thought = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
-    if (thought) {
+    const reasoning = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
+    if (reasoning) {
       const key = this.#enter('reasoning', events);
-      events.push({ type: 'reasoning-delta', key, text: thought, paragraph: 0 });
+      events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 });
     }
     const content = stringAt(delta, 'content');
     if (content) {

@@ -1,10 +1,20 @@
 /** A chat-completions request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  booleanAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  stringAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
 import type {
-  CacheMark,
+  CacheBreakpoint,
   OutputShape,
   Part,
   ToolChoice,
@@ -46,7 +56,7 @@ function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
       refuse(name, `Use "tools" instead of "${name}" with this model.`);
   }
   if (isObject(body.web_search_options)) {
-    refuse('web_search_options', 'The hosted web search is not available for this model.');
+    refuse('web_search_options', 'The hosted web search is not supported by this model.');
   }
 }
 
@@ -59,14 +69,14 @@ function readMessage(value: Json, index: number, kinds: Map<string, ToolKind>): 
   if (role === 'system' || role === 'developer' || role === 'user') {
     return compact({ role, parts: readContent(value.content, `${at}.content`), name, at });
   }
-  if (role !== 'assistant') refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
+  if (role !== 'assistant') refuse(`${at}.role`, `The role "${String(role)}" is not supported by this model.`);
   return compact({ role, parts: readAssistant(value, at, kinds), name, at });
 }
 
 function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKind>): readonly Part[] {
   const parts: Part[] = [];
-  const thought = stringAt(value, 'reasoning_content') ?? stringAt(value, 'reasoning');
-  if (thought !== undefined) parts.push({ type: 'reasoning', thought: { origin: 'chat', texts: [thought] } });
+  const reasoning = stringAt(value, 'reasoning_content') ?? stringAt(value, 'reasoning');
+  if (reasoning !== undefined) parts.push({ type: 'reasoning', reasoning: { origin: 'chat', texts: [reasoning] } });
   parts.push(...readContent(value.content, `${at}.content`));
   const refusal = stringAt(value, 'refusal');
   if (refusal !== undefined) parts.push({ type: 'refusal', text: refusal });
@@ -86,7 +96,7 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
   if (isObject(value.function_call)) {
     refuse(`${at}.function_call`, 'Use "tool_calls" instead of "function_call" with this model.');
   }
-  if (isObject(value.audio)) refuse(`${at}.audio`, 'Audio cannot be carried to this model.');
+  if (isObject(value.audio)) refuse(`${at}.audio`, 'Audio is not supported by this model.');
   return parts;
 }
 
@@ -130,7 +140,7 @@ function readPart(part: Json, at: string): Part {
   return { type: 'opaque', format: 'chat', hosted: false, raw: part, at };
 }
 
-function readCache(part: JsonObject): CacheMark | undefined {
+function readCache(part: JsonObject): CacheBreakpoint | undefined {
   const raw = objectAt(part, 'prompt_cache_breakpoint');
   return raw && { family: 'openai', raw };
 }
@@ -212,7 +222,7 @@ function readOutput(format: JsonObject | undefined): OutputShape | undefined {
   if (format.type === 'json_object') return { kind: 'json' };
   const details = objectAt(format, 'json_schema');
   if (format.type !== 'json_schema' || !details) {
-    refuse('response_format', `The response format "${String(format.type)}" is not available for this model.`);
+    refuse('response_format', `The response format "${String(format.type)}" is not supported by this model.`);
   }
   return compact({
     kind: 'schema',

@@ -1,6 +1,6 @@
 /** Usage in the terms of the chat format. */
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { Json } from '../../lib/json.ts';
 import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
@@ -10,7 +10,7 @@ const NAMES = {
   outputDetails: 'completion_tokens_details',
 } as const;
 
-export function readChatTokens(usage: JsonObject): TokenCounts | null {
+export function readChatTokens(usage: Json | undefined): TokenCounts | null {
   return openaiCounts(usage, NAMES);
 }
 

@@ -2,9 +2,8 @@
  * Tool-call deltas of the chat format → events. The format says neither when a call ends nor, in many servers, which
  * call a delta belongs to; this finds out, and keeps calls apart whose deltas come interleaved.
  */
-import { type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt } from '../read.ts';
 import type { ToolKind, TurnEvent } from '../translate/turn.ts';
 
 interface Call {
@@ -16,7 +15,7 @@ interface Call {
   waiting: string;
   key: number | null;
   open: boolean;
-  readonly json: JsonEnd;
+  readonly json: JsonEndDetector;
 }
 
 export class ToolCallReader {
@@ -97,7 +96,7 @@ export class ToolCallReader {
       waiting: '',
       key: null,
       open: true,
-      json: new JsonEnd(),
+      json: new JsonEndDetector(),
     };
     this.#calls.push(call);
     this.#last = call;
@@ -118,7 +117,7 @@ export class ToolCallReader {
 }
 
 /** Tells where a JSON object or list that comes in pieces is complete. */
-export class JsonEnd {
+export class JsonEndDetector {
   #depth = 0;
   #begun = false;
   #inString = false;

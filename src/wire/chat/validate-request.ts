@@ -3,7 +3,7 @@
 import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import type { HostedTool, RequestInfo } from '../format.ts';
+import { type HostedTool, type RequestInfo, reasoningOf } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ChatRequest } from './schema.ts';
 
@@ -35,6 +35,7 @@ export function validateChat(body: JsonObject): RequestInfo {
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
+    reasoning: reasoningOf(body.reasoning_effort),
     serviceTier: stringAt(body, 'service_tier') ?? null,
   };
 }

@@ -1,7 +1,6 @@
 /** Events of the hub → a whole chat completion. */
 
-import type { JsonObject } from '../../lib/json.ts';
-import { compact } from '../read.ts';
+import { compact, type JsonObject } from '../../lib/json.ts';
 import { answerId } from '../translate/answer-writing.ts';
 import { collect, type TextBlock } from '../translate/collect-answer.ts';
 import type { AnswerContext, TurnEvent } from '../translate/turn.ts';
@@ -15,8 +14,8 @@ export function writeChatBody(events: readonly TurnEvent[], context: AnswerConte
     texts.filter((block) => block.kind === 'text' && block.text !== ''),
   );
   const refusals = texts.filter((block) => block.kind === 'refusal');
-  const thoughts = answer.blocks.flatMap((block) =>
-    block.type === 'reasoning' ? [...block.thought.texts, ...(block.thought.full ?? [])] : [],
+  const reasoning = answer.blocks.flatMap((block) =>
+    block.type === 'reasoning' ? [...block.reasoning.texts, ...(block.reasoning.full ?? [])] : [],
   );
   const calls = answer.blocks.flatMap((block): object[] => {
     if (block.type !== 'tool') return [];
@@ -30,7 +29,7 @@ export function writeChatBody(events: readonly TurnEvent[], context: AnswerConte
     content: content === '' ? empty : content,
     refusal: refusals.length > 0 ? refusals.map((block) => block.text).join('') : null,
     annotations,
-    reasoning_content: thoughts.length > 0 ? thoughts.join('\n\n') : undefined,
+    reasoning_content: reasoning.length > 0 ? reasoning.join('\n\n') : undefined,
     tool_calls: calls.length > 0 ? calls : undefined,
   });
   const finishReason = answer.finish ? chatFinishReason(answer.finish, refusals.length > 0) : 'stop';

@@ -1,13 +1,12 @@
 /** Events of the hub → chat-completion chunks. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { compact } from '../read.ts';
+import { compact, type JsonObject } from '../../lib/json.ts';
 import { responsesAnnotation } from '../translate/annotations.ts';
 import { answerId, dataFrame, paragraphOf } from '../translate/answer-writing.ts';
 import type { Annotation, AnswerContext, EventWriter, ToolKind, TurnEvent } from '../translate/turn.ts';
 import { writeChatTokens } from './tokens.ts';
 
-/** The reason in the terms of the format; a refusal told as such ends like any answer. */
+/** The reason in the terms of the format; a refusal that was written as refusal text ends like any answer. */
 export function chatFinishReason(event: Extract<TurnEvent, { type: 'finish' }>, refused: boolean): string {
   if (event.raw.format === 'chat' && event.raw.value !== '') return event.raw.value;
   switch (event.reason) {
@@ -121,7 +120,7 @@ export class ChatWriter implements EventWriter {
     return this.#delta({ content: text }, logprobs);
   }
 
-  /** Paragraphs of a thought are set apart as they are in a whole answer. */
+  /** Paragraphs of reasoning are set apart as they are in a whole answer. */
   #paragraphGap(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
     const before = this.#paragraph;
     this.#paragraph = `${event.key}.${paragraphOf(event)}`;

@@ -1,5 +1,5 @@
 /**
- * Edits of a JSON text by byte ranges. Nothing is serialised anew: numbers, key order and white space outside the
+ * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
 import { type Layout, type Member, objectLayout } from './scan.ts';
@@ -76,17 +76,8 @@ function childEdits(bytes: Buffer, parent: Member, child: string, json: string):
   return members.map((member) => ({ start: base + member.valueStart, end: base + member.valueEnd, text: json }));
 }
 
-/** Names as JSON. They come from this program, so they are few. */
-const quotedNames = new Map<string, string>();
-const QUOTED_NAMES_MAX = 100;
-
 function memberText(name: string, json: string): string {
-  let quoted = quotedNames.get(name);
-  if (quoted === undefined) {
-    quoted = JSON.stringify(name);
-    if (quotedNames.size < QUOTED_NAMES_MAX) quotedNames.set(name, quoted);
-  }
-  return `${quoted}:${json}`;
+  return `${JSON.stringify(name)}:${json}`;
 }
 
 function insertion(layout: Layout, members: string, base = 0): Edit {

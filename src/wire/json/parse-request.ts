@@ -5,7 +5,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { type Layout, objectLayout } from './scan.ts';
 
 const DEPTH_MAX = 256;
@@ -16,7 +16,7 @@ const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 export interface ParsedBody {
   readonly bytes: Buffer;
   readonly body: JsonObject;
-  /** Where the body's own members lie, so that nobody has to look again. */
+  /** Where the body's own members are, found while parsing. */
   readonly layout: Layout;
 }
 
@@ -29,7 +29,8 @@ export function parseBody(bytes: Buffer): ParsedBody {
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
-  const body = parse(ascii ? view : bytes.toString());
+  const body = parseJson(ascii ? view : bytes.toString());
+  if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
   if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
   // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
@@ -38,15 +39,7 @@ export function parseBody(bytes: Buffer): ParsedBody {
   return { bytes, body, layout };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw refusal('The request body is not valid JSON.');
-  }
-}
-
-/** The scan tells no object from a broken one; the first character does. */
+/** The scan does not distinguish another JSON value from a broken object; the first character does. */
 function notAnObject(view: string): GatewayError {
   const first = view.trimStart().charAt(0);
   if (first !== '' && first !== '{' && '["-0123456789tfn'.includes(first)) {

@@ -3,7 +3,7 @@
  * (`buffer.toString('latin1')`): one character is one byte, so offsets are byte offsets, and JSON's own marks are ASCII and
  * never part of a longer UTF-8 character. Strings are hopped over with the native search, never character by character.
  *
- * The text is taken for well-formed; on anything else the functions stop early or return -1, and never fail.
+ * The text is assumed to be well-formed; on anything else the functions stop early or return -1, and never fail.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -119,7 +119,7 @@ export function objectLayout(
   }
 }
 
-/** A value that never ends can still be too deep: it must be told before a parser descends into it. */
+/** A value that never ends can still be too deep: it must be found before a parser descends into it. */
 function unclosed(text: string, start: number, depthMax: number): LayoutRefusal | null {
   let depth = 1;
   for (let at = start; at < text.length; at++) {
@@ -257,7 +257,7 @@ export class MemberScanner {
   }
 }
 
-/** Length and first character tell nearly all names apart, and cost nothing. */
+/** Length and first character distinguish nearly all names, and cost almost nothing. */
 function matches(text: string, start: number, end: number, name: string): boolean {
   if (end - start !== name.length || text.charCodeAt(start) !== name.charCodeAt(0)) return false;
   for (let i = 1; i < name.length; i++) {
@@ -266,7 +266,7 @@ function matches(text: string, start: number, end: number, name: string): boolea
   return true;
 }
 
-/** The UTF-8 length of what a JSON string's content, from `start` to `end`, stands for. */
+/** The UTF-8 length of the text that a JSON string's content, from `start` to `end`, decodes to. */
 export function unescapedBytes(text: string, start: number, end: number): number {
   let bytes = end - start;
   // The slice bounds the search: a window may hold many frames behind this string.
@@ -284,7 +284,7 @@ export function unescapedBytes(text: string, start: number, end: number): number
   return bytes;
 }
 
-/** UTF-8 bytes of one UTF-16 unit; each half of a surrogate pair stands for two of the pair's four. */
+/** UTF-8 bytes of one UTF-16 unit; each half of a surrogate pair counts for two of the pair's four. */
 function utf8Share(unit: number): number {
   if (unit < 0x80) return 1;
   if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;

@@ -1,11 +1,10 @@
 /** Content blocks of a messages request → parts of the hub. */
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { compact, isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, objectsAt } from '../read.ts';
-import { unpackThought } from '../translate/packed-reasoning.ts';
-import type { BinarySource, CacheMark, Part, TextPart, Thought } from '../translate/turn.ts';
+import { unpackReasoning } from '../translate/packed-reasoning.ts';
+import type { BinarySource, CacheBreakpoint, Part, ReasoningBlock, TextPart } from '../translate/turn.ts';
 
-export function readMark(block: JsonObject): CacheMark | undefined {
+export function readCacheControl(block: JsonObject): CacheBreakpoint | undefined {
   const raw = objectAt(block, 'cache_control');
   return raw && { family: 'messages', raw };
 }
@@ -20,7 +19,7 @@ export function readBlocks(content: Json | undefined, at: string, role: string):
 }
 
 function readBlock(block: JsonObject, at: string, role: string): Part {
-  const cache = readMark(block);
+  const cache = readCacheControl(block);
   switch (block.type) {
     case 'text':
       return readText(block, cache);
@@ -31,10 +30,10 @@ function readBlock(block: JsonObject, at: string, role: string): Part {
     case 'search_result':
       return readSearchResult(block, cache);
     case 'thinking':
-      return { type: 'reasoning', thought: readThinking(block) };
+      return { type: 'reasoning', reasoning: readThinking(block) };
     case 'redacted_thinking': {
       const redacted = stringAt(block, 'data') ?? '';
-      return { type: 'reasoning', thought: unpackThought(redacted) ?? { origin: 'messages', texts: [], redacted } };
+      return { type: 'reasoning', reasoning: unpackReasoning(redacted) ?? { origin: 'messages', texts: [], redacted } };
     }
     case 'tool_use':
       return readCall(block, cache, at);
@@ -50,7 +49,7 @@ function isHosted(block: JsonObject): boolean {
   return type === 'server_tool_use' || type === 'mcp_tool_use' || type.endsWith('_tool_result');
 }
 
-function readText(block: JsonObject, cache: CacheMark | undefined): TextPart {
+function readText(block: JsonObject, cache: CacheBreakpoint | undefined): TextPart {
   const citations = objectsAt(block, 'citations').map((raw) => ({ format: 'messages', raw }) as const);
   return compact({
     type: 'text',
@@ -70,10 +69,10 @@ function readSource(source: JsonObject | undefined, at: string): BinarySource {
   if (type === 'url' && url !== undefined) return { kind: 'url', url };
   const id = source && stringAt(source, 'file_id');
   if (type === 'file' && id !== undefined) return { kind: 'stored', id };
-  return refuse(`${at}.source`, `The source type "${String(type)}" cannot be carried to this model.`);
+  return refuse(`${at}.source`, `The source type "${String(type)}" is not supported by this model.`);
 }
 
-function readDocument(block: JsonObject, cache: CacheMark | undefined, at: string): Part {
+function readDocument(block: JsonObject, cache: CacheBreakpoint | undefined, at: string): Part {
   const source = objectAt(block, 'source');
   const extra = compact({ citations: block.citations, context: block.context });
   const common = {
@@ -90,25 +89,25 @@ function readDocument(block: JsonObject, cache: CacheMark | undefined, at: strin
     const texts =
       typeof inner === 'string' ? [inner] : objectsAt(source, 'content').map((part) => stringAt(part, 'text'));
     if (texts.some((text) => text === undefined)) {
-      refuse(`${at}.source.content`, 'A document made of images cannot be carried to this model.');
+      refuse(`${at}.source.content`, 'A document made of images is not supported by this model.');
     }
     return compact({ type: 'file', source: { kind: 'text', text: texts.join('\n') }, ...common });
   }
   return compact({ type: 'file', source: readSource(source, at), ...common });
 }
 
-function readSearchResult(block: JsonObject, cache: CacheMark | undefined): Part {
+function readSearchResult(block: JsonObject, cache: CacheBreakpoint | undefined): Part {
   const texts = objectsAt(block, 'content').map((part) => stringAt(part, 'text') ?? '');
   const head = [stringAt(block, 'title'), stringAt(block, 'source')].filter((line) => line !== undefined);
   return compact({ type: 'text', text: [...head, ...texts].join('\n'), cache });
 }
 
-function readThinking(block: JsonObject): Thought {
+function readThinking(block: JsonObject): ReasoningBlock {
   const signature = stringAt(block, 'signature') ?? '';
-  return unpackThought(signature) ?? { origin: 'messages', texts: [stringAt(block, 'thinking') ?? ''], signature };
+  return unpackReasoning(signature) ?? { origin: 'messages', texts: [stringAt(block, 'thinking') ?? ''], signature };
 }
 
-function readCall(block: JsonObject, cache: CacheMark | undefined, at: string): Part {
+function readCall(block: JsonObject, cache: CacheBreakpoint | undefined, at: string): Part {
   const callId = stringAt(block, 'id');
   const name = stringAt(block, 'name');
   if (callId === undefined || name === undefined) refuse(at, 'A tool_use block needs id and name.');
@@ -116,7 +115,7 @@ function readCall(block: JsonObject, cache: CacheMark | undefined, at: string): 
   return compact({ type: 'tool-call', callId, tool: { kind: 'function', name }, input, cache });
 }
 
-function readResult(block: JsonObject, cache: CacheMark | undefined, at: string, role: string): Part {
+function readResult(block: JsonObject, cache: CacheBreakpoint | undefined, at: string, role: string): Part {
   const callId = stringAt(block, 'tool_use_id');
   if (callId === undefined) refuse(`${at}.tool_use_id`, 'A tool_result block needs the id of its call.');
   if (role !== 'user') refuse(at, 'A tool_result block belongs to a user message.');

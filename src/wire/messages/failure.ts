@@ -1,4 +1,4 @@
-/** How a messages client is told, in-band, that a stream which has begun has failed. */
+/** The in-band report of a messages stream that failed after it had started. */
 import type { InBandFailure } from '../format.ts';
 
 /** An `error` event with the Format B envelope. */

@@ -1,9 +1,9 @@
 /** The hub → a messages request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
-import { functionDescription, functionSchema, settleResults, usableTools } from '../translate/tools.ts';
+import { functionDescription, functionSchema, groupToolResults, usableTools } from '../translate/tools.ts';
 import type {
   ClientTool,
   ForeignTool,
@@ -17,11 +17,11 @@ import type {
   WrittenTurn,
 } from '../translate/turn.ts';
 import { writeThinking } from './thinking.ts';
-import { type Writing, writeMark, writePart, writeText } from './write-blocks.ts';
+import { type WriteContext, writeCacheControl, writePart, writeText } from './write-blocks.ts';
 
 export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
-  const writing: Writing = { turn, names, warnings, native: turn.origin === 'messages' };
+  const writing: WriteContext = { turn, names, warnings, native: turn.origin === 'messages' };
   const tools = allowedTools(turn, usableTools(turn, warnings));
   const { system, messages } = splitSystem(turn, writing);
   const toolChoice = tools.length > 0 ? writeToolChoice(turn, writing) : undefined;
@@ -33,12 +33,15 @@ export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNa
     ...writeSettings(writing, traits),
     stream: turn.stream ? true : undefined,
   });
-  return { body, warnings };
+  return { body, warnings, usesOutputLimit: turn.settings.reasoning !== undefined };
 }
 
 /** What is said before the first message is the system prompt; the format has no place for it later on. */
-function splitSystem(turn: Turn, writing: Writing): { system: readonly TextPart[]; messages: readonly TurnMessage[] } {
-  const settled = writing.native ? turn.messages : settleResults(turn.messages);
+function splitSystem(
+  turn: Turn,
+  writing: WriteContext,
+): { system: readonly TextPart[]; messages: readonly TurnMessage[] } {
+  const settled = writing.native ? turn.messages : groupToolResults(turn.messages);
   const system: TextPart[] = [...turn.instructions];
   let first = 0;
   for (const message of writing.native ? [] : settled) {
@@ -62,7 +65,7 @@ function writeSystem(parts: readonly TextPart[]): unknown {
 }
 
 /** One message per change of role, tool results first, as the format asks for. */
-function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown[] {
+function mergeRoles(messages: readonly TurnMessage[], writing: WriteContext): unknown[] {
   const merged: { role: string; parts: Part[] }[] = [];
   for (const message of messages) {
     if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
@@ -87,7 +90,7 @@ function mergeRoles(messages: readonly TurnMessage[], writing: Writing): unknown
   });
 }
 
-function inRole(message: TurnMessage, writing: Writing): { role: string; parts: readonly Part[] } {
+function inRole(message: TurnMessage, writing: WriteContext): { role: string; parts: readonly Part[] } {
   if (message.role === 'user' || message.role === 'assistant' || writing.native) return message;
   writing.warnings.push(`${message.at}: a ${message.role} message inside the conversation is said by the user`);
   const parts = message.parts.map((part) =>
@@ -104,14 +107,14 @@ function allowedTools(turn: Turn, tools: readonly (ClientTool | ForeignTool)[]):
   return tools.filter((tool) => tool.kind !== 'foreign' && choice.tools.some((allowed) => same(allowed, tool)));
 }
 
-function writeTool(tool: ClientTool | ForeignTool, writing: Writing): unknown {
+function writeTool(tool: ClientTool | ForeignTool, writing: WriteContext): unknown {
   if (tool.kind === 'foreign') return tool.raw;
   return compact({
     name: writing.names.out(tool),
     description: functionDescription(tool),
     input_schema: objectSchema(functionSchema(tool)),
     strict: tool.strict === true && tool.kind === 'function' ? true : undefined,
-    cache_control: writeMark(tool.cache),
+    cache_control: writeCacheControl(tool.cache),
   });
 }
 
@@ -121,7 +124,7 @@ function objectSchema(schema: unknown): unknown {
   return { type: 'object', ...schema };
 }
 
-function writeToolChoice(turn: Turn, writing: Writing): unknown {
+function writeToolChoice(turn: Turn, writing: WriteContext): unknown {
   const { parallelToolCalls } = turn.settings;
   const disable = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
   const choice: ToolChoice = turn.toolChoice ?? { kind: 'auto' };
@@ -135,17 +138,17 @@ function writeToolChoice(turn: Turn, writing: Writing): unknown {
     case 'allowed':
       return { type: choice.mode === 'required' ? 'any' : 'auto', ...disable };
     case 'foreign':
-      return writing.native ? choice.raw : refuse('tool_choice', 'This tool choice is not available for this model.');
+      return writing.native ? choice.raw : refuse('tool_choice', 'This tool choice is not supported by this model.');
     case 'auto':
       return turn.toolChoice || parallelToolCalls === false ? { type: 'auto', ...disable } : undefined;
   }
 }
 
-function writeSettings(writing: Writing, traits: TargetTraits): object {
+function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   const { turn, warnings } = writing;
   const { settings } = turn;
   if (settings.logprobs === true) {
-    refuse(turn.origin === 'chat' ? 'logprobs' : 'include', 'Log probabilities are not available for this model.');
+    refuse(turn.origin === 'chat' ? 'logprobs' : 'include', 'Log probabilities are not supported by this model.');
   }
   warnUnsupported(writing);
   const thinking = writeThinking(turn, traits, warnings);
@@ -160,11 +163,11 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     output_config: Object.keys(output).length > 0 ? output : undefined,
     metadata: writeMetadata(turn),
     service_tier: writeTier(settings.serviceTier),
-    cache_control: writeMark(settings.cache),
+    cache_control: writeCacheControl(settings.cache),
   };
 }
 
-function warnUnsupported({ turn, warnings }: Writing): void {
+function warnUnsupported({ turn, warnings }: WriteContext): void {
   const { settings } = turn;
   const without = {
     seed: settings.seed,
@@ -193,7 +196,7 @@ function writeFormat(turn: Turn): object | undefined {
   if (!output || output.kind === 'text') return undefined;
   if (output.kind === 'json') {
     const param = turn.origin === 'chat' ? 'response_format' : 'text.format';
-    refuse(param, 'JSON without a schema is not available for this model. Use "json_schema".');
+    refuse(param, 'JSON without a schema is not supported by this model. Use "json_schema".');
   }
   return { type: 'json_schema', schema: output.schema };
 }
@@ -207,5 +210,5 @@ const TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standa
 
 function writeTier(tier: string | undefined): string | undefined {
   if (tier === undefined) return undefined;
-  return TIERS[tier] ?? refuse('service_tier', `The service tier "${tier}" is not available for this model.`);
+  return TIERS[tier] ?? refuse('service_tier', `The service tier "${tier}" is not supported by this model.`);
 }

@@ -1,38 +1,31 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
-import { RepeatedFrame } from '../passthrough/frame-template.ts';
+import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
-  dataIs,
   type EditList,
-  eventName,
-  figure,
   looksLikeObject,
   OutputCounter,
-  orZero,
   PublicModel,
-  parsedData,
-  parsedText,
-  type StreamObserver,
-  saneCounts,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
-import type { FrameView } from '../sse.ts';
+import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { readMessagesTokens } from './tokens.ts';
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
-export class MessagesObserver implements StreamObserver {
+export class MessagesObserver implements TemplatableObserver {
   readonly closing = CLOSING;
+  readonly output = new OutputCounter();
+  plainDelta = false;
   finished = false;
   failure: LaneFailure | null = null;
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
-  readonly #output = new OutputCounter();
-  readonly #repeated = new RepeatedFrame();
   /** The members of every report so far; a later report overrides an earlier one member by member. */
   #usage: JsonObject | null = null;
   #reported: TokenCounts | null = null;
@@ -48,21 +41,17 @@ export class MessagesObserver implements StreamObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    if (!first && this.#repeated.fits(frame, edits)) {
-      this.#output.whole(this.#repeated.outputBytes);
-      return 'event';
-    }
-    const before = edits.length;
+    this.plainDelta = false;
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
     }
     this.#scan(frame, edits);
-    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame) as Json, first));
+    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame), first));
     if (this.#frameUsage !== null) this.#report(this.#frameUsage);
     switch (this.#type) {
       case 'message_stop':
@@ -70,9 +59,9 @@ export class MessagesObserver implements StreamObserver {
       case 'ping':
         return 'neutral';
       case '':
-        return first ? this.#fail(brokenStream('The provider sent an event that is no messages event.')) : 'event';
+        return first ? this.#fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
       case 'content_block_delta':
-        if (this.#frameUsage === null) this.#repeated.learn(frame, edits, before);
+        this.plainDelta = this.#frameUsage === null;
         return 'event';
       default:
         return 'event';
@@ -88,7 +77,7 @@ export class MessagesObserver implements StreamObserver {
   }
 
   flowed(bytes: number): void {
-    this.#output.piece(bytes);
+    this.output.piece(bytes);
   }
 
   #fail(failure: LaneFailure): Verdict {
@@ -101,8 +90,7 @@ export class MessagesObserver implements StreamObserver {
     this.#type = '';
     this.#error = false;
     this.#frameUsage = null;
-    this.#output.startFrame();
-    this.#repeated.startScan(frame);
+    this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
@@ -126,8 +114,7 @@ export class MessagesObserver implements StreamObserver {
     if (scanner.topIs('delta') || scanner.topIs('content_block')) {
       if (!scanner.isString) return;
       if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
-        this.#output.count(scanner);
-        this.#repeated.text(scanner, true);
+        this.output.count(scanner);
       } else if (scanner.keyIs('stop_reason')) {
         this.finished = true;
       }
@@ -138,12 +125,12 @@ export class MessagesObserver implements StreamObserver {
   }
 
   #report(text: string): void {
-    const usage = parsedText(text);
+    const usage = parseJson(text);
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    this.#reported = messagesTokens(this.#usage);
-    const told = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
-    this.#reportedFinal = this.#reported !== null && told;
+    this.#reported = readMessagesTokens(this.#usage);
+    const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
+    this.#reportedFinal = this.#reported !== null && final;
   }
 }
 
@@ -151,37 +138,12 @@ function withoutNulls(usage: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
 }
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
-export function messagesTokens(usage: unknown): TokenCounts | null {
-  if (!isObject(usage)) return null;
-  const creation = objectAt(usage, 'cache_creation');
-  const input = figure(usage.input_tokens);
-  const output = figure(usage.output_tokens);
-  const cacheRead = orZero(figure(usage.cache_read_input_tokens));
-  const hour = orZero(figure(creation?.ephemeral_1h_input_tokens));
-  const minutes = orZero(figure(creation?.ephemeral_5m_input_tokens));
-  const told = figure(usage.cache_creation_input_tokens);
-  const thought = orZero(figure(objectAt(usage, 'output_tokens_details')?.thinking_tokens));
-  if (typeof input !== 'number' || typeof output !== 'number' || cacheRead === 'insane') return null;
-  if (hour === 'insane' || minutes === 'insane' || told === 'insane' || thought === 'insane') return null;
-  const written = told === 'absent' ? hour + minutes : told;
-  if (hour > written) return null;
-  return saneCounts({
-    input,
-    cacheRead,
-    cacheWrite: written - hour,
-    cacheWrite1h: hour,
-    output,
-    reasoning: Math.min(thought, output),
-  });
-}
-
 export function isMessagesAnswer(answer: JsonObject): boolean {
   return answer.type === 'message' && Array.isArray(answer.content);
 }
 
 export function messagesWholeMeter(answer: JsonObject): Meter {
-  const reported = messagesTokens(answer.usage);
+  const reported = readMessagesTokens(answer.usage);
   let outputBytes = 0;
   for (const block of arrayAt(answer, 'content') ?? []) {
     if (!isObject(block)) continue;

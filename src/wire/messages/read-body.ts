@@ -1,10 +1,9 @@
 /** A whole message → events of the hub. */
-import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { objectsAt } from '../read.ts';
 import type { TurnEvent } from '../translate/turn.ts';
-import { messagesTokens } from './observe.ts';
 import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
+import { readMessagesTokens } from './tokens.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
@@ -15,7 +14,7 @@ export function readMessagesBody(body: Json): readonly TurnEvent[] {
   for (const [key, block] of objectsAt(body, 'content').entries()) events.push(...readBlock(block, key));
   const none: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
   events.push(messagesFinish(body) ?? none);
-  const tokens = messagesTokens(body.usage);
+  const tokens = readMessagesTokens(body.usage);
   if (tokens) events.push({ type: 'usage', tokens });
   events.push({ type: 'end' });
   return events;

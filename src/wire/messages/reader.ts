@@ -1,9 +1,8 @@
 /** Message stream events → events of the hub. One per attempt. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, parseJson } from '../read.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
-import { messagesTokens } from './observe.ts';
+import { readMessagesTokens } from './tokens.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -44,7 +43,7 @@ export class MessagesReader implements EventReader {
   readonly #blocks = new Map<number, Block>();
   #nextKey = 0;
   /** The figures so far: a later event may repeat only some of them. */
-  #told: JsonObject = {};
+  #reported: JsonObject = {};
   #finished = false;
   #ended = false;
 
@@ -80,17 +79,18 @@ export class MessagesReader implements EventReader {
     const message = objectAt(value, 'message') ?? {};
     // Usage first: a writer that opens with it must know it by then.
     const events: TurnEvent[] = [];
-    this.#usage(message, events);
+    this.#usage(message, true, events);
     events.push({ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null });
     return events;
   }
 
-  #usage(value: JsonObject, events: TurnEvent[]): void {
-    const told = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
-    if (told.length === 0) return;
-    this.#told = { ...this.#told, ...Object.fromEntries(told) };
-    const tokens = messagesTokens(this.#told);
-    if (tokens) events.push({ type: 'usage', tokens });
+  /** The output of a report is only to be trusted with the reason to finish; before it, the report is `partial`. */
+  #usage(value: JsonObject, partial: boolean, events: TurnEvent[]): void {
+    const reported = Object.entries(objectAt(value, 'usage') ?? {}).filter(([, figure]) => figure !== null);
+    if (reported.length === 0) return;
+    this.#reported = { ...this.#reported, ...Object.fromEntries(reported) };
+    const tokens = readMessagesTokens(this.#reported);
+    if (tokens) events.push(partial ? { type: 'usage', tokens, partial } : { type: 'usage', tokens });
   }
 
   #blockStart(value: JsonObject): readonly TurnEvent[] {
@@ -145,7 +145,7 @@ export class MessagesReader implements EventReader {
 
   #blockStop(index: number): readonly TurnEvent[] {
     const block = this.#blocks.get(index);
-    if (!block) broken('a content block ended that had not begun.');
+    if (!block) broken('a content block ended that had not started.');
     this.#blocks.delete(index);
     const { key } = block;
     switch (block.kind) {
@@ -175,7 +175,7 @@ export class MessagesReader implements EventReader {
       for (const index of [...this.#blocks.keys()]) events.push(...this.#blockStop(index));
       events.push(finish);
     }
-    this.#usage(value, events);
+    this.#usage(value, !this.#finished, events);
     return events;
   }
 

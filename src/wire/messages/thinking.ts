@@ -21,13 +21,13 @@ const EFFORTS: Readonly<Record<string, string>> = {
 };
 
 export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string[]): WrittenThinking {
-  const wish = turn.settings.reasoning;
-  if (!wish || !traits.reasoning) return NOTHING;
-  if (turn.origin === 'messages') return { thinking: native(wish), effort: wish.effort, derived: false };
-  const { effort } = wish;
+  const asked = turn.settings.reasoning;
+  if (!asked || !traits.reasoning) return NOTHING;
+  if (turn.origin === 'messages') return { thinking: native(asked), effort: asked.effort, derived: false };
+  const { effort } = asked;
   if (effort === undefined) return NOTHING;
   if (effort === 'none') return { ...NOTHING, thinking: { type: 'disabled' } };
-  const obstacle = whyNot(turn);
+  const obstacle = thinkingObstacle(turn);
   if (obstacle !== null) {
     warnings.push(`reasoning effort: left out, ${obstacle}`);
     return NOTHING;
@@ -43,21 +43,21 @@ export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string
   return { thinking: { type: 'enabled', budget_tokens: budget }, effort: undefined, derived: true };
 }
 
-function native(wish: NonNullable<Turn['settings']['reasoning']>): object | undefined {
-  if (wish.thinking === undefined) return undefined;
+function native(asked: NonNullable<Turn['settings']['reasoning']>): object | undefined {
+  if (asked.thinking === undefined) return undefined;
   return {
-    type: wish.thinking,
-    ...(wish.budgetTokens === undefined ? {} : { budget_tokens: wish.budgetTokens }),
-    ...(wish.display === undefined ? {} : { display: wish.display }),
+    type: asked.thinking,
+    ...(asked.budgetTokens === undefined ? {} : { budget_tokens: asked.budgetTokens }),
+    ...(asked.display === undefined ? {} : { display: asked.display }),
   };
 }
 
 /** What the format refuses together with thinking. */
-function whyNot(turn: Turn): string | null {
+function thinkingObstacle(turn: Turn): string | null {
   const choice = turn.toolChoice;
   if (choice && (choice.kind === 'required' || choice.kind === 'tool')) return 'a forced tool excludes thinking';
   if (choice?.kind === 'allowed' && choice.mode === 'required') return 'a forced tool excludes thinking';
-  // A tool loop goes on from its first step, which must begin with the thought that led to it.
+  // A tool loop goes on from its first step, which must begin with the reasoning that led to it.
   const asked = turn.messages.findLastIndex(
     (message) => message.role === 'user' && !message.parts.some((part) => part.type === 'tool-result'),
   );
@@ -66,8 +66,8 @@ function whyNot(turn: Turn): string | null {
   const signed = step.parts.some(
     (part) =>
       part.type === 'reasoning' &&
-      part.thought.origin === 'messages' &&
-      (part.thought.signature !== undefined || part.thought.redacted !== undefined),
+      part.reasoning.origin === 'messages' &&
+      (part.reasoning.signature !== undefined || part.reasoning.redacted !== undefined),
   );
   return signed ? null : 'the tool calls to go on from were made without signed thinking';
 }

@@ -1,9 +1,21 @@
 /** A messages request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  booleanAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  stringAt,
+  stringsAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, numberAt, objectsAt, stringsAt } from '../read.ts';
 import type {
-  ReasoningWish,
+  OutputShape,
+  ReasoningSettings,
   TextPart,
   ToolChoice,
   Turn,
@@ -11,7 +23,7 @@ import type {
   TurnSettings,
   TurnTool,
 } from '../translate/turn.ts';
-import { readBlocks, readMark } from './blocks.ts';
+import { readBlocks, readCacheControl } from './blocks.ts';
 
 export function messagesToTurn(body: JsonObject): Turn {
   refuseWhatNoOtherFormatKnows(body);
@@ -32,12 +44,12 @@ export function messagesToTurn(body: JsonObject): Turn {
 
 function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
   if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
-    refuse('mcp_servers', 'Remote tool servers are not available for this model.');
+    refuse('mcp_servers', 'Remote tool servers are not supported by this model.');
   }
   if (body.container !== undefined && body.container !== null) {
-    refuse('container', 'Containers are not available for this model.');
+    refuse('container', 'Containers are not supported by this model.');
   }
-  if (body.speed === 'fast') refuse('speed', 'The fast mode is not available for this model.');
+  if (body.speed === 'fast') refuse('speed', 'The fast mode is not supported by this model.');
 }
 
 function readSystem(system: Json | undefined): readonly TextPart[] {
@@ -52,7 +64,7 @@ function readMessage(value: Json, index: number): TurnMessage {
   if (!isObject(value)) refuse(at, 'A message must be an object.');
   const role = stringAt(value, 'role');
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
+    refuse(`${at}.role`, `The role "${String(role)}" is not supported by this model.`);
   }
   return { role, parts: readBlocks(value.content, `${at}.content`, role), at };
 }
@@ -74,7 +86,7 @@ function readTool(tool: JsonObject, index: number): TurnTool {
     description: stringAt(tool, 'description'),
     schema: tool.input_schema,
     strict: booleanAt(tool, 'strict'),
-    cache: readMark(tool),
+    cache: readCacheControl(tool),
     at,
   });
 }
@@ -102,16 +114,16 @@ function readSettings(body: JsonObject): TurnSettings {
     topP: numberAt(body, 'top_p'),
     topK: numberAt(body, 'top_k'),
     stop: stringsAt(body, 'stop_sequences'),
-    output: format && ({ kind: 'schema', schema: format.schema ?? {} } as const),
+    output: format && readOutput(format.schema ?? {}),
     reasoning: readReasoning(objectAt(body, 'thinking'), stringAt(output, 'effort')),
     parallelToolCalls: parallel === undefined ? undefined : !parallel,
     user: stringAt(objectAt(body, 'metadata') ?? {}, 'user_id'),
     serviceTier: tier === undefined ? undefined : (TIERS[tier] ?? tier),
-    cache: readMark(body),
+    cache: readCacheControl(body),
   });
 }
 
-function readReasoning(thinking: JsonObject | undefined, effort: string | undefined): ReasoningWish | undefined {
+function readReasoning(thinking: JsonObject | undefined, effort: string | undefined): ReasoningSettings | undefined {
   if (!thinking && effort === undefined) return undefined;
   return compact({
     effort,
@@ -119,4 +131,29 @@ function readReasoning(thinking: JsonObject | undefined, effort: string | undefi
     budgetTokens: thinking && numberAt(thinking, 'budget_tokens'),
     display: thinking && stringAt(thinking, 'display'),
   });
+}
+
+/**
+ * The format always holds an answer to its schema and has no field that says so; the others take `strict` only with a
+ * schema that names every property as required.
+ */
+function readOutput(schema: Json): OutputShape {
+  return compact({ kind: 'schema', schema, strict: isStrictSchema(schema) ? true : undefined });
+}
+
+function isStrictSchema(schema: Json | undefined): boolean {
+  if (!isObject(schema)) return true;
+  const properties = objectAt(schema, 'properties');
+  if (schema.type === 'object' || properties) {
+    const required = new Set(stringsAt(schema, 'required'));
+    const names = Object.keys(properties ?? {});
+    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
+  }
+  const inner = [
+    ...Object.values(properties ?? {}),
+    ...Object.values(objectAt(schema, '$defs') ?? {}),
+    schema.items,
+    ...objectsAt(schema, 'anyOf'),
+  ];
+  return inner.every(isStrictSchema);
 }

@@ -1,5 +1,32 @@
 /** Usage in the terms of the messages format, whose classes do not overlap. */
 import type { TokenCounts } from '../../core/usage.ts';
+import { isObject, type Json, objectAt } from '../../lib/json.ts';
+import { figure, orZero, saneCounts } from '../usage.ts';
+
+/** Null where the report lacks what a charge needs, or holds nonsense. */
+export function readMessagesTokens(usage: Json | undefined): TokenCounts | null {
+  if (!isObject(usage)) return null;
+  const creation = objectAt(usage, 'cache_creation');
+  const input = figure(usage.input_tokens);
+  const output = figure(usage.output_tokens);
+  const cacheRead = orZero(figure(usage.cache_read_input_tokens));
+  const hour = orZero(figure(creation?.ephemeral_1h_input_tokens));
+  const minutes = orZero(figure(creation?.ephemeral_5m_input_tokens));
+  const total = figure(usage.cache_creation_input_tokens);
+  const reasoning = orZero(figure(objectAt(usage, 'output_tokens_details')?.thinking_tokens));
+  if (typeof input !== 'number' || typeof output !== 'number' || cacheRead === 'insane') return null;
+  if (hour === 'insane' || minutes === 'insane' || total === 'insane' || reasoning === 'insane') return null;
+  const written = total === 'absent' ? hour + minutes : total;
+  if (hour > written) return null;
+  return saneCounts({
+    input,
+    cacheRead,
+    cacheWrite: written - hour,
+    cacheWrite1h: hour,
+    output,
+    reasoning: Math.min(reasoning, output),
+  });
+}
 
 export function writeMessagesTokens(tokens: TokenCounts): object {
   return {

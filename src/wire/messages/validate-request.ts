@@ -20,21 +20,21 @@ export function validateMessages(body: JsonObject, context: FormatContext): Requ
   ) as MessageRequest;
   const limit = request.max_tokens;
   return {
-    ...inputFacts(body, request.model),
+    ...inputInfo(body, request.model),
     stream: request.stream ?? false,
     outputLimit: limit === undefined ? null : Math.min(limit, Number.MAX_SAFE_INTEGER),
   };
 }
 
 /** The info of a token count request, which asks for no output. */
-export function countFacts(body: JsonObject, context: FormatContext): RequestInfo {
+export function validateCountRequest(body: JsonObject, context: FormatContext): RequestInfo {
   const request = withRoleMessage(body, () =>
     context.betas ? validateExtendedCount(body) : validateCount(body),
   ) as CountRequest;
-  return { ...inputFacts(body, request.model), stream: false, outputLimit: null };
+  return { ...inputInfo(body, request.model), stream: false, outputLimit: null };
 }
 
-function inputFacts(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {
+function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {
   const tally = new AttachmentTally();
   const messages = arrayAt(body, 'messages') ?? [];
   for (let index = 0; index < messages.length; index++) {
@@ -51,8 +51,15 @@ function inputFacts(body: JsonObject, model: string): Omit<RequestInfo, 'stream'
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
+    reasoning: isThinking(body) ? 'on' : 'off',
     serviceTier: stringAt(body, 'service_tier') ?? null,
   };
+}
+
+/** A model of this format thinks only where it is asked to. */
+function isThinking(body: JsonObject): boolean {
+  const thinking = objectAt(body, 'thinking');
+  return thinking !== undefined && thinking.type !== 'disabled';
 }
 
 function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {

@@ -1,32 +1,32 @@
 /** Parts of the hub → content blocks of a messages request. */
 
+import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { argumentsValue, leaveOut, messagesCallId } from '../translate/tools.ts';
 import type {
-  CacheMark,
+  CacheBreakpoint,
   FilePart,
   ImagePart,
   Part,
+  ReasoningBlock,
   TextPart,
-  Thought,
   ToolResultPart,
   Turn,
 } from '../translate/turn.ts';
 
-export interface Writing {
+export interface WriteContext {
   readonly turn: Turn;
   readonly names: ToolNames;
   readonly warnings: string[];
   readonly native: boolean;
 }
 
-export function writeMark(cache: CacheMark | undefined): object | undefined {
+export function writeCacheControl(cache: CacheBreakpoint | undefined): object | undefined {
   return cache?.family === 'messages' ? cache.raw : undefined;
 }
 
-export function writePart(part: Part, writing: Writing): object[] {
+export function writePart(part: Part, writing: WriteContext): object[] {
   switch (part.type) {
     case 'text':
       return part.text === '' ? [] : [writeText(part)];
@@ -37,12 +37,12 @@ export function writePart(part: Part, writing: Writing): object[] {
     case 'file':
       return [writeDocument(part, writing)];
     case 'reasoning':
-      return writeThought(part.thought);
+      return writeReasoningBlock(part.reasoning);
     case 'tool-call': {
       const id = writing.native ? part.callId : messagesCallId(part.callId);
       const input = argumentsValue(part);
-      const mark = writeMark(part.cache);
-      return [compact({ type: 'tool_use', id, name: writing.names.out(part.tool), input, cache_control: mark })];
+      const breakpoint = writeCacheControl(part.cache);
+      return [compact({ type: 'tool_use', id, name: writing.names.out(part.tool), input, cache_control: breakpoint })];
     }
     case 'tool-result':
       return [writeResult(part, writing)];
@@ -59,23 +59,23 @@ export function writeText(part: TextPart): object {
     type: 'text',
     text: part.text,
     citations: citations.length > 0 ? citations : undefined,
-    cache_control: writeMark(part.cache),
+    cache_control: writeCacheControl(part.cache),
   });
 }
 
-/** Only a thought that this format signed is taken back by its provider; the conversation stands without others. */
-function writeThought(thought: Thought): object[] {
-  if (thought.origin !== 'messages') return [];
-  if (thought.redacted !== undefined) return [{ type: 'redacted_thinking', data: thought.redacted }];
-  if (thought.signature === undefined) return [];
-  return [{ type: 'thinking', thinking: thought.texts.join('\n\n'), signature: thought.signature }];
+/** A provider accepts only reasoning that it signed itself; other reasoning is left out. */
+function writeReasoningBlock(reasoning: ReasoningBlock): object[] {
+  if (reasoning.origin !== 'messages') return [];
+  if (reasoning.redacted !== undefined) return [{ type: 'redacted_thinking', data: reasoning.redacted }];
+  if (reasoning.signature === undefined) return [];
+  return [{ type: 'thinking', thinking: reasoning.texts.join('\n\n'), signature: reasoning.signature }];
 }
 
-function writeImage(part: ImagePart, writing: Writing): object {
-  return compact({ type: 'image', source: writeSource(part, writing), cache_control: writeMark(part.cache) });
+function writeImage(part: ImagePart, writing: WriteContext): object {
+  return compact({ type: 'image', source: writeSource(part, writing), cache_control: writeCacheControl(part.cache) });
 }
 
-function writeSource(part: ImagePart | FilePart, writing: Writing): object {
+function writeSource(part: ImagePart | FilePart, writing: WriteContext): object {
   const { source } = part;
   if (source.kind === 'base64') return { type: 'base64', media_type: source.mediaType, data: source.data };
   if (source.kind === 'url') return { type: 'url', url: source.url };
@@ -84,20 +84,20 @@ function writeSource(part: ImagePart | FilePart, writing: Writing): object {
   return { type: 'file', file_id: source.id };
 }
 
-function writeDocument(part: FilePart, writing: Writing): object {
+function writeDocument(part: FilePart, writing: WriteContext): object {
   const { source } = part;
-  const rest = { title: part.name, ...part.extra, cache_control: writeMark(part.cache) };
+  const rest = { title: part.name, ...part.extra, cache_control: writeCacheControl(part.cache) };
   if (source.kind === 'base64' && source.mediaType.startsWith('text/')) {
     const data = Buffer.from(source.data, 'base64').toString();
     return compact({ type: 'document', source: { type: 'text', media_type: 'text/plain', data }, ...rest });
   }
   if (source.kind === 'base64' && source.mediaType !== 'application/pdf') {
-    refuse(part.at, `Files of type "${source.mediaType}" are not available for this model.`);
+    refuse(part.at, `Files of type "${source.mediaType}" are not supported by this model.`);
   }
   return compact({ type: 'document', source: writeSource(part, writing), ...rest });
 }
 
-function writeResult(result: ToolResultPart, writing: Writing): object {
+function writeResult(result: ToolResultPart, writing: WriteContext): object {
   const content = result.content.flatMap((part) => writePart(part, writing));
   const [only] = content;
   const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
@@ -106,6 +106,6 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
     tool_use_id: writing.native ? result.callId : messagesCallId(result.callId),
     content: bare ? only.text : content.length > 0 ? content : undefined,
     is_error: result.isError ? true : undefined,
-    cache_control: writeMark(result.cache),
+    cache_control: writeCacheControl(result.cache),
   });
 }

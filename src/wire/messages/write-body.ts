@@ -1,11 +1,11 @@
 /** Events of the hub → a whole message. */
 
-import { isObject } from '../../lib/json.ts';
-import { parseJson } from '../read.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import { messagesCitation } from '../translate/annotations.ts';
-import { answerId, likelyTokens } from '../translate/answer-writing.ts';
-import { type AnswerBlock, collect, signatureOf } from '../translate/collect-answer.ts';
-import type { AnswerContext, Thought, TurnEvent } from '../translate/turn.ts';
+import { answerId, placeholderUsage } from '../translate/answer-writing.ts';
+import { type AnswerBlock, collect } from '../translate/collect-answer.ts';
+import type { AnswerContext, ReasoningBlock, TurnEvent } from '../translate/turn.ts';
+import { signatureOf } from './signature.ts';
 import { writeMessagesTokens } from './tokens.ts';
 import { messagesEnding } from './writer.ts';
 
@@ -20,14 +20,14 @@ export function writeMessagesBody(events: readonly TurnEvent[], context: AnswerC
     content: answer.blocks.flatMap(writeBlock),
     container: null,
     ...messagesEnding(answer.finish),
-    usage: writeMessagesTokens(answer.tokens ?? likelyTokens(context, characters)),
+    usage: writeMessagesTokens(answer.tokens ?? placeholderUsage(context, characters)),
   };
 }
 
 function lengthOf(block: AnswerBlock): number {
   if (block.type === 'text') return block.text.length;
   if (block.type === 'tool') return block.input.length;
-  return block.type === 'reasoning' ? shown(block.thought).length : 0;
+  return block.type === 'reasoning' ? shown(block.reasoning).length : 0;
 }
 
 function writeBlock(block: AnswerBlock): object[] {
@@ -44,20 +44,20 @@ function writeBlock(block: AnswerBlock): object[] {
       return [{ type: 'tool_use', id: block.callId, name: block.tool.name, input: isObject(input) ? input : {} }];
     }
     case 'reasoning':
-      return writeThought(block.thought);
+      return writeReasoningBlock(block.reasoning);
     case 'opaque':
       return block.format === 'messages' ? [block.raw] : [];
   }
 }
 
-function shown(thought: Thought): string {
-  return [...thought.texts, ...(thought.full ?? [])].join('\n\n');
+function shown(reasoning: ReasoningBlock): string {
+  return [...reasoning.texts, ...(reasoning.full ?? [])].join('\n\n');
 }
 
-function writeThought(thought: Thought): object[] {
-  const thinking = shown(thought);
-  if (thinking !== '') return [{ type: 'thinking', thinking, signature: signatureOf(thought) }];
-  if (thought.redacted !== undefined) return [{ type: 'redacted_thinking', data: thought.redacted }];
-  if (thought.encrypted !== undefined) return [{ type: 'redacted_thinking', data: signatureOf(thought) }];
-  return thought.signature === undefined ? [] : [{ type: 'thinking', thinking, signature: thought.signature }];
+function writeReasoningBlock(reasoning: ReasoningBlock): object[] {
+  const thinking = shown(reasoning);
+  if (thinking !== '') return [{ type: 'thinking', thinking, signature: signatureOf(reasoning) }];
+  if (reasoning.redacted !== undefined) return [{ type: 'redacted_thinking', data: reasoning.redacted }];
+  if (reasoning.encrypted !== undefined) return [{ type: 'redacted_thinking', data: signatureOf(reasoning) }];
+  return reasoning.signature === undefined ? [] : [{ type: 'thinking', thinking, signature: reasoning.signature }];
 }

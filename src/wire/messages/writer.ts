@@ -1,9 +1,10 @@
 /** Events of the hub → message stream events. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { messagesCitation } from '../translate/annotations.ts';
-import { answerId, eventFrame, likelyTokens, paragraphOf } from '../translate/answer-writing.ts';
-import { signatureOf, ThoughtDraft } from '../translate/collect-answer.ts';
+import { answerId, eventFrame, paragraphOf, placeholderUsage } from '../translate/answer-writing.ts';
+import { ReasoningDraft } from '../translate/collect-answer.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
+import { signatureOf } from './signature.ts';
 import { writeMessagesTokens } from './tokens.ts';
 
 type Finish = Extract<TurnEvent, { type: 'finish' }>;
@@ -45,7 +46,7 @@ interface Block {
   index: number | null;
   readonly kind: 'text' | 'reasoning' | 'tool';
   text: string;
-  readonly thought: ThoughtDraft | null;
+  readonly reasoning: ReasoningDraft | null;
   paragraph: string;
 }
 
@@ -82,7 +83,7 @@ export class MessagesWriter implements EventWriter {
   }
 
   #opening(id: string | null): string {
-    const tokens = this.#tokens ?? likelyTokens(this.#context, 0);
+    const tokens = this.#tokens ?? placeholderUsage(this.#context, 0);
     const message = {
       id: answerId(this.#context, id, 'msg_'),
       type: 'message',
@@ -101,23 +102,23 @@ export class MessagesWriter implements EventWriter {
   #content(event: TurnEvent): string {
     switch (event.type) {
       case 'text-start':
-        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', thought: null, paragraph: '' });
+        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', reasoning: null, paragraph: '' });
         return '';
       case 'text-delta':
         return this.#delta(event.key, event.text, (text) => ({ type: 'text_delta', text }));
       case 'annotation':
         return this.#annotation(event);
       case 'reasoning-start': {
-        const thought = new ThoughtDraft(event);
-        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', thought, paragraph: '' });
+        const reasoning = new ReasoningDraft(event);
+        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', reasoning, paragraph: '' });
         return '';
       }
       case 'reasoning-delta':
-        return this.#thought(event);
+        return this.#reasoning(event);
       case 'reasoning-end':
-        return this.#thoughtEnd(event);
+        return this.#reasoningEnd(event);
       case 'tool-start': {
-        const block: Block = { index: null, kind: 'tool', text: '', thought: null, paragraph: '' };
+        const block: Block = { index: null, kind: 'tool', text: '', reasoning: null, paragraph: '' };
         this.#blocks.set(event.key, block);
         return this.#open(block, { type: 'tool_use', id: event.callId, name: event.tool.name, input: {} });
       }
@@ -174,31 +175,32 @@ export class MessagesWriter implements EventWriter {
     return this.#frame(block, { type: 'citations_delta', citation });
   }
 
-  #thought(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
+  #reasoning(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
     const block = this.#blocks.get(event.key);
-    if (!block?.thought) return '';
-    block.thought.add(event);
+    if (!block?.reasoning) return '';
+    block.reasoning.add(event);
     const paragraph = paragraphOf(event);
     const gap = block.index !== null && block.paragraph !== paragraph ? '\n\n' : '';
     block.paragraph = paragraph;
     return this.#delta(event.key, gap + event.text, (thinking) => ({ type: 'thinking_delta', thinking }));
   }
 
-  /** A thought that shows nothing but must be sent back is a redacted block. */
-  #thoughtEnd(event: Extract<TurnEvent, { type: 'reasoning-end' }>): string {
+  /** Reasoning that shows nothing but must be sent back is a redacted block. */
+  #reasoningEnd(event: Extract<TurnEvent, { type: 'reasoning-end' }>): string {
     const block = this.#blocks.get(event.key);
-    if (!block?.thought) return '';
-    const thought = block.thought.end(event);
+    if (!block?.reasoning) return '';
+    const reasoning = block.reasoning.end(event);
     if (block.index !== null) {
-      return this.#frame(block, { type: 'signature_delta', signature: signatureOf(thought) }) + this.#stop(event.key);
+      return this.#frame(block, { type: 'signature_delta', signature: signatureOf(reasoning) }) + this.#stop(event.key);
     }
-    if (thought.redacted === undefined && thought.encrypted === undefined && thought.signature === undefined) return '';
-    if (thought.origin === 'messages' && thought.redacted === undefined) {
+    if (reasoning.redacted === undefined && reasoning.encrypted === undefined && reasoning.signature === undefined)
+      return '';
+    if (reasoning.origin === 'messages' && reasoning.redacted === undefined) {
       const opening = this.#open(block, { type: 'thinking', thinking: '', signature: '' });
-      const signature = this.#frame(block, { type: 'signature_delta', signature: signatureOf(thought) });
+      const signature = this.#frame(block, { type: 'signature_delta', signature: signatureOf(reasoning) });
       return opening + signature + this.#stop(event.key);
     }
-    const data = thought.redacted ?? signatureOf(thought);
+    const data = reasoning.redacted ?? signatureOf(reasoning);
     return this.#open(block, { type: 'redacted_thinking', data }) + this.#stop(event.key);
   }
 
@@ -210,7 +212,7 @@ export class MessagesWriter implements EventWriter {
   }
 
   #messageDelta(): string {
-    const tokens = this.#tokens ?? likelyTokens(this.#context, this.#characters);
+    const tokens = this.#tokens ?? placeholderUsage(this.#context, this.#characters);
     const delta = { ...messagesEnding(this.#finish), container: null };
     return eventFrame('message_delta', { type: 'message_delta', delta, usage: writeMessagesTokens(tokens) });
   }

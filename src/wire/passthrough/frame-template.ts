@@ -1,65 +1,105 @@
 /**
- * Most frames of a stream say what one before them said, but for a few words of text. Such a frame is known by
- * comparing, which is native and several times cheaper than a scan: outside of its text it is the same to the byte, and
- * its text ends where the frame goes on as before, so that a scan would find just the same members.
+ * Most frames of a stream differ from one before them only in a few words of text. Such a frame is recognised by
+ * comparing it with a template, which is native code and several times cheaper than a scan: outside of its text it is
+ * the same to the byte, and its text ends where the frame continues as before, so that a scan would find the same members.
+ *
+ * Saves 41 of 79 us of the wire part of a stream of 64 chunks (W3, commit c05e150). Without it: the observer alone, as in
+ * `new PassthroughStream(new ChatObserver(…))`; test/unit/wire/passthrough/frame-template.test.ts compares the two.
  */
-
-import { closingQuote, type MemberScanner, unescapedBytes } from '../json/scan.ts';
+import { closingQuote, unescapedBytes } from '../json/scan.ts';
+import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { FrameView } from '../sse.ts';
-import type { EditList, PlacedEdit } from './observer.ts';
+import type { EditList, OutputCounter, PlacedEdit, StreamObserver, Text, Verdict } from './observer.ts';
 
-/** What is learnt stays in memory as long as its stream. */
-const FRAME_BYTES_MAX = 2_048;
-const TEXTS_MAX = 4;
-/** So many more frames learnt than repeated, and this is no stream of that kind. */
-const IN_VAIN_MAX = 8;
-
-interface Text {
-  readonly start: number;
-  readonly end: number;
-  /** Padding is text too, but none that counts. */
-  readonly generated: boolean;
+/** An observer that says of each frame whether only its text could be another one in the next frame. */
+export interface TemplatableObserver extends StreamObserver {
+  /** Counts the text of each frame, and knows where it is. */
+  readonly output: OutputCounter;
+  /** The last frame needs nothing but to be forwarded, to have its text counted and its edits made. */
+  readonly plainDelta: boolean;
 }
 
-/** One per attempt. */
-export class RepeatedFrame {
-  /** Generated text in the frame that fitted last. */
+/** The same observer, which looks only at frames that are unlike the ones before. One per attempt. */
+export class RepeatAware implements StreamObserver {
+  readonly #observer: TemplatableObserver;
+  readonly #template = new FrameTemplate();
+
+  constructor(observer: TemplatableObserver) {
+    this.#observer = observer;
+  }
+
+  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    const observer = this.#observer;
+    if (!first && this.#template.matches(frame, edits)) {
+      observer.output.whole(this.#template.outputBytes);
+      return 'event';
+    }
+    const before = edits.length;
+    const verdict = observer.frame(frame, first, edits);
+    if (observer.plainDelta) this.#template.learn(frame, observer.output, edits, before);
+    return verdict;
+  }
+
+  mayFlow(beginning: FrameView): boolean {
+    return this.#observer.mayFlow(beginning);
+  }
+
+  flow(beginning: FrameView, edits: EditList): void {
+    this.#observer.flow(beginning, edits);
+  }
+
+  flowed(bytes: number): void {
+    this.#observer.flowed(bytes);
+  }
+
+  get failure(): LaneFailure | null {
+    return this.#observer.failure;
+  }
+
+  get finished(): boolean {
+    return this.#observer.finished;
+  }
+
+  get closing(): Buffer | null {
+    return this.#observer.closing;
+  }
+
+  meter(): Meter {
+    return this.#observer.meter();
+  }
+
+  position(): StreamPosition | null {
+    return this.#observer.position?.() ?? null;
+  }
+}
+
+/** A template stays in memory as long as its stream. */
+const FRAME_BYTES_MAX = 2_048;
+const TEXTS_MAX = 4;
+/** When the templates that matched nothing outnumber the frames that matched by this many, no more are made. */
+const MISSES_MAX = 8;
+
+class FrameTemplate {
+  /** Generated text in the frame that matched last. */
   outputBytes = 0;
-  /** What the learnt frame says before, between and behind its texts. */
+  /** What the frame holds before, between and after its texts. */
   #pieces: readonly string[] = [];
-  /** Its texts, in their order. */
   #texts: readonly Text[] = [];
-  /** From the end of its data to its own. */
+  /** From the end of its data to its own end. */
   #tailLength = 0;
   #edit: PlacedEdit | null = null;
-  #inVain = 0;
-  /** The texts of the frame that is being scanned; null when it is not one to learn. */
-  #scanned: Text[] | null = null;
+  #misses = 0;
 
-  startScan(frame: FrameView): void {
-    const apt = frame.end - frame.start <= FRAME_BYTES_MAX && this.#inVain < IN_VAIN_MAX;
-    this.#scanned = apt ? [] : null;
-  }
-
-  /** The visited member is a string whose text may be another one in the next frame. */
-  text(scanner: MemberScanner, generated: boolean): void {
-    const cutOff = scanner.stringEnd === -1;
-    if (cutOff || this.#scanned?.length === TEXTS_MAX) this.#scanned = null;
-    this.#scanned?.push({ start: scanner.valueStart + 1, end: scanner.stringEnd - 1, generated });
-  }
-
-  /**
-   * Learns the frame that was just scanned. It must be one that asks for nothing but to be forwarded, to have its text
-   * counted, and to have the edits from index `before` on made.
-   */
-  learn(frame: FrameView, edits: EditList, before: number): void {
-    const texts = this.#scanned;
+  /** Makes the frame the template. Its edits are those from index `before` on. */
+  learn(frame: FrameView, output: OutputCounter, edits: EditList, before: number): void {
+    if (frame.end - frame.start > FRAME_BYTES_MAX || this.#misses >= MISSES_MAX) return;
+    const texts = output.texts();
     const first = texts?.[0];
-    if (!texts || !first) return;
+    if (!texts || !first || texts.length > TEXTS_MAX) return;
     const edit = edits.length === before ? null : edits.at(before);
     // An edit behind text that changes would have to move with it.
     if (edits.length > before + 1 || (edit !== null && edit.end > first.start)) return;
-    this.#inVain++;
+    this.#misses++;
     let from = frame.start;
     const pieces: string[] = [];
     for (const { start, end } of texts) {
@@ -70,13 +110,12 @@ export class RepeatedFrame {
     pieces.push(frame.bytes.toString('latin1', from, frame.end));
     this.#pieces = pieces;
     this.#texts = texts;
-    this.#scanned = null;
     this.#tailLength = frame.end - frame.dataEnd;
     this.#edit = edit && { start: edit.start - frame.start, end: edit.end - frame.start, text: edit.text };
   }
 
-  /** Whether the frame is the learnt one with other text; the edit that it needs is then asked for. */
-  fits(frame: FrameView, edits: EditList): boolean {
+  /** Whether the frame is the template with other text; the edit that it needs is then added. */
+  matches(frame: FrameView, edits: EditList): boolean {
     const { text, start, end } = frame;
     const head = this.#pieces[0];
     if (head === undefined || end - frame.dataEnd !== this.#tailLength || !isAt(text, start, head)) return false;
@@ -93,7 +132,7 @@ export class RepeatedFrame {
     const edit = this.#edit;
     if (edit !== null) edits.replace(start + edit.start, start + edit.end, edit.text);
     this.outputBytes = bytes;
-    if (this.#inVain > 0) this.#inVain--;
+    if (this.#misses > 0) this.#misses--;
     return true;
   }
 }

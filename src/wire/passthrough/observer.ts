@@ -1,5 +1,4 @@
 /** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
-import type { TokenCounts } from '../../core/usage.ts';
 import type { Json } from '../../lib/json.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
@@ -28,7 +27,7 @@ export interface StreamObserver {
   readonly finished: boolean;
   readonly closing: Buffer | null;
   meter(): Meter;
-  position?(): StreamPosition;
+  position?(): StreamPosition | null;
 }
 
 /** Replaces the bytes from `start` to `end`; null takes them out. */
@@ -85,20 +84,56 @@ export class EditList {
   }
 }
 
+/** The content of a JSON string, by its offsets. */
+export interface Text {
+  readonly start: number;
+  readonly end: number;
+  /** Padding is text that does not count. */
+  readonly generated: boolean;
+}
+
 /** Counts generated text by the raw bytes of the strings that carry it. */
 export class OutputCounter {
   bytes = 0;
   /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
   #cutOff = false;
+  /** The texts of the current frame: start and end of each, negative for padding, the end 0 where it is cut off. */
+  readonly #offsets: number[] = [];
+  #offsetCount = 0;
 
   count(scanner: MemberScanner): void {
     this.#cutOff = scanner.stringEnd === -1;
+    const start = scanner.valueStart + 1;
     const end = this.#cutOff ? scanner.end : scanner.stringEnd - 1;
-    this.bytes += unescapedBytes(scanner.text, scanner.valueStart + 1, end);
+    this.bytes += unescapedBytes(scanner.text, start, end);
+    this.#note(start, this.#cutOff ? 0 : end);
+  }
+
+  /** The visited member is a string that changes from frame to frame and is no output. */
+  skip(scanner: MemberScanner): void {
+    this.#note(-(scanner.valueStart + 1), scanner.stringEnd === -1 ? 0 : -(scanner.stringEnd - 1));
+  }
+
+  /** The texts of the current frame in their order; null where one of them is cut off. */
+  texts(): readonly Text[] | null {
+    const texts: Text[] = [];
+    for (let i = 0; i < this.#offsetCount; i += 2) {
+      const start = this.#offsets[i] ?? 0;
+      const end = this.#offsets[i + 1] ?? 0;
+      if (end === 0) return null;
+      texts.push(start < 0 ? { start: -start, end: -end, generated: false } : { start, end, generated: true });
+    }
+    return texts;
   }
 
   startFrame(): void {
     this.#cutOff = false;
+    this.#offsetCount = 0;
+  }
+
+  #note(start: number, end: number): void {
+    this.#offsets[this.#offsetCount++] = start;
+    this.#offsets[this.#offsetCount++] = end;
   }
 
   /** A frame whose text has been counted already. */
@@ -146,57 +181,7 @@ export function looksLikeObject(frame: FrameView): boolean {
   return end > start && text.charCodeAt(start) === OPEN_BRACE && text.charCodeAt(end) === CLOSE_BRACE;
 }
 
-export function dataIs(frame: FrameView, value: string): boolean {
-  return (
-    frame.text.startsWith(value, frame.dataStart) && frame.text.slice(frame.dataStart, frame.dataEnd).trim() === value
-  );
-}
-
-export function eventName(frame: FrameView): string {
-  return frame.text.slice(frame.eventStart, frame.eventEnd);
-}
-
-/** The frame's data, parsed; undefined where it is no JSON. */
-export function parsedData(frame: FrameView): unknown {
-  try {
-    return JSON.parse(frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd));
-  } catch {
-    return undefined;
-  }
-}
-
-/** A JSON value cut out of a text, parsed; undefined where it is no JSON. */
-export function parsedText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The UTF-8 length of a member that is text; what is none counts nothing. */
 export function textBytes(value: Json | undefined): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0;
-}
-
-/**
- * One figure of a usage report: a sane count, `absent`, or `insane` (negative, fractional, past what a number holds
- * exactly, or no number at all), which discredits the whole report.
- */
-export type Figure = number | 'absent' | 'insane';
-
-export function figure(value: unknown): Figure {
-  if (value === undefined || value === null) return 'absent';
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 'insane';
-}
-
-export function orZero(value: Figure): number | 'insane' {
-  return value === 'absent' ? 0 : value;
-}
-
-/** Null where the sum of the classes is no longer a safe integer. */
-export function saneCounts(tokens: TokenCounts | null): TokenCounts | null {
-  if (tokens === null) return null;
-  const sum = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h + tokens.output;
-  return Number.isSafeInteger(sum) ? tokens : null;
 }

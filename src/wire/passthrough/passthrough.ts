@@ -4,7 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import type { TokenCounts } from '../../core/usage.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import type {
@@ -14,21 +15,24 @@ import type {
   LaneStream,
   Meter,
   StreamPosition,
-  UpstreamOrder,
+  UpstreamParams,
   WholeAnswer,
 } from '../lane.ts';
-import { FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
+import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { EditList, eventName, parsedText, type StreamObserver, type Verdict } from './observer.ts';
+import type { LengthEnding } from './length-ending.ts';
+import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 
 /** What one format adds to the lane. */
 export interface PassthroughFormat {
   /** The changes that the request body needs besides `model`. */
-  changes(request: PassthroughRequest, order: UpstreamOrder): Change[];
+  changes(request: PassthroughRequest, order: UpstreamParams): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
   wholeMeter(answer: JsonObject): Meter;
   observer(request: PassthroughRequest): StreamObserver;
+  /** For a stream that may have to be ended by this side. `outputLimit`: as it was sent upstream. */
+  lengthEnding(request: PassthroughRequest, outputLimit: number | null): LengthEnding;
 }
 
 /** A frame that must be complete before the client gets any of it may grow to this. */
@@ -38,9 +42,11 @@ const COPIED_BYTES_MAX = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 export function passthroughLane(request: PassthroughRequest, format: PassthroughFormat): Lane {
+  let outputLimit: number | null = null;
   return {
     kind: 'passthrough',
     requestBody(order) {
+      outputLimit = order.outputLimit;
       const changes = format.changes(request, order);
       if (request.body.model !== order.upstreamModel) {
         changes.push({ path: ['model'], json: JSON.stringify(order.upstreamModel) });
@@ -49,12 +55,15 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
       return (inPieces ? changeInPieces : change)(request.bytes, changes, request.layout);
     },
     whole: (answer) => wholeAnswer(answer, request.publicModel, format),
-    stream: () => new PassthroughStream(format.observer(request)),
+    stream: () => {
+      const ending = request.mayBeCut ? format.lengthEnding(request, outputLimit) : null;
+      return new PassthroughStream(format.observer(request), ending);
+    },
   };
 }
 
 function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughFormat): WholeAnswer {
-  const answer = isUtf8(bytes) ? parsedText(bytes.toString()) : undefined;
+  const answer = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined;
   if (!isObject(answer)) {
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
   }
@@ -74,6 +83,7 @@ type State = LaneStep['state'];
 
 export class PassthroughStream implements LaneStream {
   readonly #observer: StreamObserver;
+  readonly #ending: LengthEnding | null;
   readonly #splitter = new FrameSplitter();
   readonly #edits = new EditList();
   #state: State = 'waiting';
@@ -86,8 +96,10 @@ export class PassthroughStream implements LaneStream {
   #held: Buffer | null = null;
   #terminal: Buffer | null = null;
 
-  constructor(observer: StreamObserver) {
+  /** `ending`: null where the stream will not be ended by this side. */
+  constructor(observer: StreamObserver, ending: LengthEnding | null) {
     this.#observer = observer;
+    this.#ending = ending;
   }
 
   push(chunk: Buffer): LaneStep {
@@ -125,12 +137,21 @@ export class PassthroughStream implements LaneStream {
     return this.#observer.meter();
   }
 
+  cutShort(tokens: TokenCounts): LaneStep {
+    // The provider's own end is here already, or there is nothing to end.
+    if (this.#over || this.#ending === null || this.#observer.finished) return this.end();
+    const { closing, terminal } = this.#ending.end(tokens, this.position());
+    this.#terminal = Buffer.from(terminal);
+    this.#state = 'complete';
+    return this.#step(Buffer.from(closing));
+  }
+
   betweenFrames(): boolean {
     return !this.#splitter.flowing;
   }
 
-  position(): StreamPosition {
-    return this.#observer.position?.() ?? { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition | null {
+    return this.#observer.position?.() ?? null;
   }
 
   get #over(): boolean {
@@ -174,6 +195,7 @@ export class PassthroughStream implements LaneStream {
         return false;
       case 'event':
         this.#open();
+        this.#ending?.observe(frame);
         return false;
       case 'drop':
         this.#open();
@@ -209,13 +231,13 @@ export class PassthroughStream implements LaneStream {
   #judgeForeign(frame: FrameView): Verdict {
     const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
     if (text === '') return 'neutral';
-    const value = parsedText(text);
+    const value = parseJson(text);
     if (isObject(value) && isObject(value.error)) this.#fail(readFailure(value as Json, true));
     else this.#fail(brokenStream('The provider answered with something that is not an event stream.'));
     return 'failed';
   }
 
-  /** Data over several lines is looked at as one line; the frame is only written anew when it must be edited. */
+  /** Data over several lines is looked at as one line; the frame is only rewritten when it must be edited. */
   #judgeJoined(frame: FrameView): Verdict {
     const name = eventName(frame);
     const data = joinedData(frame).replaceAll('\n', ' ');
@@ -236,7 +258,9 @@ export class PassthroughStream implements LaneStream {
     }
     if (this.#keeping) return forward;
     const beginning = this.#splitter.partial();
-    if (!this.#opened || beginning.dataLines !== 1 || !this.#observer.mayFlow(beginning)) {
+    // A stream that may have to be ended must not be inside a frame then.
+    const keep = this.#ending !== null || !this.#opened || beginning.dataLines !== 1;
+    if (keep || !this.#observer.mayFlow(beginning)) {
       this.#keeping = true;
       return forward;
     }

@@ -1,4 +1,4 @@
-/** How a responses client is told, in-band, that a stream which has begun has failed. */
+/** The in-band report of a responses stream that failed after it had started. */
 import type { InBandFailure } from '../format.ts';
 
 /** A `response.failed` event with a complete response object: clients act on its `error.code`. */

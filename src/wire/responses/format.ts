@@ -1,9 +1,18 @@
 /** Responses as a wire format. */
 import type { WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { rewrittenAnswers } from '../rewritten-answers.ts';
 import { responsesFailureFrames } from './failure.ts';
+import { fillMissingFieldsLane } from './fill-missing-fields.ts';
+import { responsesFromTurn } from './from-turn.ts';
+import { ResponsesLengthEnding } from './length-ending.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
+import { readResponsesBody } from './read-body.ts';
+import { ResponsesReader } from './reader.ts';
+import { responsesToTurn } from './to-turn.ts';
 import { validateResponses } from './validate-request.ts';
+import { writeResponsesBody } from './write-body.ts';
+import { ResponsesWriter } from './writer.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
@@ -13,12 +22,28 @@ const passthrough: PassthroughFormat = {
   isAnswer: isResponsesAnswer,
   wholeMeter: responsesWholeMeter,
   observer: (request) => new ResponsesObserver(request.publicModel),
+  lengthEnding: (request, outputLimit) =>
+    new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
 };
 
 export const responsesFormat: WireFormat = {
   name: 'responses',
+  inputField: 'input',
+  takesStopSequences: false,
+  explainsRefusals: false,
   validateRequest: validateResponses,
-  passthrough: (request) => passthroughLane(request, passthrough),
+  passthrough: (request) =>
+    fillMissingFieldsLane(passthroughLane(request, passthrough), (outputLimit) =>
+      rewrittenAnswers(responsesFormat, request, () => outputLimit),
+    ),
   failureFrames: responsesFailureFrames,
   keepAlive: Buffer.from(': keep-alive\n\n'),
+  outputLimitField: () => 'max_output_tokens',
+  asksForUsage: () => true,
+  toTurn: responsesToTurn,
+  fromTurn: responsesFromTurn,
+  reader: () => new ResponsesReader(),
+  readBody: readResponsesBody,
+  writer: (context) => new ResponsesWriter(context),
+  writeBody: writeResponsesBody,
 };

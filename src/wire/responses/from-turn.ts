@@ -1,9 +1,8 @@
 /** The hub → a responses request. */
-import type { JsonObject } from '../../lib/json.ts';
+import { compact, type JsonObject, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, parseJson } from '../read.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
-import { effortOf, plainSettings, strictOf, writeUser } from '../translate/settings.ts';
+import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { functionArguments, leaveOut, markError, usableTools } from '../translate/tools.ts';
 import type {
@@ -11,10 +10,10 @@ import type {
   ImagePart,
   OutputShape,
   Part,
+  ReasoningBlock,
   RefusalPart,
   TargetTraits,
   TextPart,
-  Thought,
   ToolCallPart,
   ToolResultPart,
   Turn,
@@ -23,18 +22,18 @@ import type {
 } from '../translate/turn.ts';
 import { writeToolChoice, writeTools } from './tools.ts';
 
-interface Writing {
+interface WriteContext {
   readonly turn: Turn;
   readonly names: ToolNames;
   readonly warnings: string[];
   readonly native: boolean;
-  /** Whether settings and cache marks that the format has no field for are taken. */
+  /** Whether settings and cache breakpoints that the format has no field for are taken. */
   readonly extended: boolean;
 }
 
 export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
-  const writing: Writing = {
+  const writing: WriteContext = {
     turn,
     names,
     warnings,
@@ -43,7 +42,7 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   };
   const tools = usableTools(turn, warnings);
   const [first, ...more] = turn.instructions;
-  const single = first && more.length === 0 && !markOf(first, writing) ? first.text : undefined;
+  const single = first && more.length === 0 && !breakpointOf(first, writing) ? first.text : undefined;
   const input = turn.messages.flatMap((message) => writeMessage(message, writing));
   if (first && single === undefined) input.unshift(messageItem('developer', turn.instructions, writing));
   const body = compact({
@@ -59,14 +58,14 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   return { body, warnings };
 }
 
-function messageItem(role: string, parts: readonly Part[], writing: Writing): object {
+function messageItem(role: string, parts: readonly Part[], writing: WriteContext): object {
   const content = parts.flatMap((part) => writeInputPart(part, writing));
   const [only] = content;
   const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
   return { type: 'message', role, content: bare ? only.text : content };
 }
 
-function writeMessage(message: TurnMessage, writing: Writing): object[] {
+function writeMessage(message: TurnMessage, writing: WriteContext): object[] {
   if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
   if (message.role === 'assistant') return writeAnswer(message, writing);
   const items: object[] = [];
@@ -80,7 +79,7 @@ function writeMessage(message: TurnMessage, writing: Writing): object[] {
 }
 
 /** Neighbouring texts of one item are one message item; every other part is an item of its own. */
-function writeAnswer(message: TurnMessage, writing: Writing): object[] {
+function writeAnswer(message: TurnMessage, writing: WriteContext): object[] {
   const items: object[] = [];
   let open: { itemId: string | undefined; content: object[] } | null = null;
   for (const part of message.parts) {
@@ -96,7 +95,7 @@ function writeAnswer(message: TurnMessage, writing: Writing): object[] {
     }
     open = null;
     if (part.type === 'tool-call') items.push(writeCall(part, writing));
-    else if (part.type === 'reasoning') items.push(...writeThought(part.thought, writing));
+    else if (part.type === 'reasoning') items.push(...writeReasoningBlock(part.reasoning, writing));
     else if (part.type === 'opaque') {
       if (part.format === 'responses') items.push(part.raw);
       else leaveOut(part, writing.warnings);
@@ -111,21 +110,21 @@ function writeAnswerText(part: TextPart | RefusalPart): object {
   return { type: 'output_text', text: part.text, annotations };
 }
 
-/** Only a thought that this format encrypted can be verified by its provider; the conversation stands without others. */
-function writeThought(thought: Thought, writing: Writing): object[] {
-  if (thought.origin !== 'responses' || (thought.encrypted === undefined && !writing.native)) return [];
+/** A provider accepts only reasoning that it encrypted itself; other reasoning is left out. */
+function writeReasoningBlock(reasoning: ReasoningBlock, writing: WriteContext): object[] {
+  if (reasoning.origin !== 'responses' || (reasoning.encrypted === undefined && !writing.native)) return [];
   return [
     compact({
       type: 'reasoning',
-      id: thought.id,
-      summary: thought.texts.map((text) => ({ type: 'summary_text', text })),
-      content: thought.full?.map((text) => ({ type: 'reasoning_text', text })),
-      encrypted_content: thought.encrypted,
+      id: reasoning.id,
+      summary: reasoning.texts.map((text) => ({ type: 'summary_text', text })),
+      content: reasoning.full?.map((text) => ({ type: 'reasoning_text', text })),
+      encrypted_content: reasoning.encrypted,
     }),
   ];
 }
 
-function writeCall(call: ToolCallPart, writing: Writing): object {
+function writeCall(call: ToolCallPart, writing: WriteContext): object {
   const { native, names } = writing;
   const { kind } = call.tool;
   const name = names.out(call.tool);
@@ -142,7 +141,7 @@ function writeCall(call: ToolCallPart, writing: Writing): object {
   return compact({ type: 'function_call', id, call_id: call.callId, name, namespace, arguments: args });
 }
 
-function writeResult(result: ToolResultPart, writing: Writing): object {
+function writeResult(result: ToolResultPart, writing: WriteContext): object {
   if (result.kind === 'search' && writing.native) {
     const [found] = result.content;
     const tools = found?.type === 'text' ? parseJson(found.text) : [];
@@ -153,9 +152,9 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
     first?.type === 'text' ? [{ ...first, text: markError(result, first.text) }, ...rest] : result.content;
   const marked =
     result.isError && first?.type !== 'text' ? [{ type: 'text', text: 'Error' } as const, ...content] : content;
-  const mark = markOf(result, writing);
+  const breakpoint = breakpointOf(result, writing);
   const written = marked
-    .map((part, index) => (mark && index === marked.length - 1 ? { ...part, cache: result.cache } : part))
+    .map((part, index) => (breakpoint && index === marked.length - 1 ? { ...part, cache: result.cache } : part))
     .flatMap((part) => writeInputPart(part, writing));
   const [only] = written;
   const bare = written.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
@@ -166,16 +165,17 @@ function writeResult(result: ToolResultPart, writing: Writing): object {
   };
 }
 
-function markOf(part: Part, { extended }: Writing): JsonObject | undefined {
+function breakpointOf(part: Part, { extended }: WriteContext): JsonObject | undefined {
   if (!('cache' in part) || !part.cache) return undefined;
   return extended || part.cache.family === 'openai' ? part.cache.raw : undefined;
 }
 
-function writeInputPart(part: Part, writing: Writing): object[] {
-  const mark = markOf(part, writing);
-  if (part.type === 'text') return [compact({ type: 'input_text', text: part.text, prompt_cache_breakpoint: mark })];
-  if (part.type === 'image') return [writeImage(part, mark, writing)];
-  if (part.type === 'file') return [writeFile(part, mark, writing)];
+function writeInputPart(part: Part, writing: WriteContext): object[] {
+  const breakpoint = breakpointOf(part, writing);
+  if (part.type === 'text')
+    return [compact({ type: 'input_text', text: part.text, prompt_cache_breakpoint: breakpoint })];
+  if (part.type === 'image') return [writeImage(part, breakpoint, writing)];
+  if (part.type === 'file') return [writeFile(part, breakpoint, writing)];
   if (part.type === 'opaque') {
     if (part.format === 'responses') return [part.raw];
     leaveOut(part, writing.warnings);
@@ -183,19 +183,19 @@ function writeInputPart(part: Part, writing: Writing): object[] {
   return [];
 }
 
-function writeImage(part: ImagePart, mark: object | undefined, writing: Writing): object {
+function writeImage(part: ImagePart, breakpoint: object | undefined, writing: WriteContext): object {
   const { source } = part;
-  const common = { detail: part.detail ?? 'auto', prompt_cache_breakpoint: mark };
+  const common = { detail: part.detail ?? 'auto', prompt_cache_breakpoint: breakpoint };
   if (source.kind !== 'stored') return compact({ type: 'input_image', image_url: urlOfSource(source), ...common });
   if (!writing.native) refuse(part.at, 'Files stored at a provider cannot be used with this model.');
   return compact({ type: 'input_image', file_id: source.id, ...common });
 }
 
-function writeFile(part: FilePart, mark: object | undefined, writing: Writing): object {
+function writeFile(part: FilePart, breakpoint: object | undefined, writing: WriteContext): object {
   const { source } = part;
-  const common = { filename: part.name, prompt_cache_breakpoint: mark };
+  const common = { filename: part.name, prompt_cache_breakpoint: breakpoint };
   if (source.kind === 'text') {
-    return compact({ type: 'input_text', text: documentText(part, source.text), prompt_cache_breakpoint: mark });
+    return compact({ type: 'input_text', text: documentText(part, source.text), prompt_cache_breakpoint: breakpoint });
   }
   if (source.kind === 'url') return compact({ type: 'input_file', file_url: source.url, ...common });
   if (source.kind === 'base64') {
@@ -206,7 +206,7 @@ function writeFile(part: FilePart, mark: object | undefined, writing: Writing): 
   return compact({ type: 'input_file', file_id: source.id, ...common });
 }
 
-function writeSettings(writing: Writing, traits: TargetTraits): object {
+function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   const { turn, warnings, native, extended } = writing;
   const { settings } = turn;
   const foreign = {
@@ -225,7 +225,7 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
     ...(settings.logprobs === true ? ['message.output_text.logprobs'] : []),
   ];
   const text = compact({
-    format: settings.output && writeOutput(settings.output, turn),
+    format: settings.output && writeOutput(settings.output),
     verbosity: settings.verbosity,
   });
   return {
@@ -241,17 +241,16 @@ function writeSettings(writing: Writing, traits: TargetTraits): object {
 }
 
 function writeReasoning(turn: Turn): object | undefined {
-  const wish = turn.settings.reasoning;
-  if (!wish || wish.thinking === 'disabled') return undefined;
-  const shown = turn.origin === 'messages' && wish.thinking !== undefined && wish.display !== 'omitted';
-  const reasoning = compact({ effort: effortOf(turn), summary: wish.summary ?? (shown ? 'auto' : undefined) });
+  const asked = turn.settings.reasoning;
+  if (!asked || asked.thinking === 'disabled') return undefined;
+  const shown = turn.origin === 'messages' && asked.thinking !== undefined && asked.display !== 'omitted';
+  const reasoning = compact({ effort: effortOf(turn), summary: asked.summary ?? (shown ? 'auto' : undefined) });
   return Object.keys(reasoning).length > 0 ? reasoning : undefined;
 }
 
-function writeOutput(output: OutputShape, turn: Turn): object {
+function writeOutput(output: OutputShape): object {
   if (output.kind === 'text') return { type: 'text' };
   if (output.kind === 'json') return { type: 'json_object' };
-  const { name, description, schema } = output;
-  const strict = strictOf(turn, output);
+  const { name, description, schema, strict } = output;
   return compact({ type: 'json_schema', name: name ?? 'output', description, schema, strict });
 }

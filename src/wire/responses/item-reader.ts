@@ -1,9 +1,8 @@
 /**
- * One output item of a response, whether it comes in deltas, whole at its end, or both: what the end shows and the
- * deltas did not is told at the end, and nothing twice.
+ * One output item of a response, whether it comes in deltas, whole at its end, or both: what only the end
+ * shows is read at the end, and nothing is read twice.
  */
-import { type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
-import { numberAt, objectsAt } from '../read.ts';
+import { type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { SEARCH_TOOL } from './tools.ts';
 
@@ -22,7 +21,7 @@ export class ItemReader {
   readonly #kind: Kind;
   readonly #nextKey: () => number;
   readonly #texts = new Map<number, TextPiece>();
-  /** What was seen of the paragraphs of a thought, by whether they are its full text. */
+  /** What was seen of the paragraphs of reasoning, by whether they are its full text. */
   readonly #summary: string[] = [];
   readonly #full: string[] = [];
   #key = -1;
@@ -75,13 +74,13 @@ export class ItemReader {
       case 'response.content_part.done':
         return this.#partDone(part, objectAt(value, 'part') ?? {});
       case 'response.reasoning_summary_text.delta':
-        return this.#thought(numberAt(value, 'summary_index') ?? 0, delta, false);
+        return this.#reasoning(numberAt(value, 'summary_index') ?? 0, delta, false);
       case 'response.reasoning_text.delta':
-        return this.#thought(part, delta, true);
+        return this.#reasoning(part, delta, true);
       case 'response.reasoning_summary_text.done':
-        return this.#fillThought(numberAt(value, 'summary_index') ?? 0, stringAt(value, 'text'), false);
+        return this.#fillReasoning(numberAt(value, 'summary_index') ?? 0, stringAt(value, 'text'), false);
       case 'response.reasoning_text.done':
-        return this.#fillThought(part, stringAt(value, 'text'), true);
+        return this.#fillReasoning(part, stringAt(value, 'text'), true);
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return this.#arguments(delta);
@@ -112,7 +111,7 @@ export class ItemReader {
       case 'reasoning': {
         const encrypted = stringAt(item, 'encrypted_content') ?? stringAt(this.#item, 'encrypted_content');
         const texts = (name: string, full: boolean): TurnEvent[] =>
-          objectsAt(item, name).flatMap((part, index) => this.#fillThought(index, stringAt(part, 'text'), full));
+          objectsAt(item, name).flatMap((part, index) => this.#fillReasoning(index, stringAt(part, 'text'), full));
         const events = [...texts('summary', false), ...texts('content', true)];
         return [...events, { type: 'reasoning-end', key, encrypted }];
       }
@@ -187,17 +186,17 @@ export class ItemReader {
     return [{ type: 'text-end', key: piece.key }];
   }
 
-  #thought(paragraph: number, text: string, full: boolean): TurnEvent[] {
+  #reasoning(paragraph: number, text: string, full: boolean): TurnEvent[] {
     if (this.#kind !== 'reasoning' || text === '') return [];
     const seen = full ? this.#full : this.#summary;
     seen[paragraph] = (seen[paragraph] ?? '') + text;
     return [{ type: 'reasoning-delta', key: this.#key, text, paragraph, ...(full ? { full } : {}) }];
   }
 
-  #fillThought(paragraph: number, whole: string | undefined, full: boolean): TurnEvent[] {
+  #fillReasoning(paragraph: number, whole: string | undefined, full: boolean): TurnEvent[] {
     const seen = (full ? this.#full : this.#summary)[paragraph] ?? '';
     if (whole === undefined || !whole.startsWith(seen)) return [];
-    return this.#thought(paragraph, whole.slice(seen.length), full);
+    return this.#reasoning(paragraph, whole.slice(seen.length), full);
   }
 
   #arguments(text: string): TurnEvent[] {

@@ -1,10 +1,10 @@
-/** Output items of a response as they come into being, and the events that tell of it. */
+/** Output items of a response as they are streamed, and their events. */
 
-import type { Json, JsonObject } from '../../lib/json.ts';
-import { compact, parseJson } from '../read.ts';
+import { compact, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import { responsesAnnotation } from '../translate/annotations.ts';
-import { encryptedOf, ThoughtDraft } from '../translate/collect-answer.ts';
-import type { Thought, ToolRef, TurnEvent } from '../translate/turn.ts';
+import { ReasoningDraft } from '../translate/collect-answer.ts';
+import { packReasoning } from '../translate/packed-reasoning.ts';
+import type { ReasoningBlock, ToolRef, TurnEvent } from '../translate/turn.ts';
 
 type Emit = (type: string, fields: object) => void;
 
@@ -66,26 +66,27 @@ export class MessageItem implements OutputItem {
       const part: TextPart = { kind: event.kind, text: '', annotations: [], logprobs: [] };
       this.#byKey.set(event.key, this.#parts.length);
       this.#parts.push(part);
-      this.#tell('response.content_part.added', this.#parts.length - 1, { part: contentOf(part) });
+      this.#emitFor('response.content_part.added', this.#parts.length - 1, { part: contentOf(part) });
       return;
     }
-    const place = this.#byKey.get(event.key);
-    const part = place === undefined ? undefined : this.#parts[place];
-    if (place === undefined || !part) return;
+    const partIndex = this.#byKey.get(event.key);
+    const part = partIndex === undefined ? undefined : this.#parts[partIndex];
+    if (partIndex === undefined || !part) return;
     if (event.type === 'text-delta') {
       part.text += event.text;
       part.logprobs.push(...(event.logprobs ?? []));
-      if (part.kind === 'refusal') this.#tell('response.refusal.delta', place, { delta: event.text });
-      else this.#tell('response.output_text.delta', place, { delta: event.text, logprobs: event.logprobs ?? [] });
+      if (part.kind === 'refusal') this.#emitFor('response.refusal.delta', partIndex, { delta: event.text });
+      else
+        this.#emitFor('response.output_text.delta', partIndex, { delta: event.text, logprobs: event.logprobs ?? [] });
     } else if (event.type === 'annotation') {
       const span = { start: 0, end: part.text.length, text: part.text };
       const annotation = responsesAnnotation(event.annotation, span);
       const index = part.annotations.push(annotation) - 1;
-      this.#tell('response.output_text.annotation.added', place, { annotation_index: index, annotation });
+      this.#emitFor('response.output_text.annotation.added', partIndex, { annotation_index: index, annotation });
     } else if (event.type === 'text-end') {
-      if (part.kind === 'refusal') this.#tell('response.refusal.done', place, { refusal: part.text });
-      else this.#tell('response.output_text.done', place, { text: part.text, logprobs: part.logprobs });
-      this.#tell('response.content_part.done', place, { part: contentOf(part) });
+      if (part.kind === 'refusal') this.#emitFor('response.refusal.done', partIndex, { refusal: part.text });
+      else this.#emitFor('response.output_text.done', partIndex, { text: part.text, logprobs: part.logprobs });
+      this.#emitFor('response.content_part.done', partIndex, { part: contentOf(part) });
     }
   }
 
@@ -94,7 +95,7 @@ export class MessageItem implements OutputItem {
     this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
   }
 
-  #tell(type: string, part: number, fields: object): void {
+  #emitFor(type: string, part: number, fields: object): void {
     this.#emit(type, { item_id: this.#id, output_index: this.#index, content_index: part, ...fields });
   }
 }
@@ -103,8 +104,8 @@ export class ReasoningItem implements OutputItem {
   readonly #id: string;
   readonly #index: number;
   readonly #emit: Emit;
-  readonly #draft: ThoughtDraft;
-  #thought: Thought | null = null;
+  readonly #draft: ReasoningDraft;
+  #reasoning: ReasoningBlock | null = null;
   /** The paragraph being written, and what it says so far. */
   #open: { readonly full: boolean; readonly paragraph: number; text: string } | null = null;
 
@@ -112,19 +113,19 @@ export class ReasoningItem implements OutputItem {
     this.#id = id;
     this.#index = index;
     this.#emit = emit;
-    this.#draft = new ThoughtDraft(event);
+    this.#draft = new ReasoningDraft(event);
     emit('response.output_item.added', { output_index: index, item: this.object() });
   }
 
   object(): object {
-    const thought = this.#thought ?? this.#draft.end();
+    const reasoning = this.#reasoning ?? this.#draft.end();
     return compact({
       id: this.#id,
       type: 'reasoning',
-      status: this.#thought ? 'completed' : 'in_progress',
-      summary: thought.texts.map((text) => ({ type: 'summary_text', text })),
-      content: thought.full?.map((text) => ({ type: 'reasoning_text', text })),
-      encrypted_content: this.#thought ? encryptedOf(this.#thought) : null,
+      status: this.#reasoning ? 'completed' : 'in_progress',
+      summary: reasoning.texts.map((text) => ({ type: 'summary_text', text })),
+      content: reasoning.full?.map((text) => ({ type: 'reasoning_text', text })),
+      encrypted_content: this.#reasoning ? encryptedOf(this.#reasoning) : null,
     });
   }
 
@@ -132,7 +133,7 @@ export class ReasoningItem implements OutputItem {
     if (event.type === 'reasoning-delta') this.#delta(event);
     if (event.type !== 'reasoning-end') return;
     this.#closeParagraph();
-    this.#thought = this.#draft.end(event);
+    this.#reasoning = this.#draft.end(event);
     this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
   }
 
@@ -145,26 +146,28 @@ export class ReasoningItem implements OutputItem {
       const [type, part] = full
         ? ['response.content_part.added', { type: 'reasoning_text', text: '' }]
         : ['response.reasoning_summary_part.added', { type: 'summary_text', text: '' }];
-      this.#tell(type, { part });
+      this.#emitFor(type, { part });
     }
     this.#draft.add(event);
     this.#open.text += event.text;
-    this.#tell(full ? 'response.reasoning_text.delta' : 'response.reasoning_summary_text.delta', { delta: event.text });
+    this.#emitFor(full ? 'response.reasoning_text.delta' : 'response.reasoning_summary_text.delta', {
+      delta: event.text,
+    });
   }
 
   #closeParagraph(): void {
     if (!this.#open) return;
     const { full, text } = this.#open;
-    this.#tell(full ? 'response.reasoning_text.done' : 'response.reasoning_summary_text.done', { text });
+    this.#emitFor(full ? 'response.reasoning_text.done' : 'response.reasoning_summary_text.done', { text });
     const part = { type: full ? 'reasoning_text' : 'summary_text', text };
-    this.#tell(full ? 'response.content_part.done' : 'response.reasoning_summary_part.done', { part });
+    this.#emitFor(full ? 'response.content_part.done' : 'response.reasoning_summary_part.done', { part });
     this.#open = null;
   }
 
-  #tell(type: string, fields: object): void {
+  #emitFor(type: string, fields: object): void {
     const paragraph = this.#open?.paragraph ?? 0;
-    const place = this.#open?.full === true ? { content_index: paragraph } : { summary_index: paragraph };
-    this.#emit(type, { item_id: this.#id, output_index: this.#index, ...place, ...fields });
+    const position = this.#open?.full === true ? { content_index: paragraph } : { summary_index: paragraph };
+    this.#emit(type, { item_id: this.#id, output_index: this.#index, ...position, ...fields });
   }
 }
 
@@ -205,18 +208,18 @@ export class ToolItem implements OutputItem {
   take(event: TurnEvent): void {
     if (event.type === 'tool-delta') {
       this.#input += event.text;
-      this.#tell('delta', { delta: event.text });
+      this.#emitFor('delta', { delta: event.text });
     } else if (event.type === 'tool-end') {
       const whole =
         this.#tool.kind === 'custom' ? { input: this.#input } : { name: this.#tool.name, arguments: this.#input };
-      this.#tell('done', whole);
+      this.#emitFor('done', whole);
       this.#status = 'completed';
       this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
     }
   }
 
   /** A tool search has no events for its arguments: the finished item holds them. */
-  #tell(what: 'delta' | 'done', fields: object): void {
+  #emitFor(what: 'delta' | 'done', fields: object): void {
     if (this.#tool.kind === 'search') return;
     const type = this.#tool.kind === 'custom' ? 'custom_tool_call_input' : 'function_call_arguments';
     this.#emit(`response.${type}.${what}`, { item_id: this.#id, output_index: this.#index, ...fields });
@@ -237,4 +240,10 @@ export class OpaqueItem implements OutputItem {
   object(): object {
     return this.#raw;
   }
+}
+
+/** What stands as the encrypted content of a reasoning item; null where the reasoning cannot be sent back anyway. */
+function encryptedOf(reasoning: ReasoningBlock): string | null {
+  if (reasoning.origin === 'responses') return reasoning.encrypted ?? null;
+  return reasoning.origin === 'messages' ? packReasoning(reasoning) : null;
 }

@@ -1,20 +1,36 @@
 /** Input items of a responses request → parts of the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  objectAt,
+  objectsAt,
+  stringAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { compact, objectsAt } from '../read.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
-import { unpackThought } from '../translate/packed-reasoning.ts';
-import type { BinarySource, CacheMark, Part, TextPart, ToolKind, TurnMessage, TurnTool } from '../translate/turn.ts';
+import { unpackReasoning } from '../translate/packed-reasoning.ts';
+import type {
+  BinarySource,
+  CacheBreakpoint,
+  Part,
+  TextPart,
+  ToolKind,
+  TurnMessage,
+  TurnTool,
+} from '../translate/turn.ts';
 import { readTools, SEARCH_TOOL } from './tools.ts';
 
 export interface ReadItem {
-  /** null where the item is no part of the conversation. */
+  /** Null where the item is not part of the conversation. */
   readonly role: TurnMessage['role'] | null;
   readonly parts: readonly Part[];
   readonly tools: readonly TurnTool[];
 }
 
-/** Items that the provider made by itself: the conversation stands without them. */
+/** Items that the provider made by itself: the conversation is complete without them. */
 const HOSTED_ITEMS = new Set([
   'web_search_call',
   'file_search_call',
@@ -49,7 +65,7 @@ export function readItem(value: Json, at: string): ReadItem {
     case 'additional_tools':
       return { role: null, parts: [], tools: readTools(objectsAt(value, 'tools'), `${at}.tools`) };
     case 'item_reference':
-      return refuse(at, 'Item references are not available for this model: no item is stored. Send the item itself.');
+      return refuse(at, 'Item references are not supported by this model: no item is stored. Send the item itself.');
   }
   if (type === 'tool_search_call' && value.execution === 'client') return answer(readSearchCall(value, at));
   if (type === 'tool_search_output' && value.execution === 'client') return readSearchOutput(value, at);
@@ -63,7 +79,7 @@ function answer(part: Part): ReadItem {
 function readMessage(value: JsonObject, at: string): ReadItem {
   const role = stringAt(value, 'role');
   if (role !== 'user' && role !== 'assistant' && role !== 'system' && role !== 'developer') {
-    refuse(`${at}.role`, `The role "${String(role)}" cannot be carried to this model.`);
+    refuse(`${at}.role`, `The role "${String(role)}" is not supported by this model.`);
   }
   const parts = readContent(
     value.content,
@@ -82,8 +98,8 @@ export function readContent(content: Json | undefined, at: string, itemId?: stri
 function readPart(part: Json, at: string, itemId: string | undefined): Part {
   if (!isObject(part)) refuse(at, 'A content part must be an object.');
   const type = stringAt(part, 'type');
-  const mark = objectAt(part, 'prompt_cache_breakpoint');
-  const cache: CacheMark | undefined = mark && { family: 'openai', raw: mark };
+  const breakpoint = objectAt(part, 'prompt_cache_breakpoint');
+  const cache: CacheBreakpoint | undefined = breakpoint && { family: 'openai', raw: breakpoint };
   if (type === 'input_text' || type === 'output_text' || type === 'text') {
     const annotations = objectsAt(part, 'annotations').map((raw) => ({ format: 'responses', raw }) as const);
     return compact({
@@ -138,12 +154,12 @@ function readResult(value: JsonObject, kind: ToolKind, at: string): Part {
 function readReasoning(value: JsonObject): Part {
   const texts = (list: readonly JsonObject[]): string[] => list.map((part) => stringAt(part, 'text') ?? '');
   const encrypted = stringAt(value, 'encrypted_content');
-  const packed = encrypted === undefined ? undefined : unpackThought(encrypted);
-  if (packed) return { type: 'reasoning', thought: packed };
+  const packed = encrypted === undefined ? undefined : unpackReasoning(encrypted);
+  if (packed) return { type: 'reasoning', reasoning: packed };
   const full = arrayAt(value, 'content') ? texts(objectsAt(value, 'content')) : undefined;
   return {
     type: 'reasoning',
-    thought: compact({
+    reasoning: compact({
       origin: 'responses',
       texts: texts(objectsAt(value, 'summary')),
       id: stringAt(value, 'id'),
@@ -166,7 +182,7 @@ function readSearchCall(value: JsonObject, at: string): Part {
   });
 }
 
-/** The tools that the client found become tools of the request; the model is told what they are. */
+/** The tools that the client found become tools of the request, and the result that the model reads lists them. */
 function readSearchOutput(value: JsonObject, at: string): ReadItem {
   const callId = stringAt(value, 'call_id');
   if (callId === undefined) refuse(`${at}.call_id`, 'A tool search result needs the id of its call.');

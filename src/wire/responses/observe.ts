@@ -1,25 +1,20 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
-  dataIs,
   type EditList,
-  eventName,
-  figure,
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  parsedData,
-  parsedText,
   type StreamObserver,
-  saneCounts,
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
-import type { FrameView } from '../sse.ts';
+import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { figure } from '../usage.ts';
 import { readResponsesTokens } from './tokens.ts';
 
 /** Events that carry the whole response: they hold its model, usage or end, and never reach the client in pieces. */
@@ -71,13 +66,13 @@ export class ResponsesObserver implements StreamObserver {
     switch (this.#type) {
       case 'error':
       case 'response.failed':
-        return this.#fail(readFailure(parsedData(frame) as Json, first));
+        return this.#fail(readFailure(parsedData(frame), first));
       case 'response.completed':
       case 'response.incomplete':
         if (parsedData(frame) === undefined)
           return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
         if (this.#usage !== null) {
-          this.#reported = responsesTokens(parsedText(this.#usage));
+          this.#reported = readResponsesTokens(parseJson(this.#usage));
           this.#reportedFinal = this.#reported !== null;
         }
         return 'terminal';
@@ -117,7 +112,7 @@ export class ResponsesObserver implements StreamObserver {
     const value = parsedData(frame);
     if (isObject(value) && isObject(value.error)) return this.#fail(readFailure(value, first));
     if (first || value === undefined) {
-      return this.#fail(brokenStream('The provider sent an event that is no responses event.'));
+      return this.#fail(brokenStream('The provider sent an event that is not a responses event.'));
     }
     return 'event';
   }
@@ -152,7 +147,7 @@ export class ResponsesObserver implements StreamObserver {
     } else if (scanner.keyIs('usage')) {
       if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
     } else if (this.#responseId === null && scanner.keyIs('id') && scanner.isString) {
-      const id = parsedText(scanner.valueText());
+      const id = parseJson(scanner.valueText());
       if (typeof id === 'string') this.#responseId = id;
     } else if (this.#createdAtS === null && scanner.keyIs('created_at')) {
       const created = figure(Number(scanner.valueText()));
@@ -161,17 +156,12 @@ export class ResponsesObserver implements StreamObserver {
   }
 }
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
-export function responsesTokens(usage: unknown): TokenCounts | null {
-  return isObject(usage) ? saneCounts(readResponsesTokens(usage)) : null;
-}
-
 export function isResponsesAnswer(answer: JsonObject): boolean {
   return answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed';
 }
 
 export function responsesWholeMeter(answer: JsonObject): Meter {
-  const reported = responsesTokens(answer.usage);
+  const reported = readResponsesTokens(answer.usage);
   let outputBytes = 0;
   for (const item of arrayAt(answer, 'output') ?? []) {
     if (isObject(item)) outputBytes += itemBytes(item);

@@ -1,7 +1,6 @@
 /** Response stream events → events of the hub. One per attempt. Complete and incomplete servers are read alike. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, numberAt, objectAt, objectsAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
-import { numberAt, objectsAt, parseJson } from '../read.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
 import { ItemReader } from './item-reader.ts';
 import { readResponsesTokens } from './tokens.ts';
@@ -64,7 +63,7 @@ export class ResponsesReader implements EventReader {
     return item ? this.#begun(item.read(type, value)) : this.#begun(this.#orphan(type, value));
   }
 
-  /** The format tells its reason to finish only in its last event: without that, the answer is not complete. */
+  /** Only the last event has the reason to finish: without it, the answer is not complete. */
   finish(): readonly TurnEvent[] {
     return [];
   }
@@ -145,8 +144,7 @@ export class ResponsesReader implements EventReader {
     const called = items.some((item) => item.called);
     const refused = items.some((item) => item.refused);
     events.push(responsesFinish({ ...response, status }, called, refused));
-    const usage = objectAt(response, 'usage');
-    const tokens = usage && readResponsesTokens(usage);
+    const tokens = readResponsesTokens(response.usage);
     if (tokens) events.push({ type: 'usage', tokens });
     events.push({ type: 'end' });
     return events;

@@ -1,7 +1,17 @@
 /** A responses request → the hub. */
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import {
+  arrayAt,
+  booleanAt,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  stringAt,
+} from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, numberAt, objectsAt } from '../read.ts';
 import type {
   OutputShape,
   Part,
@@ -42,10 +52,10 @@ function refuseState(body: JsonObject): void {
   const instead = 'Send the earlier items in "input" instead.';
   for (const name of ['previous_response_id', 'conversation'] as const) {
     if (body[name] !== undefined && body[name] !== null) {
-      refuse(name, `"${name}" is not available for this model: no conversation is stored. ${instead}`);
+      refuse(name, `"${name}" is not supported by this model: no conversation is stored. ${instead}`);
     }
   }
-  if (isObject(body.prompt)) refuse('prompt', 'Stored prompts are not available for this model. Send "instructions".');
+  if (isObject(body.prompt)) refuse('prompt', 'Stored prompts are not supported by this model. Send "instructions".');
   if (body.background === true) refuse('background', 'Background responses are not available.');
 }
 
@@ -67,7 +77,7 @@ function readInput(input: Json | undefined): { messages: readonly TurnMessage[];
     } else if (answer) {
       answer.parts.push(...read.parts);
     } else {
-      // The items of one answer (thoughts, text, calls) are one message: parallel calls belong together.
+      // The items of one answer (reasoning, text, calls) are one message: parallel calls belong together.
       answer = { role: 'assistant', parts: [...read.parts], at };
       messages.push(answer);
     }
@@ -127,7 +137,7 @@ function readOutput(format: JsonObject | undefined): OutputShape | undefined {
   if (format.type === 'text') return { kind: 'text' };
   if (format.type === 'json_object') return { kind: 'json' };
   if (format.type !== 'json_schema') {
-    refuse('text.format', `The text format "${String(format.type)}" is not available for this model.`);
+    refuse('text.format', `The text format "${String(format.type)}" is not supported by this model.`);
   }
   return compact({
     kind: 'schema',

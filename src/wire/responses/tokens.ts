@@ -1,6 +1,6 @@
 /** Usage in the terms of the responses format. */
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { Json } from '../../lib/json.ts';
 import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
@@ -10,7 +10,7 @@ const NAMES = {
   outputDetails: 'output_tokens_details',
 } as const;
 
-export function readResponsesTokens(usage: JsonObject): TokenCounts | null {
+export function readResponsesTokens(usage: Json | undefined): TokenCounts | null {
   return openaiCounts(usage, NAMES);
 }
 

@@ -1,7 +1,6 @@
 /** Tools of the responses format, in both directions. Namespaces are flattened in the hub and grouped again here. */
-import { type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { booleanAt, compact, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { booleanAt, compact, objectsAt } from '../read.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import { functionDescription, functionSchema } from '../translate/tools.ts';
 import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../translate/turn.ts';
@@ -46,7 +45,7 @@ function readTool(tool: JsonObject, at: string): readonly TurnTool[] {
   return [{ kind: 'foreign', format: 'responses', hosted: isHosted(tool), raw: tool, at }];
 }
 
-/** Tools found by a search are told again with every later request: each counts once. */
+/** Tools found by a search are repeated in every later request: each counts once. */
 export function dedupeTools(tools: readonly TurnTool[]): readonly TurnTool[] {
   const seen = new Set<string>();
   return tools.filter((tool) => {
@@ -114,7 +113,7 @@ export function writeToolChoice(choice: ToolChoice, names: ToolNames, native: bo
     case 'allowed':
       return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(ref) };
     case 'foreign':
-      return native ? choice.raw : refuse('tool_choice', 'This tool choice is not available for this model.');
+      return native ? choice.raw : refuse('tool_choice', 'This tool choice is not supported by this model.');
     default:
       return choice.kind;
   }

@@ -1,9 +1,9 @@
 /** What the gateway must know of a valid responses request. */
 
-import { arrayAt, isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import type { HostedTool, RequestInfo } from '../format.ts';
+import { type HostedTool, type RequestInfo, reasoningOf } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ResponsesRequest } from './schema.ts';
 import { isHosted } from './tools.ts';
@@ -30,6 +30,7 @@ export function validateResponses(body: JsonObject): RequestInfo {
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
+    reasoning: reasoningOf(objectAt(body, 'reasoning')?.effort),
     serviceTier: stringAt(body, 'service_tier') ?? null,
   };
 }

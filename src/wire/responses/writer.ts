@@ -1,7 +1,7 @@
 /** Events of the hub → response stream events, the full sequence of them. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
 import type { StreamPosition } from '../lane.ts';
-import { answerId, bareId, eventFrame, likelyTokens } from '../translate/answer-writing.ts';
+import { answerId, bareId, eventFrame, placeholderUsage } from '../translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
 import { MessageItem, OpaqueItem, type OutputItem, ReasoningItem, ToolItem } from './item-writer.ts';
 import { responseEnding, responseObject } from './object.ts';
@@ -31,12 +31,16 @@ export class ResponsesWriter implements EventWriter {
     this.#context = context;
   }
 
-  get position(): StreamPosition {
+  position(): StreamPosition {
     return {
       responseId: this.#id === '' ? null : this.#id,
       createdAtS: this.#id === '' ? null : this.#createdS,
       nextSequence: this.#sequence,
     };
+  }
+
+  continueAt(sequence: number): void {
+    this.#sequence = sequence;
   }
 
   write(event: TurnEvent): string {
@@ -69,7 +73,7 @@ export class ResponsesWriter implements EventWriter {
   }
 
   get #guessed(): TokenCounts | null {
-    return this.#context.reportedUsageOnly ? null : likelyTokens(this.#context, this.#characters);
+    return this.#context.reportedUsageOnly ? null : placeholderUsage(this.#context, this.#characters);
   }
 
   get #refused(): boolean {

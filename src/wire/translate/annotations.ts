@@ -1,6 +1,5 @@
 /** Citations of one family in the terms of the other. Positions are those of the text written so far. */
-import { type JsonObject, stringAt } from '../../lib/json.ts';
-import { numberAt } from '../read.ts';
+import { type JsonObject, numberAt, stringAt } from '../../lib/json.ts';
 import type { Annotation } from './turn.ts';
 
 /** Where in its text an annotation stands when the source format does not say: the whole of the block so far. */

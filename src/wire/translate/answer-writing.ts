@@ -23,7 +23,7 @@ export function eventFrame(type: string, value: object): string {
   return `event: ${type}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
-/** Names the paragraph of a thought that a delta belongs to; a summary and the full text are paragraphs apart. */
+/** Names the paragraph of reasoning that a delta belongs to; a summary and the full text are paragraphs apart. */
 export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' }>): string {
   return `${event.full === true ? 'full' : 'summary'}${event.paragraph}`;
 }
@@ -32,7 +32,7 @@ export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' 
 const CHARACTERS_PER_TOKEN = 4;
 
 /** What is shown as usage where the format must show some and the provider reported none. */
-export function likelyTokens(context: AnswerContext, characters: number): TokenCounts {
+export function placeholderUsage(context: AnswerContext, characters: number): TokenCounts {
   const output = Math.ceil(characters / CHARACTERS_PER_TOKEN);
-  return { ...NO_TOKENS, input: context.likelyInputTokens, output };
+  return { ...NO_TOKENS, input: context.likelyInputTokens(), output };
 }

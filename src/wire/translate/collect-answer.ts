@@ -1,8 +1,7 @@
 /** An answer's events put together: what a whole body holds. */
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
-import { packThought } from './packed-reasoning.ts';
-import type { Annotation, Thought, ToolRef, TurnEvent } from './turn.ts';
+import type { Annotation, ReasoningBlock, ToolRef, TurnEvent } from './turn.ts';
 
 export interface TextBlock {
   readonly type: 'text';
@@ -23,7 +22,7 @@ export interface ToolBlock {
 export type AnswerBlock =
   | TextBlock
   | ToolBlock
-  | { readonly type: 'reasoning'; thought: Thought }
+  | { readonly type: 'reasoning'; reasoning: ReasoningBlock }
   | { readonly type: 'opaque'; readonly format: string; readonly raw: JsonObject };
 
 export interface Answer {
@@ -33,9 +32,9 @@ export interface Answer {
   readonly finish: Extract<TurnEvent, { type: 'finish' }> | null;
 }
 
-/** A thought as its events come in. */
-export class ThoughtDraft {
-  readonly #origin: Thought['origin'];
+/** Reasoning as its events come in. */
+export class ReasoningDraft {
+  readonly #origin: ReasoningBlock['origin'];
   readonly #id: string | undefined;
   readonly #texts: string[] = [];
   readonly #full: string[] = [];
@@ -50,7 +49,7 @@ export class ThoughtDraft {
     list[event.paragraph] = (list[event.paragraph] ?? '') + event.text;
   }
 
-  end(event?: Extract<TurnEvent, { type: 'reasoning-end' }>): Thought {
+  end(event?: Extract<TurnEvent, { type: 'reasoning-end' }>): ReasoningBlock {
     return {
       origin: this.#origin,
       id: this.#id,
@@ -61,18 +60,6 @@ export class ThoughtDraft {
       encrypted: event?.encrypted,
     };
   }
-}
-
-/** What stands as the signature of a thinking block: its own, or the thought of another format packed into one. */
-export function signatureOf(thought: Thought): string {
-  if (thought.origin === 'messages') return thought.signature ?? '';
-  return packThought(thought.origin === 'chat' ? { origin: 'chat', texts: [] } : thought);
-}
-
-/** What stands as the encrypted content of a reasoning item; null where the thought cannot be sent back anyway. */
-export function encryptedOf(thought: Thought): string | null {
-  if (thought.origin === 'responses') return thought.encrypted ?? null;
-  return thought.origin === 'messages' ? packThought(thought) : null;
 }
 
 export function collect(events: Iterable<TurnEvent>): Answer {
@@ -88,7 +75,10 @@ class Collector implements Answer {
   readonly blocks: AnswerBlock[] = [];
   readonly #texts = new Map<number, TextBlock>();
   readonly #tools = new Map<number, ToolBlock>();
-  readonly #thoughts = new Map<number, { draft: ThoughtDraft; block: { type: 'reasoning'; thought: Thought } }>();
+  readonly #reasoning = new Map<
+    number,
+    { draft: ReasoningDraft; block: { type: 'reasoning'; reasoning: ReasoningBlock } }
+  >();
 
   take(event: TurnEvent): void {
     switch (event.type) {
@@ -117,7 +107,7 @@ class Collector implements Answer {
       }
     }
     this.#takeText(event);
-    this.#takeThought(event);
+    this.#takeReasoning(event);
   }
 
   #takeText(event: TurnEvent): void {
@@ -137,17 +127,17 @@ class Collector implements Answer {
     }
   }
 
-  #takeThought(event: TurnEvent): void {
+  #takeReasoning(event: TurnEvent): void {
     if (event.type === 'reasoning-start') {
-      const draft = new ThoughtDraft(event);
-      const block = { type: 'reasoning' as const, thought: draft.end() };
-      this.#thoughts.set(event.key, { draft, block });
+      const draft = new ReasoningDraft(event);
+      const block = { type: 'reasoning' as const, reasoning: draft.end() };
+      this.#reasoning.set(event.key, { draft, block });
       this.blocks.push(block);
     } else if (event.type === 'reasoning-delta') {
-      this.#thoughts.get(event.key)?.draft.add(event);
+      this.#reasoning.get(event.key)?.draft.add(event);
     } else if (event.type === 'reasoning-end') {
-      const open = this.#thoughts.get(event.key);
-      if (open) open.block.thought = open.draft.end(event);
+      const open = this.#reasoning.get(event.key);
+      if (open) open.block.reasoning = open.draft.end(event);
     }
   }
 }

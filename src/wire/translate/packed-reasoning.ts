@@ -1,29 +1,29 @@
 /**
- * How a signed thought travels through a client of another format. The client keeps an opaque string and sends it back
+ * How signed reasoning travels through a client of another format. The client keeps an opaque string and sends it back
  * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
  */
-import { isObject, stringAt } from '../../lib/json.ts';
-import { parseJson, stringsAt } from '../read.ts';
-import type { Thought } from './turn.ts';
+import type { Format } from '../../core/endpoints.ts';
+import { isObject, parseJson, stringAt, stringsAt } from '../../lib/json.ts';
+import type { ReasoningBlock } from './turn.ts';
 
-/** How a packed thought begins; no provider's own signature does. */
+/** How packed reasoning begins; no provider's own signature does. */
 export const PACKED_MARK = 'mgt1.';
 
 export function isPacked(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith(PACKED_MARK);
 }
 
-export function packThought(thought: Thought): string {
-  return PACKED_MARK + Buffer.from(JSON.stringify(thought)).toString('base64url');
+export function packReasoning(reasoning: ReasoningBlock): string {
+  return PACKED_MARK + Buffer.from(JSON.stringify(reasoning)).toString('base64url');
 }
 
-/** The thought inside a string that this gateway packed; undefined for a provider's own. */
-export function unpackThought(packed: string): Thought | undefined {
+/** The reasoning inside a string that this gateway packed; undefined for a provider's own. */
+export function unpackReasoning(packed: string): ReasoningBlock | undefined {
   if (!isPacked(packed)) return undefined;
   const value = parseJson(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString());
   if (!isObject(value)) return undefined;
-  const origin = value.origin;
-  if (origin !== 'messages' && origin !== 'responses' && origin !== 'chat') return undefined;
+  const { origin } = value;
+  if (!isFormat(origin)) return undefined;
   return {
     origin,
     texts: stringsAt(value, 'texts') ?? [],
@@ -33,4 +33,10 @@ export function unpackThought(packed: string): Thought | undefined {
     encrypted: stringAt(value, 'encrypted'),
     full: stringsAt(value, 'full'),
   };
+}
+
+const ORIGINS: Readonly<Record<Format, true>> = { chat: true, responses: true, messages: true };
+
+function isFormat(value: unknown): value is Format {
+  return typeof value === 'string' && Object.hasOwn(ORIGINS, value);
 }

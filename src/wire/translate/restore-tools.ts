@@ -1,30 +1,20 @@
 /** Between reader and writer: the target's tools become the client's own again. */
-import type { Format } from '../../core/endpoints.ts';
-import { isObject, stringAt } from '../../lib/json.ts';
-import { parseJson } from '../read.ts';
+import { isObject, parseJson, stringAt } from '../../lib/json.ts';
 import type { ToolNames } from './tool-names.ts';
 import type { TurnEvent } from './turn.ts';
 
 /** One per attempt. */
-export class Restorer {
+export class ToolNameRestorer {
   readonly #names: ToolNames;
-  readonly #client: Format;
   /** Calls of custom tools that the target knows as functions. */
   readonly #unwrapping = new Map<number, InputUnwrapper>();
-  #refused = false;
-  #lastKey = -1;
 
-  constructor(names: ToolNames, client: Format) {
+  constructor(names: ToolNames) {
     this.#names = names;
-    this.#client = client;
   }
 
   restore(event: TurnEvent): readonly TurnEvent[] {
-    if ('key' in event) this.#lastKey = Math.max(this.#lastKey, event.key);
     switch (event.type) {
-      case 'text-start':
-        this.#refused ||= event.kind === 'refusal';
-        return [event];
       case 'tool-start': {
         if (event.tool.kind !== 'function' || event.tool.namespace !== undefined) return [event];
         const tool = this.#names.back(event.tool.name);
@@ -40,22 +30,8 @@ export class Restorer {
         const rest = this.#unwrapping.get(event.key)?.finish() ?? '';
         return rest === '' ? [event] : [{ type: 'tool-delta', key: event.key, text: rest }, event];
       }
-      case 'finish':
-        return [...this.#explained(event), event];
     }
     return [event];
-  }
-
-  /** Why an answer was refused is told as a refusal to clients whose format has no field beside the reason. */
-  #explained(event: Extract<TurnEvent, { type: 'finish' }>): readonly TurnEvent[] {
-    const { explanation } = event;
-    if (this.#client === 'messages' || explanation === undefined || this.#refused) return [];
-    const key = this.#lastKey + 1;
-    return [
-      { type: 'text-start', key, kind: 'refusal' },
-      { type: 'text-delta', key, text: explanation },
-      { type: 'text-end', key },
-    ];
   }
 }
 
@@ -80,7 +56,7 @@ export class InputUnwrapper {
     return this.#state === 'inside' ? this.#inside() : '';
   }
 
-  /** Arguments of another shape than asked for are told as they are. */
+  /** Arguments of another shape than asked for are passed on as they are. */
   finish(): string {
     if (this.#state !== 'before') return '';
     const value = parseJson(this.#raw);

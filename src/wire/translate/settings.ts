@@ -1,8 +1,6 @@
-/** Settings that more than one format writes, and how effort and thinking budget stand for each other. */
+/** Settings that more than one format writes, and the conversion between effort and thinking budget. */
 import { hash } from 'node:crypto';
-import { isObject, type Json, objectAt } from '../../lib/json.ts';
-import { objectsAt, stringsAt } from '../read.ts';
-import type { OutputShape, Turn } from './turn.ts';
+import type { Turn } from './turn.ts';
 
 /** The settings that chat and responses write under the same names. */
 export function plainSettings(turn: Turn): object {
@@ -20,10 +18,10 @@ export function plainSettings(turn: Turn): object {
 
 const USER_LENGTH_MAX = 64;
 
-/** Chat and responses providers take at most 64 characters as `user`; a longer id is told by its digest. */
+/** Chat and responses providers take at most 64 characters as `user`; a longer id is replaced by its digest. */
 export function writeUser(turn: Turn): string | undefined {
   const { user } = turn.settings;
-  if (user === undefined || turn.origin !== 'messages' || user.length <= USER_LENGTH_MAX) return user;
+  if (user === undefined || user.length <= USER_LENGTH_MAX) return user;
   return hash('sha256', user, 'hex');
 }
 
@@ -45,10 +43,10 @@ export const BUDGET_MIN = 1_024;
 
 /** The effort that the client wishes, said or meant by its budget; undefined where it leaves it to the model. */
 export function effortOf(turn: Turn): string | undefined {
-  const wish = turn.settings.reasoning;
-  if (!wish || wish.thinking === 'disabled') return undefined;
-  if (wish.effort !== undefined || wish.budgetTokens === undefined) return wish.effort;
-  const budget = wish.budgetTokens;
+  const asked = turn.settings.reasoning;
+  if (!asked || asked.thinking === 'disabled') return undefined;
+  if (asked.effort !== undefined || asked.budgetTokens === undefined) return asked.effort;
+  const budget = asked.budgetTokens;
   return EFFORT_BELOW.find(([bound]) => budget < bound)?.[1] ?? 'high';
 }
 
@@ -60,30 +58,4 @@ export function budgetOf(effort: string, outputLimit: number): number | undefine
   const wished = BUDGET_OF_EFFORT[effort] ?? BUDGET_OF_EFFORT.medium ?? BUDGET_MIN;
   const budget = Math.min(wished, Math.floor(outputLimit * BUDGET_SHARE_MAX));
   return budget >= BUDGET_MIN ? budget : undefined;
-}
-
-/**
- * Whether the far side is asked to hold the schema strictly. The messages format always does and says nothing of it;
- * the others take `strict` only with a schema that names every property as required.
- */
-export function strictOf(turn: Turn, output: Extract<OutputShape, { kind: 'schema' }>): boolean | undefined {
-  if (output.strict !== undefined || turn.origin !== 'messages') return output.strict;
-  return isStrictSchema(output.schema) ? true : undefined;
-}
-
-function isStrictSchema(schema: Json | undefined): boolean {
-  if (!isObject(schema)) return true;
-  const properties = objectAt(schema, 'properties');
-  if (schema.type === 'object' || properties) {
-    const required = new Set(stringsAt(schema, 'required'));
-    const names = Object.keys(properties ?? {});
-    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
-  }
-  const inner = [
-    ...Object.values(properties ?? {}),
-    ...Object.values(objectAt(schema, '$defs') ?? {}),
-    schema.items,
-    ...objectsAt(schema, 'anyOf'),
-  ];
-  return inner.every(isStrictSchema);
 }

@@ -1,6 +1,6 @@
 /**
- * Stop sequences kept by the gateway, for a target whose format has no field for them: the text ends before the first
- * of them, and what the provider goes on to say is not told. One per attempt.
+ * Stop sequences applied by the gateway, for a target whose format has no field for them: the text ends before the first
+ * of them, and what follows it is not sent. One per attempt.
  */
 import type { TurnEvent } from './turn.ts';
 

@@ -1,49 +1,18 @@
 /** A translated stream: the target's events in, the client's bytes out. */
 import { GatewayError } from '../../core/conditions.ts';
-import type { Format } from '../../core/endpoints.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
-import { eventName, saneCounts } from '../passthrough/observer.ts';
-import { ResponsesWriter } from '../responses/writer.ts';
-import { FrameSplitter, joinedData } from '../sse.ts';
+import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { Restorer } from './restore-tools.ts';
-import { StopFilter } from './stop-sequences.ts';
-import type { ToolNames } from './tool-names.ts';
+import { saneCounts } from '../usage.ts';
+import type { AnswerFilter } from './answer-filter.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
 
-/** What happens to events between the target's reader and the client's writer. One per attempt. */
-export class Shaper {
-  readonly #restorer: Restorer;
-  readonly #filter: StopFilter | null;
-
-  constructor(names: ToolNames, stop: readonly string[], client: Format) {
-    this.#restorer = new Restorer(names, client);
-    this.#filter = stop.length > 0 ? new StopFilter(stop) : null;
-  }
-
-  /** The answer is over for the client, though the provider goes on. */
-  get over(): boolean {
-    return this.#filter?.hit ?? false;
-  }
-
-  shape(event: TurnEvent): readonly TurnEvent[] {
-    const kept = this.#filter ? this.#filter.take(event) : [event];
-    return kept.flatMap((one) => this.#restorer.restore(one));
-  }
-}
-
 export class TurnMeter {
-  readonly #target: Format;
   #reported: TokenCounts | null = null;
   #final = false;
-  #finished = false;
   #outputBytes = 0;
-
-  constructor(target: Format) {
-    this.#target = target;
-  }
 
   take(event: TurnEvent): void {
     switch (event.type) {
@@ -54,11 +23,7 @@ export class TurnMeter {
         return;
       case 'usage':
         this.#reported = saneCounts(event.tokens);
-        // A messages stream reports its input at the start and its output only with the reason to finish.
-        this.#final = this.#reported !== null && (this.#finished || this.#target !== 'messages');
-        return;
-      case 'finish':
-        this.#finished = true;
+        this.#final = this.#reported !== null && event.partial !== true;
     }
   }
 
@@ -67,26 +32,26 @@ export class TurnMeter {
   }
 }
 
-/** A frame that has not ended by then is no event. */
+/** A frame that has not ended by then is not an event. */
 const FRAME_BYTES_MAX = 16 * 1024 * 1024;
 
 export class TranslateStream implements LaneStream {
   readonly #reader: EventReader;
   readonly #writer: EventWriter;
-  readonly #shaper: Shaper;
+  readonly #filter: AnswerFilter;
   readonly #meter: TurnMeter;
   readonly #splitter = new FrameSplitter();
   #state: LaneStep['state'] = 'waiting';
   #failure: LaneFailure | null = null;
   #started = false;
-  /** The blocks that were begun and not ended. */
+  /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
   #out = '';
 
-  constructor(reader: EventReader, writer: EventWriter, shaper: Shaper, meter: TurnMeter) {
+  constructor(reader: EventReader, writer: EventWriter, filter: AnswerFilter, meter: TurnMeter) {
     this.#reader = reader;
     this.#writer = writer;
-    this.#shaper = shaper;
+    this.#filter = filter;
     this.#meter = meter;
   }
 
@@ -115,8 +80,9 @@ export class TranslateStream implements LaneStream {
     return this.#meter.read();
   }
 
-  cutShort(tokens: TokenCounts): LaneStep {
+  cutShort(tokens: TokenCounts, position?: StreamPosition): LaneStep {
     return this.#step(() => {
+      if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
       this.#write({ type: 'usage', tokens });
       this.#write({ type: 'end' });
@@ -124,14 +90,11 @@ export class TranslateStream implements LaneStream {
   }
 
   early(): boolean {
-    return this.#shaper.over;
+    return this.#filter.over;
   }
 
-  position(): StreamPosition {
-    const writer = this.#writer;
-    return writer instanceof ResponsesWriter
-      ? writer.position
-      : { responseId: null, createdAtS: null, nextSequence: 0 };
+  position(): StreamPosition | null {
+    return this.#writer.position?.() ?? null;
   }
 
   get #open(): boolean {
@@ -173,14 +136,14 @@ export class TranslateStream implements LaneStream {
         return;
       }
       this.#meter.take(event);
-      for (const shaped of this.#shaper.shape(event)) this.#write(shaped);
-      if (this.#shaper.over && this.#open) this.#write({ type: 'end' });
+      for (const filtered of this.#filter.apply(event)) this.#write(filtered);
+      if (this.#filter.over && this.#open) this.#write({ type: 'end' });
     }
   }
 
   #write(event: TurnEvent): void {
     if (event.type === 'start' ? this.#started : !this.#started && event.type !== 'usage') {
-      // A server that begins twice is heard once, and one that does not begin at all is begun for.
+      // A second start is ignored, and a missing one is added.
       if (event.type === 'start') return;
       this.#write({ type: 'start', id: null, createdS: null });
     }
@@ -203,7 +166,7 @@ export class TranslateStream implements LaneStream {
   /** An answer that ends in the middle of a block still ends the block: clients show nothing of an open one. */
   #endBlocks(): void {
     for (const [key, kind] of [...this.#blocks]) {
-      for (const event of this.#shaper.shape({ type: `${kind}-end`, key })) this.#write(event);
+      for (const event of this.#filter.apply({ type: `${kind}-end`, key })) this.#write(event);
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Tool names on the far side. Formats differ in what a name may be and only the responses format has namespaces, so a
+ * Tool names upstream. Formats differ in what a name may be and only the responses format has namespaces, so a
  * tool may be called by another name upstream; the answer's calls are mapped back to the client's own tool.
  */
 import { hash } from 'node:crypto';
@@ -9,15 +9,21 @@ import type { ToolRef, Turn } from './turn.ts';
 export interface ToolNames {
   /** The name of the client's tool upstream. */
   out(tool: ToolRef): string;
-  /** The client's tool behind a name upstream; an unknown name stands for itself. */
+  /** The client's tool behind a name upstream; an unknown name is taken as a function's. */
   back(name: string): ToolRef;
 }
 
 const NAME_LENGTH_MAX: Readonly<Record<Format, number>> = { chat: 64, responses: 64, messages: 128 };
 const DIGEST_LENGTH = 8;
 
+/** For a target of the client's own format. */
+export const sameToolNames: ToolNames = {
+  out: (tool) => tool.name,
+  back: (name) => ({ kind: 'function', name }),
+};
+
 export function toolNames(turn: Turn, to: Format): ToolNames {
-  if (turn.origin === to) return { out: (tool) => tool.name, back: (name) => ({ kind: 'function', name }) };
+  if (turn.origin === to) return sameToolNames;
   const outward = new Map<string, string>();
   const backward = new Map<string, ToolRef>();
   const names: ToolNames = {

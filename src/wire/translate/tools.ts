@@ -1,8 +1,7 @@
 /** What the formats share in writing tools, calls and results. */
 
-import { isObject, type Json } from '../../lib/json.ts';
+import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { parseJson } from '../read.ts';
 import type { ClientTool, ForeignTool, OpaquePart, ToolCallPart, ToolResultPart, Turn, TurnMessage } from './turn.ts';
 
 /** A custom tool as a function: its free text is the one argument. */
@@ -27,7 +26,7 @@ export function functionDescription(tool: ClientTool): string | undefined {
   return tool.description === undefined ? rule : `${tool.description}\n\n${rule}`;
 }
 
-/** The arguments of a call as JSON text, for a far side that knows only functions. */
+/** The arguments of a call as JSON text, for a target that knows only functions. */
 export function functionArguments(call: ToolCallPart): string {
   if (call.tool.kind === 'custom') return JSON.stringify({ input: call.input });
   return call.input === '' ? '{}' : call.input;
@@ -45,9 +44,9 @@ export function usableTools(turn: Turn, warnings: string[]): readonly (ClientToo
   return turn.tools.filter((tool, _index, all) => {
     if (tool.kind !== 'foreign') return true;
     const name = String(tool.raw.type ?? tool.raw.name ?? 'unknown');
-    if (!tool.hosted) refuse(tool.at, `The tool type "${name}" is not available for this model.`);
+    if (!tool.hosted) refuse(tool.at, `The tool type "${name}" is not supported by this model.`);
     if (!all.some((other) => other.kind !== 'foreign')) {
-      refuse(tool.at, `The hosted tool "${name}" is not available for this model.`);
+      refuse(tool.at, `The hosted tool "${name}" is not supported by this model.`);
     }
     warnings.push(`${tool.at}: the hosted tool "${name}" is left out`);
     return false;
@@ -57,11 +56,11 @@ export function usableTools(turn: Turn, warnings: string[]): readonly (ClientToo
 /** A part that the target's format does not know: left out where the provider had done it, refused otherwise. */
 export function leaveOut(part: OpaquePart, warnings: string[]): void {
   const name = String(part.raw.type ?? 'unknown');
-  if (!part.hosted) refuse(part.at, `"${name}" cannot be carried to this model.`);
+  if (!part.hosted) refuse(part.at, `"${name}" is not supported by this model.`);
   warnings.push(`${part.at}: "${name}" is left out`);
 }
 
-/** The text of a failed result says so, for formats without a mark for it. */
+/** The text of a failed result says so, for formats without a field for it. */
 export function markError(result: ToolResultPart, text: string): string {
   return result.isError && !/^\s*error/i.test(text) ? `Error: ${text}` : text;
 }
@@ -70,7 +69,7 @@ export function markError(result: ToolResultPart, text: string): string {
  * Results directly behind the message that made the calls, as the chat and messages formats require; what stood
  * between them follows. Nothing is lost and nothing else moves.
  */
-export function settleResults(messages: readonly TurnMessage[]): readonly TurnMessage[] {
+export function groupToolResults(messages: readonly TurnMessage[]): readonly TurnMessage[] {
   const out: TurnMessage[] = [];
   let held: TurnMessage[] = [];
   let open = new Set<string>();

@@ -5,18 +5,19 @@
 import type { Format } from '../../core/endpoints.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import type { StreamPosition } from '../lane.ts';
 
-/** A prompt-cache mark, kept as the client wrote it; only formats of the same family can carry it. */
-export interface CacheMark {
+/** A prompt-cache breakpoint, kept as the client wrote it; only formats of the same family can carry it. */
+export interface CacheBreakpoint {
   readonly family: 'messages' | 'openai';
   readonly raw: JsonObject;
 }
 
-interface Marked {
-  readonly cache?: CacheMark | undefined;
+interface Cacheable {
+  readonly cache?: CacheBreakpoint | undefined;
 }
 
-export interface TextPart extends Marked {
+export interface TextPart extends Cacheable {
   readonly type: 'text';
   readonly text: string;
   /** Citations or annotations of an assistant's text, in the terms of `annotationFormat`. */
@@ -37,14 +38,14 @@ export type BinarySource =
   /** A file stored at the provider: it means something only to the provider that stored it. */
   | { readonly kind: 'stored'; readonly id: string };
 
-export interface ImagePart extends Marked {
+export interface ImagePart extends Cacheable {
   readonly type: 'image';
   readonly source: BinarySource;
   readonly detail?: string | undefined;
   readonly at: string;
 }
 
-export interface FilePart extends Marked {
+export interface FilePart extends Cacheable {
   readonly type: 'file';
   readonly source: BinarySource | { readonly kind: 'text'; readonly text: string };
   readonly name?: string | undefined;
@@ -53,13 +54,13 @@ export interface FilePart extends Marked {
   readonly at: string;
 }
 
-/** A thought of the model. Only the format that made it can take its signature back. */
+/** Reasoning of the model. Only the format that made it can take its signature back. */
 export interface ReasoningPart {
   readonly type: 'reasoning';
-  readonly thought: Thought;
+  readonly reasoning: ReasoningBlock;
 }
 
-export interface Thought {
+export interface ReasoningBlock {
   readonly origin: Format;
   /** Readable paragraphs: a thinking text, or the parts of a summary. */
   readonly texts: readonly string[];
@@ -73,7 +74,7 @@ export interface Thought {
   readonly full?: readonly string[] | undefined;
 }
 
-export interface ToolCallPart extends Marked {
+export interface ToolCallPart extends Cacheable {
   readonly type: 'tool-call';
   readonly callId: string;
   readonly tool: ToolRef;
@@ -82,7 +83,7 @@ export interface ToolCallPart extends Marked {
   readonly itemId?: string | undefined;
 }
 
-export interface ToolResultPart extends Marked {
+export interface ToolResultPart extends Cacheable {
   readonly type: 'tool-result';
   readonly callId: string;
   readonly kind: ToolKind;
@@ -91,7 +92,7 @@ export interface ToolResultPart extends Marked {
   readonly at: string;
 }
 
-/** What only its own format knows. Hosted: done by the provider, so the conversation stands without it. */
+/** What only its own format knows. Hosted: done by the provider, so the conversation is complete without it. */
 export interface OpaquePart {
   readonly type: 'opaque';
   readonly format: Format;
@@ -127,7 +128,7 @@ export interface ToolRef {
   readonly namespace?: string | undefined;
 }
 
-export interface ClientTool extends ToolRef, Marked {
+export interface ClientTool extends ToolRef, Cacheable {
   readonly description?: string | undefined;
   /** JSON Schema of the arguments; absent for custom tools. */
   readonly schema?: Json | undefined;
@@ -169,7 +170,7 @@ export type OutputShape =
 
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
-export interface ReasoningWish {
+export interface ReasoningSettings {
   readonly effort?: string | undefined;
   /** messages: `enabled`, `adaptive`, `disabled`, `between_tools`. */
   readonly thinking?: string | undefined;
@@ -194,7 +195,7 @@ export interface TurnSettings {
   readonly topLogprobs?: number | undefined;
   readonly output?: OutputShape | undefined;
   readonly verbosity?: string | undefined;
-  readonly reasoning?: ReasoningWish | undefined;
+  readonly reasoning?: ReasoningSettings | undefined;
   readonly parallelToolCalls?: boolean | undefined;
   readonly user?: string | undefined;
   readonly safetyIdentifier?: string | undefined;
@@ -204,7 +205,7 @@ export interface TurnSettings {
   readonly promptCacheKey?: string | undefined;
   readonly promptCacheRetention?: string | undefined;
   /** messages: the top-level `cache_control`. */
-  readonly cache?: CacheMark | undefined;
+  readonly cache?: CacheBreakpoint | undefined;
   readonly store?: boolean | undefined;
 }
 
@@ -272,7 +273,7 @@ export type TurnEvent =
       readonly text: string;
       /** Which paragraph the text belongs to, ascending from 0. */
       readonly paragraph: number;
-      /** `full` is the thought itself where the responses format shows it beside its summary. */
+      /** `full` is the reasoning itself where the responses format shows it beside its summary. */
       readonly full?: boolean | undefined;
     }
   | {
@@ -294,7 +295,12 @@ export type TurnEvent =
   /** A block that only its own format knows, complete. */
   | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
   /** The best figures so far; a later one replaces an earlier one. */
-  | { readonly type: 'usage'; readonly tokens: TokenCounts }
+  | {
+      readonly type: 'usage';
+      readonly tokens: TokenCounts;
+      /** A report of the input, made before the output was known. */
+      readonly partial?: boolean | undefined;
+    }
   | {
       readonly type: 'finish';
       readonly reason: FinishReason;
@@ -311,6 +317,8 @@ export type TurnEvent =
 export interface WrittenTurn {
   readonly body: Record<string, unknown>;
   readonly warnings: readonly string[];
+  /** The body depends on the output limit (a thinking budget does): it is written again once that is known. */
+  readonly usesOutputLimit?: boolean | undefined;
 }
 
 /** What the target can and wants, beyond its format. */
@@ -320,12 +328,12 @@ export interface TargetTraits {
   readonly reasoning: boolean;
   /** How a messages target is asked to think. */
   readonly thinking: 'budget' | 'adaptive';
-  /** Whether a responses target takes settings and cache marks that its format has no field for. */
+  /** Whether a responses target takes settings and cache breakpoints that its format has no field for. */
   readonly extended?: boolean | undefined;
 }
 
 export type EventReader = {
-  /** One SSE event's data in, what it means out. Throws `GatewayError('upstream_error')` on what is no event. */
+  /** One SSE event's data in, what it means out. Throws `GatewayError('upstream_error')` on what is not an event. */
   read(event: string | null, data: string): readonly TurnEvent[];
   /** The upstream closed cleanly: whatever is still open is ended; `end` only where the answer is complete. */
   finish(): readonly TurnEvent[];
@@ -336,6 +344,10 @@ export interface EventWriter {
   write(event: TurnEvent): string;
   /** The terminal part; called once, after `end`. */
   terminal(): string;
+  /** The next event has this sequence number; for formats whose events are numbered. */
+  continueAt?(sequence: number): void;
+  /** Where the stream stands, for formats whose failure event must fit into the sequence. */
+  position?(): StreamPosition;
 }
 
 /** What a writer needs to know beside the events. */
@@ -346,8 +358,8 @@ export interface AnswerContext {
   /** The id for answers whose provider gave none, without a prefix. */
   readonly answerId: string;
   readonly includeUsage: boolean;
-  /** What `message_start` says of the input where the provider has not told yet. */
-  readonly likelyInputTokens: number;
+  /** The estimated input, for usage that must be shown before the provider reports it. */
+  readonly likelyInputTokens: () => number;
   readonly outputLimit: number | null;
   /** Usage that the provider has not reported is left out instead of guessed: what reads the answer charges by it. */
   readonly reportedUsageOnly?: boolean | undefined;

@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
-import { auditedGateway } from '../../support/started-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
 
-const gateway = await auditedGateway();
+const gateway = await withGateway();
 
 const FORMATS = ['chat', 'responses', 'messages'] as const;
 

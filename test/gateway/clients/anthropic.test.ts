@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
-import { auditedGateway } from '../../support/started-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
 
 const WEATHER = {
   name: 'get_weather',
@@ -15,7 +15,7 @@ function unsigned(block: Anthropic.ContentBlock): object {
   return block.type === 'thinking' ? { ...block, signature: '' } : block;
 }
 
-const gateway = await auditedGateway();
+const gateway = await withGateway();
 
 for (const mode of ['credit', 'token_budget'] as const) {
   for (const credential of ['apiKey', 'authToken'] as const) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import OpenAI from 'openai';
-import { auditedGateway } from '../../support/started-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
 
 const WEATHER = {
   name: 'get_weather',
@@ -10,7 +10,7 @@ const WEATHER = {
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 
-const gateway = await auditedGateway();
+const gateway = await withGateway();
 
 for (const mode of ['credit', 'token_budget'] as const) {
   describe(`openai package with a ${mode} key`, () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { configFolder } from '../../unit/config/config-fixture.ts';
 
-describe('packages that cannot be used are told at the start, each in one line', () => {
+describe('packages that cannot be used are reported at the start, each in one line', () => {
   const wrong: readonly (readonly [string, string])[] = [
     [
       "package: '@ai-sdk/absent'",
@@ -15,15 +15,15 @@ describe('packages that cannot be used are told at the start, each in one line',
     ],
     [
       "package: '@ai-sdk/google', factory: createGogle",
-      'providers.p.factory: `@ai-sdk/google` exports no function `createGogle`: it has createGoogle, createGoogleGenerativeAI',
+      'providers.p.factory: `@ai-sdk/google` exports no function `createGogle`: it exports createGoogle, createGoogleGenerativeAI',
     ],
     [
       'package: pino',
-      'providers.p.factory: is missing: `pino` has none whose name begins with create, say which one makes the provider',
+      'providers.p.factory: is missing: `pino` exports none whose name begins with create; name the one that creates the provider',
     ],
     [
       "package: '@ai-sdk/google', formats: [chat]",
-      'providers.p.formats: kind ai-sdk cannot speak chat: must be of responses',
+      'providers.p.formats: kind ai-sdk does not support chat: expected one of responses',
     ],
   ];
   for (const [said, line] of wrong) {

@@ -10,7 +10,7 @@ import {
   assertUncharged,
   ClientStream,
   errorOf,
-  type ScriptedWorld,
+  type ScriptedGateway,
   secretOf,
   settled,
   streamed,
@@ -19,13 +19,13 @@ import { call as request } from '../../support/started-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 import {
+  bedrockGateway,
   bedrockModel,
   bedrockStream,
-  bedrockWorld,
   geminiChunk,
   geminiEnd,
+  geminiGateway,
   geminiParts,
-  geminiWorld,
 } from './scripted.ts';
 
 const USAGE = { promptTokenCount: 21, candidatesTokenCount: 8 };
@@ -37,12 +37,12 @@ const WEATHER = {
   strict: false,
 } as const;
 
-let gemini: ScriptedWorld;
-let bedrock: ScriptedWorld;
+let gemini: ScriptedGateway;
+let bedrock: ScriptedGateway;
 
 before(async () => {
-  gemini = await geminiWorld();
-  bedrock = await bedrockWorld();
+  gemini = await geminiGateway();
+  bedrock = await bedrockGateway();
 });
 after(async () => {
   await gemini[Symbol.asyncDispose]();
@@ -463,15 +463,15 @@ describe('how a call ends', () => {
 
 describe('time-outs', () => {
   test('[F16] [R30] first byte and idle', async () => {
-    await using world = await geminiWorld({ timeouts: { first_byte: 0.05, idle: 0.05 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await geminiGateway({ timeouts: { first_byte: 0.05, idle: 0.05 } });
+    const key = await fixture.gateway.tokenKey();
     const silent = ask(key, 'messages');
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     const { status, code } = errorOf(await silent);
     assert.deepEqual({ status, code }, { status: 504, code: 'upstream_timeout' });
     await call.closed;
     const stalled = streamed(key, 'messages');
-    const second = await world.first.next();
+    const second = await fixture.first.next();
     second.streamHead();
     second.chunk(geminiParts({ text: 'Well, ' }));
     assert.match((await stalled.ended).text, /timeout_error/);
@@ -479,10 +479,10 @@ describe('time-outs', () => {
   });
 
   test('[R31] nobody listens: the provider is unavailable', async () => {
-    const world = await geminiWorld();
-    await world.first.close();
-    const { status, code } = errorOf(await ask(await world.gateway.tokenKey(), 'chat'));
+    const fixture = await geminiGateway();
+    await fixture.first.close();
+    const { status, code } = errorOf(await ask(await fixture.gateway.tokenKey(), 'chat'));
     assert.deepEqual({ status, code }, { status: 502, code: 'provider_unavailable' });
-    await world.gateway[Symbol.asyncDispose]();
+    await fixture.gateway[Symbol.asyncDispose]();
   });
 });

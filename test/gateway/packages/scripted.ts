@@ -1,16 +1,21 @@
 /** Gemini and Bedrock as a test writes them, part by part. */
 import { encodeEventStreamMessage } from '@copilotkit/aimock';
-import { configText, type ScriptedOptions, type ScriptedWorld, scriptedWorld } from '../../support/scripted-gateway.ts';
+import {
+  configText,
+  type ScriptedGateway,
+  type ScriptedOptions,
+  scriptedGateway,
+} from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
 
 /** The API key of the gateway is `sk-one-secret-0123`. */
-export function geminiWorld(options: ScriptedOptions = {}): Promise<ScriptedWorld> {
-  return packageWorld('@ai-sdk/google', options);
+export function geminiGateway(options: ScriptedOptions = {}): Promise<ScriptedGateway> {
+  return packageGateway('@ai-sdk/google', options);
 }
 
-export function bedrockWorld(options: ScriptedOptions = {}): Promise<ScriptedWorld> {
-  return packageWorld('@ai-sdk/amazon-bedrock', options, { options: { region: 'us-east-1' } });
+export function bedrockGateway(options: ScriptedOptions = {}): Promise<ScriptedGateway> {
+  return packageGateway('@ai-sdk/amazon-bedrock', options, { options: { region: 'us-east-1' } });
 }
 
 /** A model by this name at Bedrock, for what depends on the name. */
@@ -27,9 +32,9 @@ export async function bedrockModel(model: string): Promise<{ server: ScriptedSer
   return { server, gateway: await startedGateway({ config }) };
 }
 
-function packageWorld(name: string, options: ScriptedOptions, extra: object = {}): Promise<ScriptedWorld> {
+function packageGateway(name: string, options: ScriptedOptions, extra: object = {}): Promise<ScriptedGateway> {
   const provider = { kind: 'ai-sdk', package: name, formats: ['responses'], circuit_breaker: false, ...extra };
-  return scriptedWorld({ ...options, provider: { ...provider, ...options.provider } });
+  return scriptedGateway({ ...options, provider: { ...provider, ...options.provider } });
 }
 
 export interface GeminiUsage {

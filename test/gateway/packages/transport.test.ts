@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { Provider } from '../../../src/core/provider.ts';
+import { PLAIN_NETWORK, type Provider } from '../../../src/core/provider.ts';
 import { PackageTransport } from '../../../src/provider/ai-sdk/transport.ts';
 import type { TransportFailure, UpstreamHandle, UpstreamPackageCall } from '../../../src/provider/upstream.ts';
 
@@ -30,6 +30,7 @@ function callTo(model: object, body: object = {}): UpstreamPackageCall & { reado
     apiKeys: ['k'],
     formats: ['responses'],
     timeouts: TIMEOUTS,
+    network: PLAIN_NETWORK,
     headers: { 'x-team': 'a' },
     chatLimitField: 'max_tokens',
     countsTokens: false,

@@ -1,7 +1,7 @@
 /** A client that reads slowly: the provider is held up, the gateway's memory is not its buffer. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ClientStream, scriptedWorld, settled } from '../../support/scripted-gateway.ts';
+import { ClientStream, scriptedGateway, settled } from '../../support/scripted-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { SPEECH } from '../../support/upstreams/spoken.ts';
 
@@ -25,10 +25,10 @@ async function sendUntilStuck(call: ScriptedCall): Promise<number> {
 
 describe('a slow reader', () => {
   test('[F14] holds the provider up, and goes on where it was when it reads again', async () => {
-    await using world = await scriptedWorld({ streams: { keep_alive: 0.05 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ streams: { keep_alive: 0.05 } });
+    const key = await fixture.gateway.tokenKey();
     const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(SPEECH.chat.opening.join(''));
     await client.begun;
@@ -44,20 +44,20 @@ describe('a slow reader', () => {
     assert.equal(complete, true);
     assert.match(text, SPEECH.chat.terminal);
     assert.equal(text.split('y'.repeat(32_000)).length - 1, sent, 'every frame arrived, whole and once');
-    assert.equal((await settled(world.gateway, key)).requests, 1);
+    assert.equal((await settled(fixture.gateway, key)).requests, 1);
   });
 
   test('[F14] [R48] is cut when its time is up, and what was produced is billed', async () => {
-    await using world = await scriptedWorld({ streams: { total: 2 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ streams: { total: 2 } });
+    const key = await fixture.gateway.tokenKey();
     const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(SPEECH.chat.opening.join(''));
     await client.begun;
     await sendUntilStuck(call);
     await call.closed;
-    const { used, requests } = await settled(world.gateway, key);
+    const { used, requests } = await settled(fixture.gateway, key);
     assert.ok(used > 0);
     assert.equal(requests, 0, 'billed like a cancellation: no usage record');
     client.read();
@@ -66,37 +66,37 @@ describe('a slow reader', () => {
   });
 
   test('[F13] [F14] that goes away while the provider is held up: closed at once, the rest is not waited for', async () => {
-    await using world = await scriptedWorld();
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    const key = await fixture.gateway.tokenKey();
     const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(SPEECH.chat.opening.join(''));
     await client.begun;
     await sendUntilStuck(call);
     client.close();
     await call.closed;
-    const { used, requests } = await settled(world.gateway, key);
+    const { used, requests } = await settled(fixture.gateway, key);
     assert.ok(used > 0);
     assert.equal(requests, 0);
   });
 
   test('that never reads a complete answer does not keep the connection to the provider', async () => {
-    await using world = await scriptedWorld();
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    const key = await fixture.gateway.tokenKey();
     const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(SPEECH.chat.opening.join('') + SPEECH.chat.text('z'.repeat(60_000)) + SPEECH.chat.closing.join(''));
     call.finish();
     await client.begun;
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
     client.close();
     const again = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true })).read();
-    const second = await world.first.next();
+    const second = await fixture.first.next();
     assert.equal(second.socket, call.socket, 'the connection is free for the next request');
     second.stream([...SPEECH.chat.opening, ...SPEECH.chat.closing]);
     await again.ended;
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });

@@ -1,7 +1,7 @@
 /** What a provider sends is what the client gets, when it is sent, wherever it is cut. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ask, type ScriptedWorld, scriptedWorld, settled, streamed } from '../../support/scripted-gateway.ts';
+import { ask, type ScriptedGateway, scriptedGateway, settled, streamed } from '../../support/scripted-gateway.ts';
 import {
   FORMAT_NAMES,
   INPUT_TOKENS,
@@ -11,13 +11,13 @@ import {
   UPSTREAM_MODEL,
 } from '../../support/upstreams/spoken.ts';
 
-let world: ScriptedWorld;
+let fixture: ScriptedGateway;
 
 before(async () => {
-  world = await scriptedWorld();
+  fixture = await scriptedGateway();
 });
 
-after(() => world[Symbol.asyncDispose]());
+after(() => fixture[Symbol.asyncDispose]());
 
 function published(stream: string): string {
   return Buffer.from(stream.replaceAll(`"model":"${UPSTREAM_MODEL}"`, '"model":"tested"')).toString('latin1');
@@ -26,9 +26,9 @@ function published(stream: string): string {
 describe('pacing', () => {
   for (const format of FORMAT_NAMES) {
     test(`each frame reaches the client before the provider has sent the next (${format})`, async () => {
-      const key = await world.gateway.tokenKey();
+      const key = await fixture.gateway.tokenKey();
       const client = streamed(key, format, { stream_options: { include_usage: true } });
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       for (const frame of SPEECH[format].opening) call.chunk(frame);
       for (let n = 0; n < 20; n++) {
@@ -39,20 +39,20 @@ describe('pacing', () => {
       for (const frame of SPEECH[format].closing) call.chunk(frame);
       call.finish();
       assert.match((await client.ended).text, SPEECH[format].terminal);
-      assert.equal((await settled(world.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
+      assert.equal((await settled(fixture.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
     });
   }
 
   test('[R51] only the terminal frame waits, and not for the end of the provider’s body', async () => {
-    const key = await world.gateway.tokenKey();
+    const key = await fixture.gateway.tokenKey();
     const client = streamed(key, 'messages');
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(spoken('messages', 'Hi').join(''));
     const { text } = await client.ended;
     assert.match(text, SPEECH.messages.terminal);
     call.finish();
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });
 
@@ -68,13 +68,13 @@ describe('bytes', () => {
     };
     for (const [how, stream] of Object.entries(wholes)) {
       test(`[F19] ${how}, cut everywhere: unchanged but for the model, usage right (${format})`, async () => {
-        const key = await world.gateway.tokenKey();
+        const key = await fixture.gateway.tokenKey();
         const bytes = Buffer.from(stream);
         const expected = published(stream);
         const rounds = 7;
         for (let round = 0; round < rounds; round++) {
           const client = streamed(key, format, { stream_options: { include_usage: true } });
-          const call = await world.first.next();
+          const call = await fixture.first.next();
           call.streamHead();
           // Pieces of 1 to 7 bytes cut characters, line ends and field names at every place.
           for (let at = 0; at < bytes.length; ) {
@@ -87,15 +87,15 @@ describe('bytes', () => {
           // A carriage return at the very end cannot be told from half a line end, and is completed.
           assert.equal(how === 'with CR alone' ? text.replace(/\r\n$/, '\r') : text, expected);
         }
-        assert.equal((await settled(world.gateway, key)).used, rounds * (INPUT_TOKENS + OUTPUT_TOKENS));
+        assert.equal((await settled(fixture.gateway, key)).used, rounds * (INPUT_TOKENS + OUTPUT_TOKENS));
       });
     }
 
     test(`[F19] one giant line passes, in bounded pieces and unchanged (${format})`, async () => {
-      const key = await world.gateway.tokenKey();
+      const key = await fixture.gateway.tokenKey();
       const giant = 'ö'.repeat(1_000_000);
       const client = streamed(key, format, { stream_options: { include_usage: true } });
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       const [before, behind] = [SPEECH[format].opening.join(''), SPEECH[format].closing.join('')];
       const line = Buffer.from(SPEECH[format].text(giant));
@@ -108,19 +108,19 @@ describe('bytes', () => {
       call.finish();
       const { text } = await client.ended;
       assert.ok(text === published(before + line.toString() + behind), 'unchanged');
-      assert.equal((await settled(world.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
+      assert.equal((await settled(fixture.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
     });
   }
 
   test('a whole answer is the provider’s, byte for byte, but for the model', async () => {
-    const key = await world.gateway.tokenKey();
+    const key = await fixture.gateway.tokenKey();
     for (const format of FORMAT_NAMES) {
       const body = `  ${JSON.stringify(SPEECH[format].whole(strange), null, 3).replace('"created": 1,', '"created":1.0e0 ,')}\n`;
       const answer = ask(key, format);
-      (await world.first.next()).reply(200, body);
+      (await fixture.first.next()).reply(200, body);
       const { text } = await answer;
       assert.equal(text, Buffer.from(body.replace(`"${UPSTREAM_MODEL}"`, '"tested"')).toString('latin1'));
     }
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });

@@ -7,22 +7,22 @@ import type { CreatedKey } from '../../../src/admin/api.ts';
 import {
   ask,
   assertUncharged,
-  type ScriptedWorld,
-  scriptedWorld,
+  type ScriptedGateway,
+  scriptedGateway,
   settled,
   streamed,
 } from '../../support/scripted-gateway.ts';
 import { SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
-let world: ScriptedWorld;
+let fixture: ScriptedGateway;
 let key: CreatedKey;
 
 before(async () => {
-  world = await scriptedWorld();
-  world.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+  fixture = await scriptedGateway();
+  fixture.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
 });
 
-after(() => world[Symbol.asyncDispose]());
+after(() => fixture[Symbol.asyncDispose]());
 
 const BODY = JSON.stringify(SPEECH.chat.request());
 
@@ -70,21 +70,21 @@ describe('a request that is not proper HTTP', () => {
   };
   for (const [what, bytes] of Object.entries(cases)) {
     test(`[F25] ${what}: 400 and closed, nothing is asked or held`, async () => {
-      key = await world.gateway.tokenKey();
-      const calls = world.first.calls;
+      key = await fixture.gateway.tokenKey();
+      const calls = fixture.first.calls;
       const answer = await answerTo(bytes());
       assert.match(answer, /^HTTP\/1\.1 400 /);
       assert.match(answer, /\r\nx-request-id: req_[0-9a-f]{32}\r\n/i);
       assert.match(answer, /"code":"invalid_request"/);
       assert.equal(answer.split('HTTP/1.1 ').length, 2, 'one answer, and no second request read out of the first');
       assert.equal((await ask(key, 'chat')).status, 200);
-      assert.equal(world.first.calls, calls + 1);
-      assert.equal((await settled(world.gateway, key)).requests, 1);
+      assert.equal(fixture.first.calls, calls + 1);
+      assert.equal((await settled(fixture.gateway, key)).requests, 1);
     });
   }
 
   test('[F25] too many headers and a long body: the answer arrives, and what follows on the connection is not served', async () => {
-    key = await world.gateway.tokenKey();
+    key = await fixture.gateway.tokenKey();
     const many = Array.from({ length: 300 }, (_, i) => `x-${i}: y`);
     const long = ' '.repeat(1_000_000);
     const answer = await answerTo(
@@ -92,33 +92,33 @@ describe('a request that is not proper HTTP', () => {
     );
     assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*more than 200 headers/);
     assert.equal(answer.split('HTTP/1.1 ').length, 2);
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('a client that closes in the middle of its body costs nothing', async () => {
-    key = await world.gateway.tokenKey();
-    const calls = world.first.calls;
+    key = await fixture.gateway.tokenKey();
+    const calls = fixture.first.calls;
     const socket = dial();
     socket.write(head([length]) + BODY.slice(0, 10));
     await new Promise((resolve) => socket.once('connect', resolve));
     socket.destroy();
-    await assertUncharged(world.gateway, key);
-    assert.equal(world.first.calls, calls);
+    await assertUncharged(fixture.gateway, key);
+    assert.equal(fixture.first.calls, calls);
   });
 });
 
 describe('a client that sends too slowly', () => {
   test('[F24] its headers or its body: closed, and nothing else is hurt', async () => {
-    await using world = await scriptedWorld({ limits: { headers_timeout: 0.2, body_timeout: 0.4 } });
-    key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ limits: { headers_timeout: 0.2, body_timeout: 0.4 } });
+    key = await fixture.gateway.tokenKey();
     const running = streamed(key, 'chat');
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     call.chunk(SPEECH.chat.opening.join(''));
     await running.until(/assistant/);
-    world.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    fixture.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
 
-    const calls = world.first.calls;
+    const calls = fixture.first.calls;
     const slowHeaders = answerTo(head([]).slice(0, 40));
     const slowBody = answerTo(head([`content-length: ${BODY.length}`]) + BODY.slice(0, 10));
     const both = Promise.all([slowHeaders, slowBody]);
@@ -132,11 +132,11 @@ describe('a client that sends too slowly', () => {
       asked += 1;
     }
     for (const answer of await both) assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*sent too slowly/);
-    assert.equal(world.first.calls, calls + asked);
+    assert.equal(fixture.first.calls, calls + asked);
 
     for (const frame of spoken('chat', 'still here').slice(1)) call.chunk(frame);
     call.finish();
     assert.match((await running.ended).text, SPEECH.chat.terminal);
-    assert.equal((await settled(world.gateway, key)).requests, asked + 1);
+    assert.equal((await settled(fixture.gateway, key)).requests, asked + 1);
   });
 });

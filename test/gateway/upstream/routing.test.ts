@@ -6,7 +6,7 @@ import {
   ask,
   assertUncharged,
   errorOf,
-  scriptedWorld,
+  scriptedGateway,
   secretOf,
   settled,
   streamed,
@@ -35,10 +35,10 @@ describe('failover', () => {
   };
   for (const [what, fault] of Object.entries(faults)) {
     test(`[F15] [F20] ${what}: the next target serves, the attempts are told, one charge`, async () => {
-      await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 2 } });
-      world.first.answer = fault;
-      world.second.answer = serves('chat');
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 2 } });
+      fixture.first.answer = fault;
+      fixture.second.answer = serves('chat');
+      const key = await fixture.gateway.tokenKey();
       for (const stream of [false, true]) {
         const { status, headers, text } = await ask(key, 'chat', { stream });
         assert.equal(status, 200);
@@ -48,88 +48,88 @@ describe('failover', () => {
           stream && /a 4[02]/.test(what) && !what.includes('404') ? '1' : '2',
         );
       }
-      const { used, requests } = await settled(world.gateway, key);
+      const { used, requests } = await settled(fixture.gateway, key);
       assert.deepEqual([used, requests], [2 * (INPUT_TOKENS + OUTPUT_TOKENS), 2]);
     });
   }
 
   for (const format of FORMAT_NAMES) {
     test(`[R47] an error as the first event of a stream goes to the next target (${format})`, async () => {
-      await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 2 } });
-      world.first.answer = (call) => {
+      await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 2 } });
+      fixture.first.answer = (call) => {
         call.streamHead();
         call.chunk(SPEECH[format].overloaded);
       };
-      world.second.answer = serves(format);
-      const key = await world.gateway.tokenKey();
+      fixture.second.answer = serves(format);
+      const key = await fixture.gateway.tokenKey();
       const { status, text, headers } = await ask(key, format, { stream: true });
       assert.equal(status, 200);
       assert.doesNotMatch(text, /verloaded/);
       assert.match(text, SPEECH[format].terminal);
       assert.equal(headers['x-gateway-attempts'], '2');
-      assert.equal((await settled(world.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
+      assert.equal((await settled(fixture.gateway, key)).used, INPUT_TOKENS + OUTPUT_TOKENS);
     });
 
     test(`[R31] [R47] an error as the first event is a real status where there is no other target (${format})`, async () => {
-      await using world = await scriptedWorld();
-      world.first.answer = (call) => {
+      await using fixture = await scriptedGateway();
+      fixture.first.answer = (call) => {
         call.streamHead();
         call.chunk(SPEECH[format].overloaded);
       };
-      const key = await world.gateway.tokenKey();
+      const key = await fixture.gateway.tokenKey();
       const { status, code } = errorOf(await ask(key, format, { stream: true }));
       assert.deepEqual([status, code], [502, 'provider_unavailable']);
-      await assertUncharged(world.gateway, key);
+      await assertUncharged(fixture.gateway, key);
     });
   }
 
   test('[R31] a 400 is the client’s own: told as it is, tried nowhere else', async () => {
-    await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 2 } });
-    world.first.answer = (call) => call.reply(400, { error: { message: `bad temperature for ${secretOf('one')}` } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 2 } });
+    fixture.first.answer = (call) => call.reply(400, { error: { message: `bad temperature for ${secretOf('one')}` } });
+    const key = await fixture.gateway.tokenKey();
     const { status, code, message } = errorOf(await ask(key, 'chat'));
     assert.deepEqual([status, code, message], [400, 'invalid_request', 'bad temperature for [redacted]']);
-    assert.equal(world.second.calls, 0);
-    await assertUncharged(world.gateway, key);
+    assert.equal(fixture.second.calls, 0);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('the same target is asked again where it is the only one', async () => {
-    await using world = await scriptedWorld({ routing: { max_attempts: 3 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ routing: { max_attempts: 3 } });
+    const key = await fixture.gateway.tokenKey();
     const answer = ask(key, 'chat');
-    (await world.first.next()).reset();
-    overloaded(await world.first.next());
-    serves('chat')(await world.first.next());
+    (await fixture.first.next()).reset();
+    overloaded(await fixture.first.next());
+    serves('chat')(await fixture.first.next());
     const { status, headers } = await answer;
     assert.deepEqual([status, headers['x-gateway-attempts']], [200, '3']);
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 
   test('never after content was sent, whatever breaks', async () => {
-    await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 2 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 2 } });
+    const key = await fixture.gateway.tokenKey();
     const client = streamed(key, 'messages');
-    const broken = await world.first.next();
+    const broken = await fixture.first.next();
     broken.streamHead();
     broken.chunk(SPEECH.messages.opening.join(''));
     await client.until(/message_start/);
     broken.reset();
     assert.match((await client.ended).text, SPEECH.messages.inBandFailure);
-    assert.equal(world.second.calls, 0);
-    await settled(world.gateway, key);
+    assert.equal(fixture.second.calls, 0);
+    await settled(fixture.gateway, key);
   });
 
   test('[R6] a scoped key uses only the targets of its provider, in failover too', async () => {
-    await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 3 } });
-    world.first.answer = overloaded;
-    world.second.answer = serves('chat');
-    const scoped = await world.gateway.tokenKey({ provider_scope: 'one' });
+    await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 3 } });
+    fixture.first.answer = overloaded;
+    fixture.second.answer = serves('chat');
+    const scoped = await fixture.gateway.tokenKey({ provider_scope: 'one' });
     const { status, code } = errorOf(await ask(scoped, 'chat'));
     assert.deepEqual([status, code], [502, 'provider_unavailable']);
-    assert.equal(world.second.calls, 0);
-    const free = await world.gateway.tokenKey();
+    assert.equal(fixture.second.calls, 0);
+    const free = await fixture.gateway.tokenKey();
     assert.equal((await ask(free, 'chat')).status, 200);
-    await assertUncharged(world.gateway, scoped);
+    await assertUncharged(fixture.gateway, scoped);
   });
 });
 
@@ -141,20 +141,20 @@ describe('what a provider says about itself', () => {
         lines.push(JSON.stringify(fields) + message);
       };
       const log: Log = { ...NO_LOG, info: note, warn: note, error: note };
-      await using world = await scriptedWorld({ log });
+      await using fixture = await scriptedGateway({ log });
       const body = { error: { message: `Incorrect API key provided: ${secretOf('one')}` } };
-      world.first.answer = (call) => call.reply(status, body);
-      const key = await world.gateway.tokenKey();
+      fixture.first.answer = (call) => call.reply(status, body);
+      const key = await fixture.gateway.tokenKey();
       const { text } = await ask(key, 'chat');
       assert.doesNotMatch(text, /secret-0123/);
       assert.doesNotMatch(lines.join('\n'), /secret-0123/);
       if (status < 404) assert.match(lines.join('\n'), /look at the configuration of this provider/);
-      await assertUncharged(world.gateway, key);
+      await assertUncharged(fixture.gateway, key);
     });
   }
 
   test('[R61] nothing of its headers passes but the content type', async () => {
-    await using world = await scriptedWorld();
+    await using fixture = await scriptedGateway();
     const strange = {
       'x-request-id': 'theirs',
       'set-cookie': 'a=b',
@@ -163,7 +163,7 @@ describe('what a provider says about itself', () => {
       'anthropic-ratelimit-unified-status': 'allowed',
       server: 'theirs',
     };
-    world.first.answer = (call) => {
+    fixture.first.answer = (call) => {
       if (call.body.stream !== true) call.reply(200, SPEECH.messages.whole('Hi'), strange);
       else {
         call.streamHead({ ...strange, 'content-type': 'text/event-stream; charset=utf-8' });
@@ -171,104 +171,104 @@ describe('what a provider says about itself', () => {
         call.finish();
       }
     };
-    const key = await world.gateway.tokenKey();
+    const key = await fixture.gateway.tokenKey();
     for (const stream of [false, true]) {
       const { headers } = await ask(key, 'messages', { stream });
       assert.doesNotMatch(JSON.stringify(headers), /theirs|a=b|acme|allowed/);
       assert.equal(headers['x-ratelimit-remaining-requests'], undefined);
       if (stream) assert.equal(headers['content-type'], 'text/event-stream; charset=utf-8');
     }
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 
   test('what the client sends as credentials and its other headers stay here', async () => {
-    await using world = await scriptedWorld();
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    const key = await fixture.gateway.tokenKey();
     const answer = call(key.origin + SPEECH.chat.path, {
       key: key.key,
       headers: { cookie: 'session=1', 'x-forwarded-for': '10.0.0.1', 'openai-organization': 'mine' },
       body: SPEECH.chat.request(),
     });
-    const seen = await world.first.next();
+    const seen = await fixture.first.next();
     serves('chat')(seen);
     assert.equal((await answer).status, 200);
     assert.equal(seen.headers.get('authorization'), `Bearer ${secretOf('one')}`);
     for (const name of ['cookie', 'x-forwarded-for', 'openai-organization', 'x-api-key']) {
       assert.equal(seen.headers.has(name), false, name);
     }
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });
 
 describe('the circuit', () => {
   test('[R31] opens after ten failures; then nothing is asked of the only target', async () => {
-    await using world = await scriptedWorld();
-    world.first.answer = overloaded;
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    fixture.first.answer = overloaded;
+    const key = await fixture.gateway.tokenKey();
     for (let i = 0; i < 10; i++) assert.equal((await ask(key, 'chat')).status, 502);
-    assert.equal(world.first.calls, 10);
+    assert.equal(fixture.first.calls, 10);
     const answer = await ask(key, 'chat');
     const { status, code, message } = errorOf(answer);
     assert.deepEqual([status, code], [502, 'provider_unavailable']);
     assert.match(message, /failed too often/);
     assert.equal(answer.headers['x-gateway-attempts'], undefined);
-    assert.equal(world.first.calls, 10);
-    await assertUncharged(world.gateway, key);
+    assert.equal(fixture.first.calls, 10);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('never opens where the provider is configured without one', async () => {
-    await using world = await scriptedWorld({ provider: { circuit_breaker: false } });
-    world.first.answer = overloaded;
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ provider: { circuit_breaker: false } });
+    fixture.first.answer = overloaded;
+    const key = await fixture.gateway.tokenKey();
     for (let i = 0; i < 15; i++) assert.equal((await ask(key, 'chat')).status, 502);
-    assert.equal(world.first.calls, 15);
-    await assertUncharged(world.gateway, key);
+    assert.equal(fixture.first.calls, 15);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('never opens by 400s or by clients that go away', async () => {
-    await using world = await scriptedWorld();
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    const key = await fixture.gateway.tokenKey();
     for (let i = 0; i < 15; i++) {
       const client = streamed(key, 'chat');
-      const asked = await world.first.next();
+      const asked = await fixture.first.next();
       client.close();
       await asked.closed;
       const answer = ask(key, 'chat');
-      (await world.first.next()).reply(400, { error: { message: 'no' } });
+      (await fixture.first.next()).reply(400, { error: { message: 'no' } });
       assert.equal((await answer).status, 400);
     }
     const answer = ask(key, 'chat');
-    serves('chat')(await world.first.next());
+    serves('chat')(await fixture.first.next());
     assert.equal((await answer).status, 200);
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 
   test('of one target leaves the traffic to the other, without failed attempts', async () => {
-    await using world = await scriptedWorld({ servers: 2, routing: { max_attempts: 2 } });
-    world.first.answer = overloaded;
-    world.second.answer = serves('chat');
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ servers: 2, routing: { max_attempts: 2 } });
+    fixture.first.answer = overloaded;
+    fixture.second.answer = serves('chat');
+    const key = await fixture.gateway.tokenKey();
     for (let i = 0; i < 10; i++) assert.equal((await ask(key, 'chat')).headers['x-gateway-attempts'], '2');
     assert.equal((await ask(key, 'chat')).headers['x-gateway-attempts'], '1');
-    assert.equal(world.first.calls, 10);
-    await settled(world.gateway, key);
+    assert.equal(fixture.first.calls, 10);
+    await settled(fixture.gateway, key);
   });
 });
 
 describe('a pool of keys', () => {
   test('[F20] is used in turn, and a key that is refused or used up rests', async () => {
     const provider = { api_key: undefined, api_keys: ['sk-pool-a-0001', 'sk-pool-b-0002'] };
-    await using world = await scriptedWorld({ provider, routing: { max_attempts: 2 } });
+    await using fixture = await scriptedGateway({ provider, routing: { max_attempts: 2 } });
     const seen: (string | undefined)[] = [];
-    world.first.answer = (call) => {
+    fixture.first.answer = (call) => {
       const credential = call.headers.get('authorization');
       seen.push(credential?.slice('Bearer sk-pool-'.length, 'Bearer sk-pool-'.length + 1));
       if (credential?.includes('-a-')) call.reply(429, { error: { message: 'limit' } });
       else serves('chat')(call);
     };
-    const key = await world.gateway.tokenKey();
+    const key = await fixture.gateway.tokenKey();
     for (let i = 0; i < 3; i++) assert.equal((await ask(key, 'chat')).status, 200);
     assert.deepEqual(seen, ['a', 'b', 'b', 'b']);
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });

@@ -1,7 +1,7 @@
 /** Providers that stall: each time-out ends the wait with its own message, and silence alone does not end a stream. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ask, assertUncharged, errorOf, scriptedWorld, settled, streamed } from '../../support/scripted-gateway.ts';
+import { ask, assertUncharged, errorOf, scriptedGateway, settled, streamed } from '../../support/scripted-gateway.ts';
 import { FORMAT_NAMES, SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
 /** What a time-out of the provider is, by the endpoint's own list of statuses. */
@@ -14,37 +14,37 @@ const TIMED_OUT = {
 describe('a provider that stalls', () => {
   for (const format of FORMAT_NAMES) {
     test(`[F16] [R30] before its first byte (${format})`, async () => {
-      await using world = await scriptedWorld({ timeouts: { first_byte: 0.1 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ timeouts: { first_byte: 0.1 } });
+      const key = await fixture.gateway.tokenKey();
       for (const stream of [true, false]) {
         const answer = ask(key, format, { stream });
-        const call = await world.first.next();
+        const call = await fixture.first.next();
         const { status, code, message } = errorOf(await answer);
         assert.deepEqual([status, code], TIMED_OUT[format]);
         assert.match(message, /first-byte time-out/);
         await call.closed;
       }
-      await assertUncharged(world.gateway, key);
+      await assertUncharged(fixture.gateway, key);
     });
 
     test(`[F16] [R30] between the headers and the first event (${format})`, async () => {
-      await using world = await scriptedWorld({ timeouts: { idle: 0.1 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ timeouts: { idle: 0.1 } });
+      const key = await fixture.gateway.tokenKey();
       const answer = ask(key, format, { stream: true });
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       const { status, code, message } = errorOf(await answer);
       assert.deepEqual([status, code], TIMED_OUT[format]);
       assert.match(message, /idle time-out/);
       await call.closed;
-      await assertUncharged(world.gateway, key);
+      await assertUncharged(fixture.gateway, key);
     });
 
     test(`[F16] [R46] between two bytes of a stream (${format})`, async () => {
-      await using world = await scriptedWorld({ timeouts: { idle: 0.2 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ timeouts: { idle: 0.2 } });
+      const key = await fixture.gateway.tokenKey();
       const client = streamed(key, format);
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       call.chunk(SPEECH[format].opening.join('') + SPEECH[format].text('half'));
       const { text } = await client.ended;
@@ -53,14 +53,14 @@ describe('a provider that stalls', () => {
       assert.match(text, /idle time-out/);
       assert.doesNotMatch(text, SPEECH[format].terminal);
       await call.closed;
-      assert.equal((await settled(world.gateway, key)).requests, 1);
+      assert.equal((await settled(fixture.gateway, key)).requests, 1);
     });
 
     test(`[R48] for longer than a stream may take: in-band, billed like a cancellation (${format})`, async () => {
-      await using world = await scriptedWorld({ streams: { total: 0.5 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ streams: { total: 0.5 } });
+      const key = await fixture.gateway.tokenKey();
       const client = streamed(key, format);
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       call.chunk(SPEECH[format].opening.join('') + SPEECH[format].text('half'));
       const { text } = await client.ended;
@@ -69,54 +69,54 @@ describe('a provider that stalls', () => {
       assert.match(text, /time limit/);
       assert.match(text, /"code":"upstream_timeout"/);
       await call.closed;
-      assert.ok((await settled(world.gateway, key)).used > 0);
+      assert.ok((await settled(fixture.gateway, key)).used > 0);
     });
   }
 
   test('[R30] for longer than a whole answer may take: its own message', async () => {
-    await using world = await scriptedWorld({ timeouts: { total: 0.2 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ timeouts: { total: 0.2 } });
+    const key = await fixture.gateway.tokenKey();
     const answer = ask(key, 'messages');
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     const { status, code, message } = errorOf(await answer);
     assert.deepEqual([status, code], [504, 'upstream_timeout']);
     assert.match(message, /time limit/);
     await call.closed;
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('[R31] while the connection is opened: provider_unavailable', async () => {
-    await using stuck = await scriptedWorld();
+    await using stuck = await scriptedGateway();
     // A server that never answers the TLS handshake.
-    await using world = await scriptedWorld({
+    await using fixture = await scriptedGateway({
       timeouts: { connect: 0.2 },
       provider: { base_url: `https://127.0.0.1:${stuck.first.port}/v1` },
     });
-    const key = await world.gateway.tokenKey();
+    const key = await fixture.gateway.tokenKey();
     const { status, code, message } = errorOf(await ask(key, 'messages'));
     assert.deepEqual([status, code], [502, 'provider_unavailable']);
     assert.match(message, /connect time-out/);
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(fixture.gateway, key);
   });
 
   test('[R31] nobody listens there: provider_unavailable', async () => {
-    await using world = await scriptedWorld();
-    await world.first.close();
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway();
+    await fixture.first.close();
+    const key = await fixture.gateway.tokenKey();
     const { status, code, message } = errorOf(await ask(key, 'chat'));
     assert.deepEqual([status, code], [502, 'provider_unavailable']);
     assert.match(message, /cannot be reached/);
-    await assertUncharged(world.gateway, key);
+    await assertUncharged(fixture.gateway, key);
   });
 });
 
 describe('a silent stream', () => {
   for (const format of FORMAT_NAMES) {
     test(`[R47] is begun some time after the provider's headers, and kept alive (${format})`, async () => {
-      await using world = await scriptedWorld({ streams: { headers_wait: 0.1, keep_alive: 0.05 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ streams: { headers_wait: 0.1, keep_alive: 0.05 } });
+      const key = await fixture.gateway.tokenKey();
       const client = streamed(key, format);
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       assert.equal((await client.begun).statusCode, 200);
       await client.until(SPEECH[format].keepAlive);
@@ -129,31 +129,31 @@ describe('a silent stream', () => {
       assert.equal(complete, true);
       assert.match(text, /late/);
       assert.match(text, SPEECH[format].terminal);
-      assert.equal((await settled(world.gateway, key)).requests, 1);
+      assert.equal((await settled(fixture.gateway, key)).requests, 1);
     });
 
     test(`[R46] [R47] whose first event is an error, after the 200 was sent: in-band, no charge (${format})`, async () => {
-      await using world = await scriptedWorld({ servers: 2, streams: { headers_wait: 0.05, keep_alive: 0.05 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ servers: 2, streams: { headers_wait: 0.05, keep_alive: 0.05 } });
+      const key = await fixture.gateway.tokenKey();
       const client = streamed(key, format);
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       await client.until(SPEECH[format].keepAlive);
       call.chunk(SPEECH[format].overloaded);
       const { text } = await client.ended;
       assert.match(text, SPEECH[format].inBandFailure);
-      assert.equal(world.second.calls, 0);
-      await assertUncharged(world.gateway, key);
+      assert.equal(fixture.second.calls, 0);
+      await assertUncharged(fixture.gateway, key);
     });
   }
 
   for (const format of FORMAT_NAMES) {
     test(`never gets a keep-alive into the middle of a frame (${format})`, async () => {
-      await using world = await scriptedWorld({ streams: { keep_alive: 0.02 } });
-      const key = await world.gateway.tokenKey();
+      await using fixture = await scriptedGateway({ streams: { keep_alive: 0.02 } });
+      const key = await fixture.gateway.tokenKey();
       const { opening, text: said, closing, keepAlive, terminal } = SPEECH[format];
       const client = streamed(key, format);
-      const call = await world.first.next();
+      const call = await fixture.first.next();
       call.streamHead();
       call.chunk(opening.join(''));
       await client.until(/tested/);
@@ -169,15 +169,15 @@ describe('a silent stream', () => {
       const { text } = await client.ended;
       assert.ok(text.includes('g'.repeat(200_000)));
       assert.match(text, terminal);
-      await settled(world.gateway, key);
+      await settled(fixture.gateway, key);
     });
   }
 
   test('gets none when they are switched off', async () => {
-    await using world = await scriptedWorld({ streams: { headers_wait: 0.02, keep_alive: 0 } });
-    const key = await world.gateway.tokenKey();
+    await using fixture = await scriptedGateway({ streams: { headers_wait: 0.02, keep_alive: 0 } });
+    const key = await fixture.gateway.tokenKey();
     const client = streamed(key, 'messages');
-    const call = await world.first.next();
+    const call = await fixture.first.next();
     call.streamHead();
     await client.begun;
     await quiet();
@@ -185,13 +185,13 @@ describe('a silent stream', () => {
     call.finish();
     const { text } = await client.ended;
     assert.doesNotMatch(text, /event: ping/);
-    await settled(world.gateway, key);
+    await settled(fixture.gateway, key);
   });
 });
 
 /** Long enough for keep-alives, as another gateway shows by sending several. */
 async function quiet(): Promise<void> {
-  await using witness = await scriptedWorld({ streams: { headers_wait: 0.02, keep_alive: 0.02 } });
+  await using witness = await scriptedGateway({ streams: { headers_wait: 0.02, keep_alive: 0.02 } });
   const key = await witness.gateway.tokenKey();
   const client = streamed(key, 'chat');
   (await witness.first.next()).streamHead();

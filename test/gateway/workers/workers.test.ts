@@ -77,7 +77,7 @@ describe('two workers', () => {
     return reserved;
   }
 
-  test('[F12] 64 at once on a key that can afford one: one runs, 63 are told to wait', async () => {
+  test('[F12] 64 at once on a key that can afford one: one runs, 63 get a 429', async () => {
     const key = await creditKey({ credit: ((await heldByOne()) * 1.9).toFixed(9) });
     const arrivals = upstream.arrivals;
     const statuses: number[] = [];

@@ -6,8 +6,10 @@ import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../../..');
 const pages = [
+  'CHANGELOG.md',
   'CONTRIBUTING.md',
   'README.md',
+  'SECURITY.md',
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

@@ -93,8 +93,8 @@ async function begunStream({ key, upstream }: Stage): Promise<{ client: ReturnTy
 
 describe('a store that is down at admission', () => {
   test('[F6] [R29] 503 with Retry-After on every route, the provider is not called; it serves again by itself', async () => {
-    await using world = await stage();
-    const { gateway, upstream, key } = world;
+    await using fixture = await stage();
+    const { gateway, upstream, key } = fixture;
     // The key is known to the process, so that the hold itself is what fails.
     assert.equal((await visit(key, 'models')).status, 200);
     gateway.store.goDown();
@@ -116,8 +116,8 @@ describe('a store that is down at admission', () => {
   });
 
   test('[F27] a rate limit that cannot be asked is never open', async () => {
-    await using world = await stage();
-    const { gateway, upstream } = world;
+    await using fixture = await stage();
+    const { gateway, upstream } = fixture;
     const limited = await gateway.admin.createKey({ mode: 'credit', credit: '5', rpm_limit: 1 });
     assert.equal((await visit(limited, 'models')).status, 200);
     gateway.store.goDown();
@@ -128,8 +128,8 @@ describe('a store that is down at admission', () => {
   });
 
   test('[F5] [F6] a hold whose acknowledgement was lost is given back, and its idempotency key is free', async () => {
-    await using world = await stage();
-    const { gateway, upstream, key } = world;
+    await using fixture = await stage();
+    const { gateway, upstream, key } = fixture;
     const headers = { 'idempotency-key': 'order 7' };
     assert.equal((await visit(key, 'models')).status, 200);
     gateway.store.loseNext('admit');
@@ -145,9 +145,9 @@ describe('a store that is down at admission', () => {
 
 describe('a store that goes down in the middle of a stream', () => {
   test('[F7] [R51] the stream goes on, only its end waits for the charge, which is made once', async () => {
-    await using world = await stage();
-    const { gateway, key } = world;
-    const { client, call } = await begunStream(world);
+    await using fixture = await stage();
+    const { gateway, key } = fixture;
+    const { client, call } = await begunStream(fixture);
     gateway.store.goDown();
     const refused = gateway.store.failed('settle');
     call.finish();
@@ -165,9 +165,9 @@ describe('a store that goes down in the middle of a stream', () => {
   });
 
   test('[F7] [R51] the end waits only so long: then an in-band failure, and the charge is made later, once', async () => {
-    await using world = await stage(', settle_wait: 0.2');
-    const { gateway, key } = world;
-    const { client, call } = await begunStream(world);
+    await using fixture = await stage(', settle_wait: 0.2');
+    const { gateway, key } = fixture;
+    const { client, call } = await begunStream(fixture);
     gateway.store.goDown();
     call.finish();
     await client.ended;
@@ -178,8 +178,8 @@ describe('a store that goes down in the middle of a stream', () => {
   });
 
   test('[F7] [R51] a whole answer waits with its body; past the wait it is a 503, and the charge is made once', async () => {
-    await using world = await stage(', settle_wait: 0.2');
-    const { gateway, upstream, key } = world;
+    await using fixture = await stage(', settle_wait: 0.2');
+    const { gateway, upstream, key } = fixture;
     const answer = ask(key, 'chat');
     const call = await upstream.next();
     gateway.store.goDown();
@@ -192,9 +192,9 @@ describe('a store that goes down in the middle of a stream', () => {
 
 describe('a disk that is full', () => {
   test('[F8] 503 for new work, the running stream ends when there is room again, nothing is corrupted', async () => {
-    await using world = await stage();
-    const { gateway, upstream, key } = world;
-    const { client, call } = await begunStream(world);
+    await using fixture = await stage();
+    const { gateway, upstream, key } = fixture;
+    const { client, call } = await begunStream(fixture);
     const { page_count: pages } = gateway.database.prepare('PRAGMA page_count').get() ?? {};
     gateway.database.exec(`PRAGMA max_page_count = ${pages}`);
     // Long labels fill what is left of the last pages.

@@ -8,7 +8,7 @@ import { storeFile } from '../../../src/admin/data-folder.ts';
 import { adminServer, listenOnPort } from '../../../src/admin/http.ts';
 import { adminSecret, installationSecret } from '../../../src/admin/secrets.ts';
 import { listenOnSocket, requirePrivateFolder, socketPath } from '../../../src/admin/socket.ts';
-import { openWorkplace, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
 
 describe('secrets', () => {
   test('are made once, whole, for the owner only, and are the same ever after', async (t) => {
@@ -55,7 +55,7 @@ describe('the socket', () => {
   });
 
   test('serves its own user without a secret, and is gone when closed', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const long = join(temporaryFolder(t), 'x'.repeat(120));
     mkdirSync(long);
     for (const folder of [temporaryFolder(t), long]) {
@@ -72,7 +72,7 @@ describe('the socket', () => {
   });
 
   test('replaces what a dead process left, and closing never removes a successor', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const folder = temporaryFolder(t);
     writeFileSync(socketPath(folder), 'left behind');
     await assert.rejects(new AdminClient(socketPath(folder)).health(5000), NotRunningError);
@@ -84,7 +84,7 @@ describe('the socket', () => {
   });
 
   test('a face without a secret serves nobody over TCP', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const server = adminServer(service, { secret: null });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     t.after(() => server.close());
@@ -102,7 +102,7 @@ describe('the socket', () => {
 });
 
 test('a taken admin port is an error, not a second listener', async (t) => {
-  const { service } = openWorkplace(t);
+  const { service } = adminFixture(t);
   const options = { secret: 's'.repeat(32), host: '127.0.0.1' };
   const first = await listenOnPort(service, { ...options, port: 0 });
   t.after(() => first.close());

@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { listenOnPort } from '../../../src/admin/http.ts';
-import { openWorkplace, type Workplace } from '../../support/admin-fixture.ts';
+import { type AdminFixture, adminFixture } from '../../support/admin-fixture.ts';
 
 const ADMIN_SECRET = 'admin-secret-for-tests-0123456789abcdef';
 
@@ -17,17 +17,17 @@ interface Answer {
   };
 }
 
-interface Face extends Workplace {
+interface AdminPortFixture extends AdminFixture {
   readonly port: number;
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-async function openFace(t: TestContext): Promise<Face> {
-  const place = openWorkplace(t);
-  const listener = await listenOnPort(place.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0 });
+async function adminPort(t: TestContext): Promise<AdminPortFixture> {
+  const fixture = adminFixture(t);
+  const listener = await listenOnPort(fixture.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0 });
   t.after(() => listener.close());
   const { port } = listener;
-  return { ...place, port, send: (...call) => send(port, ...call) };
+  return { ...fixture, port, send: (...call) => send(port, ...call) };
 }
 
 /** `node:http` and not fetch: fetch would not let a test choose its Host header. */
@@ -61,7 +61,7 @@ async function send(
 
 describe('the admin port', () => {
   test('serves every operation', async (t) => {
-    const { send } = await openFace(t);
+    const { send } = await adminPort(t);
     assert.deepEqual((await send('GET', '/admin/health')).body, { ok: true, pid: process.pid });
     const made = await send('POST', '/admin/keys', { mode: 'credit', credit: '5' });
     assert.equal(made.status, 201);
@@ -79,7 +79,7 @@ describe('the admin port', () => {
   });
 
   test('is never open without its secret', async (t) => {
-    const { send, service } = await openFace(t);
+    const { send, service } = await adminPort(t);
     const wrong = [
       '',
       'Bearer',
@@ -101,7 +101,7 @@ describe('the admin port', () => {
   });
 
   test('is not to be had by a page that rebinds its name, or from another origin', async (t) => {
-    const { send, port } = await openFace(t);
+    const { send, port } = await adminPort(t);
     for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil.example']) {
       const { status, body } = await send('GET', '/admin/keys', undefined, { host });
       assert.deepEqual([status, body.error.code], [403, 'forbidden']);
@@ -116,21 +116,21 @@ describe('the admin port', () => {
   });
 
   test('answers bad input with a reason, a request id and no-store', async (t) => {
-    const { send, service } = await openFace(t);
+    const { send, service } = await adminPort(t);
     const { id } = await service.createKey({ mode: 'credit' });
     const cases: readonly (readonly [string, string, unknown, number, RegExp])[] = [
       ['POST', '/admin/keys', '{"mode":', 400, /not valid JSON/],
       ['POST', '/admin/keys', '', 400, /not valid JSON/],
       ['POST', '/admin/keys', '[]', 400, /must be a JSON object/],
-      ['POST', '/admin/keys', { mode: 'x' }, 400, /allowed are credit, token_budget/],
+      ['POST', '/admin/keys', { mode: 'x' }, 400, /must be one of credit, token_budget/],
       ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
       ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
       ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
-      ['GET', '/admin/keys/nope', undefined, 404, /there is no key "nope"/],
+      ['GET', '/admin/keys/nope', undefined, 404, /key "nope" does not exist/],
       ['GET', '/admin/keys/%zz', undefined, 400, /percent-encoded/],
       ['GET', '/admin/keys/', undefined, 404, /no such route/],
       ['GET', '/', undefined, 404, /\/admin\/keys\/:id/],
-      ['PUT', '/admin/keys', undefined, 405, /takes POST, GET, not PUT/],
+      ['PUT', '/admin/keys', undefined, 405, /supports POST, GET, not PUT/],
     ];
     for (const [method, path, body, status, pattern] of cases) {
       const answer = await send(method, path, body);
@@ -148,14 +148,14 @@ describe('the admin port', () => {
   });
 
   test('tells a failed store as 503', async (t) => {
-    const { send, ledger } = await openFace(t);
+    const { send, ledger } = await adminPort(t);
     await ledger.close();
     const { status, headers, body } = await send('GET', '/admin/keys');
     assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
   });
 
   test('gives bytes that are no HTTP a 400 with a request id', async (t) => {
-    const { port } = await openFace(t);
+    const { port } = await adminPort(t);
     const socket = connect(port, '127.0.0.1');
     socket.end('this is not http\r\n\r\n');
     let text = '';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { AdminError, type AdminErrorCode } from '../../../src/admin/api.ts';
 import { readCredit, readKeyChange, readNewKey } from '../../../src/admin/input.ts';
 import { isKeyText, keyDigest } from '../../../src/core/key.ts';
-import { openWorkplace, SECRET, START_MS } from '../../support/admin-fixture.ts';
+import { adminFixture, SECRET, START_MS } from '../../support/admin-fixture.ts';
 
 const CREDIT_KEY = { mode: 'credit', credit: '5' };
 
@@ -20,7 +20,7 @@ function refusal(code: AdminErrorCode, pattern: RegExp) {
 
 describe('keys', () => {
   test('[R9] a new key is found by its keyed digest only, and its text is told once', async (t) => {
-    const { service, ledger } = openWorkplace(t);
+    const { service, ledger } = adminFixture(t);
     const made = await service.createKey({ mode: 'credit', credit: '0.25', label: 'mine' });
     assert(isKeyText(made.key));
     assert.match(made.key, /^mg_c_/);
@@ -32,7 +32,7 @@ describe('keys', () => {
   });
 
   test('a credit key says its credit and base URLs', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { key, ...made } = await service.createKey({
       mode: 'credit',
       credit: 0.1,
@@ -50,7 +50,7 @@ describe('keys', () => {
   });
 
   test('a token-budget key says its budget, and uses the token origin', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { key, ...made } = await service.createKey({
       mode: 'token_budget',
       budget: 100_000,
@@ -70,28 +70,31 @@ describe('keys', () => {
   });
 
   test('what a mode cannot have, or must have, is refused with what is allowed', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const wrong: readonly (readonly [unknown, RegExp])[] = [
       [{ mode: 'token_budget' }, /^budget is missing.*"unlimited"/],
       [{ mode: 'token_budget', budget: 1, credit: '1' }, /^credit belongs to credit keys/],
       [{ mode: 'credit', budget: 1 }, /^budget belongs to token_budget keys/],
       [{ mode: 'credit', period: 'day' }, /^period belongs/],
-      [{}, /^mode is missing: allowed are credit, token_budget/],
-      [{ mode: 'both' }, /^mode is "both": allowed are credit, token_budget/],
+      [{}, /^mode is missing: must be one of credit, token_budget$/],
+      [{ mode: 'both' }, /^mode is "both": must be one of credit, token_budget$/],
       [{ ...CREDIT_KEY, credit: '-1' }, /^credit is "-1".*at most 9 decimals/],
       [{ ...CREDIT_KEY, credit: '0.0000000001' }, /^credit/],
       [{ ...CREDIT_KEY, credit: '99999999999' }, /from 0 to 9223372036/],
       [{ ...CREDIT_KEY, credit: 1e30 }, /^credit/],
       [{ ...CREDIT_KEY, rpm_limit: 0 }, /^rpm_limit is 0.*1 to 1000000/],
       [{ ...CREDIT_KEY, rpm_limit: 1.5 }, /^rpm_limit/],
-      [{ ...CREDIT_KEY, models: [] }, /^models must be a list/],
+      [{ ...CREDIT_KEY, models: [] }, /^models is \[\]: must be a list/],
       [{ ...CREDIT_KEY, models: ['a', ''] }, /^models .* empty/],
-      [{ ...CREDIT_KEY, label: 'two\nlines' }, /^label must be one line/],
+      [{ ...CREDIT_KEY, label: 'two\nlines' }, /^label is "two\\nlines": must be one line/],
       [{ ...CREDIT_KEY, expires_at: 'tomorrow' }, /^expires_at is "tomorrow".*2030-01-31T12:00:00Z/],
       [{ ...CREDIT_KEY, expires_at: '2026-02-30' }, /^expires_at/],
       [{ mode: 'token_budget', budget: 2 ** 53 }, /^budget/],
-      [{ mode: 'token_budget', budget: 1, period: 'year' }, /^period is "year": allowed are day, week, month, none/],
-      [{ ...CREDIT_KEY, colour: 'red' }, /^unknown field "colour": allowed are mode, credit/],
+      [
+        { mode: 'token_budget', budget: 1, period: 'year' },
+        /^period is "year": must be one of day, week, month, none$/,
+      ],
+      [{ ...CREDIT_KEY, colour: 'red' }, /^unknown field "colour": expected one of mode, credit/],
       [JSON.parse('{"mode":"credit","__proto__":{"credit":"9"}}'), /^unknown field "__proto__"/],
       [null, /^the body must be a JSON object/],
       [[], /^the body must be a JSON object/],
@@ -103,7 +106,7 @@ describe('keys', () => {
   });
 
   test('[R1] [R2] status moves freely until it is revoked, which is final', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { id } = await service.createKey(CREDIT_KEY);
     for (const status of ['suspended', 'active', 'disabled', 'active', 'suspended', 'disabled', 'suspended']) {
       assert.equal((await service.changeKey(id, { status })).status, status);
@@ -118,7 +121,7 @@ describe('keys', () => {
   });
 
   test('[R1] expired follows from the expiry and cannot be set; [R2] the expiry can be moved', async (t) => {
-    const { service, clock } = openWorkplace(t);
+    const { service, clock } = adminFixture(t);
     const { id, status } = await service.createKey({ ...CREDIT_KEY, expires_at: '2026-01-15T13:00:00+00:30' });
     assert.equal(status, 'active');
     clock.atMs = START_MS + 30 * 60_000;
@@ -135,7 +138,7 @@ describe('keys', () => {
   });
 
   test('a change touches only what it names', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const made = await service.createKey({ mode: 'token_budget', budget: 10, rpm_limit: 5, label: 'a', models: ['m'] });
     const { key, ...before } = made;
     assert.deepEqual(await service.changeKey(made.id, { label: 'b' }), { ...before, label: 'b' });
@@ -163,14 +166,14 @@ describe('keys', () => {
 
   test('a running gateway refuses providers and models that it does not know', async (t) => {
     const known = () => ({ providers: ['one', 'two'], models: ['one/m'] });
-    const { service } = openWorkplace(t, { known });
+    const { service } = adminFixture(t, { known });
     await assert.rejects(
       service.createKey({ ...CREDIT_KEY, provider_scope: 'three' }),
-      refusal('invalid_input', /^provider_scope "three".*allowed are all, one, two$/),
+      refusal('invalid_input', /^provider_scope "three".*expected one of all, one, two$/),
     );
     await assert.rejects(
       service.createKey({ ...CREDIT_KEY, models: ['one/m', 'one/x'] }),
-      refusal('invalid_input', /^models has "one\/x".*allowed are one\/m$/),
+      refusal('invalid_input', /^models has "one\/x".*expected one of one\/m$/),
     );
     const { id } = await service.createKey({ ...CREDIT_KEY, provider_scope: 'one', models: ['one/m'] });
     await assert.rejects(
@@ -180,7 +183,7 @@ describe('keys', () => {
   });
 
   test('an unknown key is said to be unknown by every operation', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const calls = [
       () => service.showKey('nope'),
       () => service.changeKey('nope', { label: 'x' }),
@@ -189,12 +192,12 @@ describe('keys', () => {
       () => service.revokeSecret('nope', 'mg_c_1234567'),
       () => service.addCredit('nope', { amount: '1' }),
     ];
-    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /there is no key "nope"/));
+    for (const call of calls) await assert.rejects(call(), refusal('unknown_key', /key "nope" does not exist/));
   });
 });
 
 test('[R9] rotation: the new secret and the old one work until the old one is revoked', async (t) => {
-  const { service, ledger } = openWorkplace(t);
+  const { service, ledger } = adminFixture(t);
   const owner = async (text: string) => (await ledger.findKey(keyDigest(SECRET, text)))?.id;
   const first = await service.createKey(CREDIT_KEY);
   await assert.rejects(service.revokeSecret(first.id, first.prefix), refusal('refused', /only secret/));
@@ -210,7 +213,7 @@ test('[R9] rotation: the new secret and the old one work until the old one is re
 
 describe('credit and audit', () => {
   test('credit is added exactly, once per purchase, and the audit agrees', async (t) => {
-    const { service } = openWorkplace(t);
+    const { service } = adminFixture(t);
     const { id } = await service.createKey({ mode: 'credit', credit: '0.1' });
     const purchase = { amount: '0.2', note: 'invoice 7', entry_id: 'invoice-7' };
     await service.addCredit(id, purchase);

@@ -34,7 +34,7 @@ describe('config file: shape', () => {
     ],
     [
       'streams: { zzzzzzzz: 1 }',
-      'gateway.yaml: streams: unknown key `zzzzzzzz` (known: total, keep_alive, headers_wait)',
+      'gateway.yaml: streams: unknown key `zzzzzzzz` (known: total, keep_alive, hold_wait, headers_wait)',
     ],
     [
       'models: [{ id: m, pricing: { input: cheap, output: 2 } }]',

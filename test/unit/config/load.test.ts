@@ -233,19 +233,30 @@ models:
       drainMs: 30_000,
       headersTimeoutMs: 20_000,
       bodyTimeoutMs: 120_000,
+      keepAliveTimeoutMs: 75_000,
+      headerBytes: 32_768,
+      headerCount: 200,
+      connections: null,
     });
-    assert.deepEqual(plain.streams, { totalMs: 300_000, keepAliveMs: 10_000, headersWaitMs: 15_000 });
+    assert.deepEqual(plain.streams, {
+      totalMs: 300_000,
+      keepAliveMs: 10_000,
+      headersWaitMs: 15_000,
+      holdWaitMs: 10_000,
+    });
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
-    assert.deepEqual([plain.holds, plain.usdPerCredit], ['full', 1]);
+    assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
       context,
-      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: elastic',
+      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.drainMs], [2048, 0]);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
-    assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000 });
+    const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
+    assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
+    assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
     assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
-    assert.equal(changed.holds, 'elastic');
+    assert.equal(changed.holds, 'full');
   });
 
   test('kind-specific options reach the provider', async (context) => {
@@ -297,7 +308,7 @@ describe('what a file may not say', () => {
     ],
     [
       `providers: { openai: {} }\nmodels: [{ id: a, targets: [{ provider: opnai }], ${free} }]`,
-      'models[0].targets[0].provider: no provider is called `opnai`: did you mean `openai`?',
+      'models[0].targets[0].provider: unknown provider `opnai`: did you mean `openai`?',
     ],
     [
       `providers: { ${p}, openai: {} }\nmodels: [{ id: a, provider: openai, targets: [{ provider: p }], ${free} }]`,
@@ -305,25 +316,25 @@ describe('what a file may not say', () => {
     ],
     [
       `providers: { ${p} }\nmodels: [{ id: a, targets: [{ provider: p, format: responses }], ${free} }]`,
-      'models[0].targets[0].format: must be of chat, the formats of p (its `formats` can say more)',
+      'models[0].targets[0].format: must be one of chat, the formats of p (its `formats` can add more)',
     ],
     [
       `providers: { ${p} }\nmodels: [{ id: a, ${free} }]`,
-      'models[0]: the key `provider` is missing (or `targets`, which name theirs)',
+      'models[0]: the key `provider` is missing (or `targets`, each with its provider)',
     ],
-    ['providers: { x: {} }', 'providers.x: the key `kind` is missing: one of openai, azure, anthropic, ai-sdk'],
+    [
+      'providers: { x: {} }',
+      'providers.x: the key `kind` is missing: expected one of openai, azure, anthropic, ai-sdk',
+    ],
     [
       'providers: { x: { kind: azure } }',
-      'providers.x: the key `base_url` is missing: kind azure has no usual address',
+      'providers.x: the key `base_url` is missing: kind azure has no default address',
     ],
     [
       'providers: { x: { kind: ai-sdk } }',
       'providers.x: the key `package` is missing: the provider package to use, e.g. @ai-sdk/google',
     ],
-    [
-      'providers: { all: { kind: openai } }',
-      'providers.all: `all` is not a name for a provider: scopes use it for every one',
-    ],
+    ['providers: { all: { kind: openai } }', 'providers.all: `all` is reserved: in scopes it means every provider'],
     [
       "providers: { anthropic: { base_url: 'https://api.anthropic.com/v1/' } }",
       'providers.anthropic.base_url: must end before /v1, which the gateway adds',
@@ -334,15 +345,15 @@ describe('what a file may not say', () => {
     ],
     [
       "providers: { x: { kind: openai, base_url: 'http://user:secret@h/v1' } }",
-      'providers.x.base_url: must not hold a user or password: use api_key or headers',
+      'providers.x.base_url: must not contain a user or password: use api_key or headers',
     ],
     [
       'providers: { openai: { api_key: a, api_keys: [b] } }',
-      'providers.openai.api_keys: must not stand beside api_key: give one of the two',
+      'providers.openai.api_keys: cannot be combined with api_key: give one of the two',
     ],
     [
       'providers: { anthropic: { formats: [chat] } }',
-      'providers.anthropic.formats: kind anthropic cannot speak chat: must be of messages',
+      'providers.anthropic.formats: kind anthropic does not support chat: expected one of messages',
     ],
     [
       'providers: { openai: { headers: { Host: x } } }',
@@ -350,7 +361,7 @@ describe('what a file may not say', () => {
     ],
     [
       'providers: { openai: { count_tokens: true } }',
-      'providers.openai.count_tokens: must be false: only a provider that speaks messages counts tokens',
+      'providers.openai.count_tokens: must be false: only providers with the messages format count tokens',
     ],
     ['limits: { headers_timeout: 150 }', 'limits.headers_timeout: must not be longer than limits.body_timeout (120)'],
     ['providers: { openai: { api_version: v1 } }', 'providers.openai.api_version: belongs to kind azure only'],

@@ -17,6 +17,8 @@ describe('settings', () => {
         installationSecret: null,
         leaseMs: 15_000,
         workers: 1,
+        http: 'node',
+        tls: null,
         logLevel: 'info',
         discoverLocal: true,
       },
@@ -34,6 +36,9 @@ describe('settings', () => {
       GATEWAY_SECRET: 's'.repeat(32),
       GATEWAY_LEASE_SECONDS: '30',
       GATEWAY_WORKERS: '4',
+      GATEWAY_HTTP: 'node',
+      GATEWAY_TLS_CERT: '/etc/tls/cert.pem',
+      GATEWAY_TLS_KEY: '/etc/tls/key.pem',
       GATEWAY_LOG: 'silent',
       GATEWAY_DISCOVER_LOCAL: 'off',
     });
@@ -50,6 +55,8 @@ describe('settings', () => {
         installationSecret: 's'.repeat(32),
         leaseMs: 30_000,
         workers: 4,
+        http: 'node',
+        tls: { cert: '/etc/tls/cert.pem', key: '/etc/tls/key.pem' },
         logLevel: 'silent',
         discoverLocal: false,
       },
@@ -91,7 +98,7 @@ describe('settings', () => {
     [{ GATEWAY_CONFIG: 'a\0b' }, 'GATEWAY_CONFIG is "a\\u0000b": must be a path'],
     [
       { DATABASE_URL: 'mysql://root:hunter2@db/x' },
-      'DATABASE_URL names no PostgreSQL database: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
+      'DATABASE_URL is not a PostgreSQL URL: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
     ],
     [
       { DATABASE_URL: 'postgres://user:hunter2@db:notaport/x' },
@@ -99,8 +106,15 @@ describe('settings', () => {
     ],
     [{ GATEWAY_SECRET: 'hunter2' }, 'GATEWAY_SECRET is too short: must have at least 32 characters'],
     [{ GATEWAY_WORKERS: '0' }, 'GATEWAY_WORKERS is "0": must be a whole number from 1 to 128'],
-    [{ GATEWAY_LOG: 'trace' }, 'GATEWAY_LOG is "trace": must be one of debug, info, warn, error, silent'],
-    [{ GATEWAY_DISCOVER_LOCAL: 'no' }, 'GATEWAY_DISCOVER_LOCAL is "no": must be one of on, off'],
+    [{ GATEWAY_LOG: 'trace' }, 'GATEWAY_LOG is "trace": expected one of debug, info, warn, error, silent'],
+    [{ GATEWAY_HTTP: 'undici' }, 'GATEWAY_HTTP is "undici": expected one of node, lean'],
+    [{ GATEWAY_TLS_KEY: 'key.pem' }, 'GATEWAY_TLS_CERT is missing: GATEWAY_TLS_KEY is set'],
+    [{ GATEWAY_TLS_CERT: 'cert.pem' }, 'GATEWAY_TLS_KEY is missing: GATEWAY_TLS_CERT is set'],
+    [
+      { GATEWAY_TLS_CERT: 'cert.pem', GATEWAY_TLS_KEY: 'key.pem', GATEWAY_HTTP: 'lean' },
+      'GATEWAY_TLS_CERT is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only',
+    ],
+    [{ GATEWAY_DISCOVER_LOCAL: 'no' }, 'GATEWAY_DISCOVER_LOCAL is "no": expected one of on, off'],
   ];
   for (const [env, message] of wrong) {
     test(`a wrong setting is one line: ${message}`, () => {

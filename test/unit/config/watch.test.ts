@@ -13,7 +13,7 @@ type Event = { config: Config } | { line: string };
 function watched(context: TestContext, folder: ConfigFolder, file = folder.file) {
   const events: Event[] = [];
   let wake = (): void => {};
-  const tell = (event: Event): void => {
+  const push = (event: Event): void => {
     events.push(event);
     wake();
   };
@@ -21,8 +21,8 @@ function watched(context: TestContext, folder: ConfigFolder, file = folder.file)
   const watch = watchConfig(
     file,
     load,
-    (config) => tell({ config }),
-    (line) => tell({ line }),
+    (config) => push({ config }),
+    (line) => push({ line }),
     5,
   );
   const alive = setInterval(() => {}, 1000);
@@ -51,9 +51,9 @@ function watched(context: TestContext, folder: ConfigFolder, file = folder.file)
 }
 
 const holds = (wanted: Config['holds']) => (event: Event) => 'config' in event && event.config.holds === wanted;
-const tells = (pattern: RegExp) => (event: Event) => 'line' in event && pattern.test(event.line);
+const reports = (pattern: RegExp) => (event: Event) => 'line' in event && pattern.test(event.line);
 
-describe('config watch', () => {
+describe('config watch', { timeout: 60_000 }, () => {
   test('a change takes effect, and so does the next', async (context) => {
     const folder = await configFolder(context);
     await folder.write('holds: full');
@@ -80,12 +80,12 @@ describe('config watch', () => {
     }
   });
 
-  test('a broken file is told by its line, and a repaired one is taken', async (context) => {
+  test('a broken file is reported line by line, and a repaired one takes effect', async (context) => {
     const folder = await configFolder(context);
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await folder.write('holds: half');
-    await watch.until(tells(/gateway\.yaml: holds: must be one of full, elastic$/));
+    await watch.until(reports(/gateway\.yaml: holds: must be one of full, elastic$/));
     await folder.write('holds: elastic');
     await watch.until(holds('elastic'));
   });
@@ -101,17 +101,17 @@ describe('config watch', () => {
     }
   });
 
-  test('a file that vanishes is told and changes nothing; when it comes back it counts', async (context) => {
+  test('a file that disappears is reported and changes nothing; when it is back it takes effect', async (context) => {
     const folder = await configFolder(context);
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await rm(folder.file);
-    await watch.until(tells(/is gone; the configuration in use stays/));
+    await watch.until(reports(/does not exist any more; the configuration in use stays/));
     await folder.write('holds: elastic');
     await watch.until(holds('elastic'));
   });
 
-  test('a file that appears later is taken', async (context) => {
+  test('a file that appears later takes effect', async (context) => {
     const folder = await configFolder(context);
     const watch = watched(context, folder);
     await folder.write('holds: elastic');
@@ -142,7 +142,7 @@ describe('config watch', () => {
     assert.ok('config' in first && first.config.holds === 'elastic');
   });
 
-  test('after close nothing comes any more', async (context) => {
+  test('after close nothing is reported', async (context) => {
     const folder = await configFolder(context);
     const closed = watched(context, folder);
     const open = watched(context, folder);
@@ -152,7 +152,7 @@ describe('config watch', () => {
     assert.equal(closed.count(), 0);
   });
 
-  test('a folder that is not there yet is no fault, and a file that appears in it counts', async (context) => {
+  test('a folder that does not exist yet is not an error, and a file that appears in it takes effect', async (context) => {
     const folder = await configFolder(context);
     const file = join(dirname(folder.file), 'later', 'gateway.yaml');
     const watch = watched(context, folder, file);

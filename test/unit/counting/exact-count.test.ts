@@ -11,7 +11,11 @@ const onProblem = (problem: unknown): void => {
 };
 
 function jobFor(text: string): CountJob {
-  return { texts: { certain: [text], definitions: [], others: [] }, tokenizer: 'o200k_base' };
+  return {
+    texts: { certain: [text], definitions: [], others: [] },
+    tokenizer: 'o200k_base',
+    unitsMax: Number.POSITIVE_INFINITY,
+  };
 }
 
 describe('counting off the loop', () => {
@@ -34,9 +38,8 @@ describe('counting off the loop', () => {
     );
   });
 
-  test('more than the queue takes, or too long a text, is not counted', async () => {
-    const small = new ExactCounter({ onProblem, queueMax: 1, unitsMax: 1_000 });
-    assert.equal(await small.count(jobFor('x'.repeat(1_001))), null);
+  test('more than the queue takes is not counted', async () => {
+    const small = new ExactCounter({ onProblem, queueMax: 1 });
     const counts = await Promise.all(['one', 'two', 'three'].map((text) => small.count(jobFor(text))));
     assert.deepEqual(
       counts.map((counted) => counted?.likely ?? null),
@@ -45,7 +48,16 @@ describe('counting off the loop', () => {
     await small.close();
   });
 
-  test('what takes too long is given up, told, and the next one is counted', async () => {
+  test('[R63] of too long a text the beginning is counted, which bounds it from below and not from above', async () => {
+    const small = new ExactCounter({ onProblem, unitsMax: 1_000 });
+    const text = 'Hello world. '.repeat(1_000);
+    const counted = await small.count(jobFor(text));
+    assert.equal(counted?.likely, o200k(text.slice(0, 1_000)));
+    assert.equal(counted.high, Number.POSITIVE_INFINITY);
+    await small.close();
+  });
+
+  test('what takes too long is given up and reported, and the next one is counted', async () => {
     problems.length = 0;
     const hasty = new ExactCounter({ onProblem, waitMs: 1 });
     // A thread takes longer to start than this waits.

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
-import { examine } from '../../../src/doctor/doctor.ts';
+import { checkAll } from '../../../src/doctor/doctor.ts';
 import type { ProviderReport, Report } from '../../../src/doctor/report.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
@@ -92,13 +92,13 @@ export function honest(names: readonly string[]): (asked: Asked) => Said {
   };
 }
 
-export interface Workplace {
+export interface ConfigFixture {
   readonly folder: string;
   readonly env: Record<string, string>;
 }
 
 /** A folder with a config file, gone after the test; YAML is a superset of JSON. */
-export async function workplace(t: TestContext, config: object | string): Promise<Workplace> {
+export async function writeConfig(t: TestContext, config: object | string): Promise<ConfigFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-doctor-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'gateway.yaml');
@@ -141,12 +141,12 @@ export async function look(
   config: object | string,
   options: { readonly probes?: boolean; readonly timeoutMs?: number } = {},
 ): Promise<Looked> {
-  const { env } = await workplace(t, config);
-  const report = await examine({
+  const { env } = await writeConfig(t, config);
+  const report = await checkAll({
     settings: readSettings(env),
     env,
     probes: true,
-    reach: () => Promise.reject(new Error('the doctor must not reach for a store that is not there')),
+    connectAdmin: () => Promise.reject(new Error('the doctor must not open a store that does not exist')),
     ...options,
   });
   const [p] = report.providers;

@@ -4,11 +4,11 @@ import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Report } from '../../../src/doctor/report.ts';
 import { startedGateway } from '../../support/started-gateway.ts';
-import { command, configOf, deadOrigin, fakeProvider, honest, look, SECRET, workplace } from './doctor-fixture.ts';
+import { command, configOf, deadOrigin, fakeProvider, honest, look, SECRET, writeConfig } from './doctor-fixture.ts';
 
 describe('the command', () => {
-  test('all is well with the sandbox: exit 0, one JSON object, and no data folder is made', async (t) => {
-    const { env } = await workplace(t, '');
+  test('no problems with the sandbox: exit 0, one JSON object, and no data folder is made', async (t) => {
+    const { env } = await writeConfig(t, '');
     const { code, stdout, stderr } = await command(env, '--json');
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(stdout.indexOf('\n'), stdout.length - 1);
@@ -26,7 +26,7 @@ describe('the command', () => {
   });
 
   test('a broken config file: exit 1, each problem is a line, and the rest is still looked at', async (t) => {
-    const { env } = await workplace(t, 'providers: { p: { kind: openai, api_kye: x } }\nmodels: [{ id: a b }]');
+    const { env } = await writeConfig(t, 'providers: { p: { kind: openai, api_kye: x } }\nmodels: [{ id: a b }]');
     const { code, stdout } = await command(env);
     assert.equal(code, 1);
     assert.match(stdout, /Config file +!! 2 problems/);
@@ -38,10 +38,10 @@ describe('the command', () => {
   });
 
   test('wrong usage: exit 2 and one line', async (t) => {
-    const { env } = await workplace(t, '');
+    const { env } = await writeConfig(t, '');
     const { code, stdout, stderr } = await command(env, '--probes');
     assert.deepEqual([code, stdout], [2, '']);
-    assert.equal(stderr, 'gateway: doctor: unknown flag --probes: allowed are --no-probe, --json\n');
+    assert.equal(stderr, 'gateway: doctor: unknown flag --probes: expected one of --no-probe, --json\n');
   });
 
   test('while a gateway runs its store is asked through it, and it goes on', async () => {
@@ -52,13 +52,13 @@ describe('the command', () => {
       GATEWAY_DISCOVER_LOCAL: 'off',
     };
     const { code, stdout } = await command(env, '--no-probe');
-    assert.match(stdout, new RegExp(`Store +ok answers; the gateway runs \\(process ${process.pid}\\)`));
-    assert.match(stdout, /All is well\.\n$/);
+    assert.match(stdout, new RegExp(`Store +ok answers; the gateway is running \\(process ${process.pid}\\)`));
+    assert.match(stdout, /No problems found\.\n$/);
     assert.equal(code, 0);
     assert.equal((await gateway.audit()).ok, true);
 
     await gateway.stop();
-    assert.match((await command(env, '--no-probe')).stdout, /Store +ok opens; no gateway runs/);
+    assert.match((await command(env, '--no-probe')).stdout, /Store +ok can be opened; no gateway is running/);
   });
 });
 
@@ -105,31 +105,31 @@ describe('a provider', () => {
   test('that nobody listens for', async (t) => {
     const origin = await deadOrigin();
     const { report, p } = await look(t, configOf(origin));
-    assert.deepEqual(p.reachable, { state: 'attention', detail: 'ECONNREFUSED' });
+    assert.deepEqual(p.reachable, { state: 'problem', detail: 'ECONNREFUSED' });
     assert.deepEqual([p.authorised.state, p.probes], ['skipped', []]);
     assert.deepEqual(report.to_do, [
       `p: cannot be reached at ${origin}/v1 (ECONNREFUSED): check its base_url and the network`,
-      'm: no target serves: mend its provider above, add a target, or take the model out',
+      'm: no target works: fix its provider (see above), add a target, or remove the model',
     ]);
   });
 
   test('that never answers does not hold the doctor up', async (t) => {
     const silent = await fakeProvider(t, () => null);
     const { p } = await look(t, configOf(silent.origin), { timeoutMs: 100 });
-    assert.deepEqual(p.reachable, { state: 'attention', detail: 'no answer within 0.1 s' });
+    assert.deepEqual(p.reachable, { state: 'problem', detail: 'no answer within 0.1 s' });
     const lists = await fakeProvider(t, (asked) => (asked.method === 'GET' ? honest(['upstream-m'])(asked) : null));
     const { report } = await look(t, configOf(lists.origin), { timeoutMs: 1_500 });
     assert.equal(report.to_do[0], 'p: upstream-m (chat) does not answer: no answer within 1.5 s');
   });
 
-  test('that refuses the credential is told, without the credential', async (t) => {
+  test('that refuses the credential is reported, without the credential', async (t) => {
     const words = `Incorrect API key provided: ${SECRET}\u001b[31m\nsee docs`;
     const provider = await fakeProvider(t, () => ({ status: 401, body: { error: { message: words } } }));
     const { report, p } = await look(t, configOf(provider.origin));
-    assert.equal(p.authorised.state, 'attention');
+    assert.equal(p.authorised.state, 'problem');
     assert.match(report.to_do[0] ?? '', /^p: 1 of 1 credentials refused \(status 401: .*\[redacted\]/);
     assert.equal(provider.asked.length, 1, 'no probe is made with it');
-    const { env } = await workplace(t, configOf(provider.origin));
+    const { env } = await writeConfig(t, configOf(provider.origin));
     for (const flags of [[], ['--json']]) {
       const { code, stdout, stderr } = await command(env, ...flags);
       assert.equal(code, 1);
@@ -146,7 +146,7 @@ describe('a provider', () => {
     const pool = { api_key: undefined, api_keys: ['key-a', 'key-b'] };
     const { report } = await look(t, configOf(provider.origin, pool));
     assert.deepEqual(report.to_do, [
-      'p: 1 of 2 credentials refused (status 403: no): check its credential 2 and what that account may do',
+      'p: 1 of 2 credentials refused (status 403: no): check its credential 2 and the permissions of that account',
     ]);
     assert.equal(report.models[0]?.targets.state, 'ok');
   });
@@ -157,8 +157,8 @@ describe('a provider', () => {
       const { report, p } = await look(t, configOf(provider.origin), { probes });
       assert.deepEqual([p.models.detail, p.models.missing], ['0 of 1', ['upstream-m']]);
       assert.deepEqual(report.to_do, [
-        'p: does not list upstream-m: correct the model of these targets, or ask for access',
-        'm: no target serves: mend its provider above, add a target, or take the model out',
+        'p: does not list upstream-m: correct the model of these targets, or request access',
+        'm: no target works: fix its provider (see above), add a target, or remove the model',
       ]);
     }
   });
@@ -187,7 +187,7 @@ describe('a provider', () => {
       headers: { date: new Date(Date.now() - 120_000).toUTCString() },
     }));
     const { report, p } = await look(t, configOf(late.origin));
-    assert.equal(p.clock.state, 'attention');
+    assert.equal(p.clock.state, 'problem');
     assert.ok(Math.abs((p.clock.skew_ms ?? 0) - 120_000) < 30_000);
     assert.match(report.to_do.join('\n'), /^p: our clock is \d+ s ahead of its own: synchronise this machine \(NTP\)$/);
   });
@@ -199,7 +199,7 @@ describe('a provider', () => {
     const { report } = await look(t, configOf(provider.origin));
     assert.match(
       report.to_do[0] ?? '',
-      /^p: upstream-m \(chat\) does not answer: its answer is not one of this format/,
+      /^p: upstream-m \(chat\) does not answer: its answer does not have this format/,
     );
   });
 
@@ -213,22 +213,22 @@ describe('a provider', () => {
 });
 
 describe('a model', () => {
-  test('that is free by its configuration is priced; one without a context window needs attention', async (t) => {
+  test('that is free by its configuration is priced; one without a context window is a problem', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
     const free = { pricing: { input: 0, output: 0 }, context_window: undefined };
     const { report } = await look(t, configOf(provider.origin, {}, free));
     assert.deepEqual(report.models[0]?.priced, { state: 'ok', detail: 'free' });
-    assert.deepEqual(report.models[0]?.limits, { state: 'attention', detail: 'unknown / 100' });
+    assert.deepEqual(report.models[0]?.limits, { state: 'problem', detail: 'unknown / 100' });
     assert.deepEqual(report.to_do, [
-      'm: not all limits are known: give context_window and max_output_tokens in the config file',
+      'm: limits are unknown: set context_window and max_output_tokens in the config file',
     ]);
   });
 
   test('whose output limit nobody states has a guess, which is told', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
     const { report } = await look(t, configOf(provider.origin, {}, { max_output_tokens: undefined }));
-    assert.deepEqual(report.models[0]?.limits, { state: 'attention', detail: '1000 / 1000 (a guess)' });
-    assert.deepEqual(report.to_do, ['m: the output limit is a guess: give max_output_tokens in the config file']);
+    assert.deepEqual(report.models[0]?.limits, { state: 'problem', detail: '1000 / 1000 (a guess)' });
+    assert.deepEqual(report.to_do, ['m: the output limit is a guess: set max_output_tokens in the config file']);
   });
 
   test('with one target that serves and one that does not is told apart from one with none', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DEFAULT_TIMEOUTS } from '../../../src/config/kinds.ts';
-import type { Provider, ProviderKind } from '../../../src/core/provider.ts';
+import { PLAIN_NETWORK, type Provider, type ProviderKind } from '../../../src/core/provider.ts';
 import { addressOf } from '../../../src/provider/adapters.ts';
 
 function provider(kind: ProviderKind, baseUrl: string, options: Record<string, unknown> = {}): Provider {
@@ -13,6 +13,7 @@ function provider(kind: ProviderKind, baseUrl: string, options: Record<string, u
     apiKeys: ['secret'],
     formats: ['chat', 'responses', 'messages'],
     timeouts: DEFAULT_TIMEOUTS,
+    network: PLAIN_NETWORK,
     headers: { 'x-team': 'one' },
     chatLimitField: 'max_tokens',
     countsTokens: false,
@@ -28,39 +29,42 @@ describe('addresses', () => {
   test('openai: the path behind the base URL, a bearer credential', () => {
     const chat = addressOf(provider('openai', 'https://host/v1'), 'chat', 'm', 'secret', NATIVE);
     assert.ok(chat.via === 'http');
-    assert.equal(chat.origin + chat.path, 'https://host/v1/chat/completions');
-    assert.equal(chat.headers.authorization, 'Bearer secret');
-    assert.equal(chat.headers['x-team'], 'one');
-    assert.equal('anthropic-beta' in chat.headers, false, 'headers of another protocol stay here');
+    assert.equal(chat.destination.origin + chat.destination.path, 'https://host/v1/chat/completions');
+    assert.equal(chat.destination.headers.authorization, 'Bearer secret');
+    assert.equal(chat.destination.headers['x-team'], 'one');
+    assert.equal('anthropic-beta' in chat.destination.headers, false, 'headers of another protocol stay here');
     const responses = addressOf(provider('openai', 'http://127.0.0.1:8000'), 'responses', 'm', null, NOTHING);
     assert.ok(responses.via === 'http');
-    assert.equal(responses.path, '/responses');
-    assert.equal('authorization' in responses.headers, false);
+    assert.equal(responses.destination.path, '/responses');
+    assert.equal('authorization' in responses.destination.headers, false);
   });
 
   test('azure: deployment paths, the api-version and the api-key header', () => {
     const azure = provider('azure', 'https://team.example', { api_version: '2025-04-01-preview' });
     const chat = addressOf(azure, 'chat', 'my deployment', 'secret', NOTHING);
     assert.ok(chat.via === 'http');
-    assert.equal(chat.path, '/openai/deployments/my%20deployment/chat/completions?api-version=2025-04-01-preview');
-    assert.equal(chat.headers['api-key'], 'secret');
-    assert.equal('authorization' in chat.headers, false);
+    assert.equal(
+      chat.destination.path,
+      '/openai/deployments/my%20deployment/chat/completions?api-version=2025-04-01-preview',
+    );
+    assert.equal(chat.destination.headers['api-key'], 'secret');
+    assert.equal('authorization' in chat.destination.headers, false);
     const responses = addressOf(azure, 'responses', 'd', 'secret', NOTHING);
     assert.ok(responses.via === 'http');
-    assert.equal(responses.path, '/openai/v1/responses?api-version=2025-04-01-preview');
+    assert.equal(responses.destination.path, '/openai/v1/responses?api-version=2025-04-01-preview');
   });
 
   test('[R44] anthropic: the version as the client gave it, else the default; betas are passed on', () => {
     const anthropic = provider('anthropic', 'https://host');
     const native = addressOf(anthropic, 'messages', 'm', 'secret', NATIVE, '/count_tokens');
     assert.ok(native.via === 'http');
-    assert.equal(native.path, '/v1/messages/count_tokens');
-    assert.equal(native.headers['x-api-key'], 'secret');
-    assert.equal(native.headers['anthropic-version'], '2025-01-01');
-    assert.equal(native.headers['anthropic-beta'], 'a,b');
+    assert.equal(native.destination.path, '/v1/messages/count_tokens');
+    assert.equal(native.destination.headers['x-api-key'], 'secret');
+    assert.equal(native.destination.headers['anthropic-version'], '2025-01-01');
+    assert.equal(native.destination.headers['anthropic-beta'], 'a,b');
     const plain = addressOf(anthropic, 'messages', 'm', 'secret', NOTHING);
     assert.ok(plain.via === 'http');
-    assert.equal(plain.headers['anthropic-version'], '2023-06-01');
+    assert.equal(plain.destination.headers['anthropic-version'], '2023-06-01');
   });
 
   test('the same one is given again, and another one for whatever is different', () => {
@@ -77,9 +81,9 @@ describe('addresses', () => {
     ];
     for (const other of others) assert.notEqual(other, first);
     assert.ok(others[0]?.via === 'http' && others[3]?.via === 'http' && others[4]?.via === 'http');
-    assert.equal(others[0].headers['x-api-key'], 'other');
-    assert.equal(others[3].headers['anthropic-beta'], 'a');
-    assert.equal(others[4].path, '/v1/messages/count_tokens');
+    assert.equal(others[0].destination.headers['x-api-key'], 'other');
+    assert.equal(others[3].destination.headers['anthropic-beta'], 'a');
+    assert.equal(others[4].destination.path, '/v1/messages/count_tokens');
   });
 
   test('many of them in turn are still right', () => {
@@ -88,8 +92,8 @@ describe('addresses', () => {
       for (let i = 0; i < 100; i++) {
         const address = addressOf(azure, 'chat', `d${i}`, `key ${i}`, NOTHING);
         assert.ok(address.via === 'http');
-        assert.match(address.path, new RegExp(`/deployments/d${i}/`));
-        assert.equal(address.headers['api-key'], `key ${i}`);
+        assert.match(address.destination.path, new RegExp(`/deployments/d${i}/`));
+        assert.equal(address.destination.headers['api-key'], `key ${i}`);
       }
     }
   });

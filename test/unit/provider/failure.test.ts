@@ -70,7 +70,21 @@ describe('what a client is told', () => {
   test('[F20] credentials of any usual shape are taken out, plain words are left', () => {
     assert.equal(redact('Incorrect API key: sk-proj-12345678abcd.', []), 'Incorrect API key: [redacted]');
     assert.equal(redact('saw Bearer abcdefgh1234 here', []), 'saw [redacted] here');
-    assert.equal(redact('the key parameters are key_value_pairs', []), 'the key parameters are key_value_pairs');
+    for (const opaque of [
+      'AIzaSyA1234567890abcdefghijklmnop',
+      'org-AbCdEf1234567890AbCdEf',
+      'f47ac10b-58cc-4372-a567-0e02b2c3d479',
+      'nvapi-aB3-cD4_eF5-gH6_iJ7-kL8_mN9-oP0',
+    ]) {
+      assert.equal(redact(`seen: ${opaque}, refused`), 'seen: [redacted], refused');
+    }
+    for (const plain of [
+      'the key parameters are key_value_pairs',
+      'the model claude-3-5-sonnet-20241022 takes less',
+      'no tool output for call_8GZabcdefghijklmnop12',
+    ]) {
+      assert.equal(redact(plain), plain);
+    }
   });
 
   test('each time-out has its own message', () => {

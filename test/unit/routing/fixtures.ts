@@ -2,7 +2,7 @@
 import type { Clock } from '../../../src/core/clock.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import type { Target } from '../../../src/core/model.ts';
-import type { Provider } from '../../../src/core/provider.ts';
+import { PLAIN_NETWORK, type Provider } from '../../../src/core/provider.ts';
 
 export interface TestClock extends Clock {
   advance(ms: number): void;
@@ -30,6 +30,7 @@ export function provider(name: string, apiKeys: readonly string[] = [`${name}-ke
     apiKeys,
     formats: ['chat'],
     timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+    network: PLAIN_NETWORK,
     headers: {},
     chatLimitField: 'max_tokens',
     countsTokens: false,

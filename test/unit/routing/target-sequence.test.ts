@@ -9,6 +9,7 @@ import { newRoutingState } from '../../../src/routing/state.ts';
 import { type NextAttempt, TargetSequence } from '../../../src/routing/target-sequence.ts';
 import { provider, type TestClock, target, testClock } from './fixtures.ts';
 
+const KEY = 'key_1';
 const DOWN = { retry: 'anywhere', cools: null } as const;
 const ELSEWHERE = { retry: 'elsewhere', cools: null } as const;
 const KEY_REFUSED = { retry: 'elsewhere', cools: 'key' } as const;
@@ -38,6 +39,7 @@ function fixture(
         catalog: { models: new Map(), providers },
         routing: { attemptBudgetMs: 30_000, maxAttempts: 10, order: 'listed', ...routing },
         streamed: true,
+        keyId: KEY,
         state,
         clock,
       }),
@@ -60,7 +62,7 @@ function walk(
 }
 
 function open({ state }: SequenceFixture, name: string): void {
-  for (let i = 0; i < 10; i++) state.health.begin(target(name), true).failed();
+  for (let i = 0; i < 10; i++) state.health.begin(target(name), KEY, true).failed();
 }
 
 describe('candidates', () => {
@@ -97,8 +99,8 @@ describe('the order of targets', () => {
 
   test('least-latency: the unknown first, then the fastest', () => {
     const routing = fixture(['slow', 'fast', 'unknown'], { order: 'least-latency' });
-    routing.state.health.begin(target('slow'), true).succeeded(900);
-    routing.state.health.begin(target('fast'), true).succeeded(20);
+    routing.state.health.begin(target('slow'), KEY, true).succeeded(900);
+    routing.state.health.begin(target('fast'), KEY, true).succeeded(20);
     assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['unknown', 'fast', 'slow']);
   });
 
@@ -124,7 +126,7 @@ describe('a circuit that is open', () => {
   test('counts for nothing once its provider is configured without a circuit breaker', () => {
     const routing = fixture(['a'], {}, () => 0.5, undefined, { circuitBreaker: false });
     open(routing, 'a');
-    assert.equal(routing.state.health.circuit(target('a')), 'open');
+    assert.equal(routing.state.health.circuit(target('a'), KEY), 'open');
     assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['a']);
   });
 
@@ -151,8 +153,8 @@ describe('a circuit that is open', () => {
   test('that opens during the exchange ends the tries there', () => {
     const routing = fixture(['a']);
     const asked = walk(routing.sequence(), DOWN, ({ target: asked }) => {
-      routing.state.health.begin(asked, true).failed();
-      for (let i = 0; i < 4; i++) routing.state.health.begin(asked, true).failed();
+      routing.state.health.begin(asked, KEY, true).failed();
+      for (let i = 0; i < 4; i++) routing.state.health.begin(asked, KEY, true).failed();
     });
     assert.deepEqual(asked, ['a', 'a']);
   });
@@ -164,7 +166,7 @@ describe('a circuit that is open', () => {
     const [one, two] = [routing.sequence(), routing.sequence()];
     const next = one.next();
     assert.ok(next);
-    routing.state.health.begin(next.target, true);
+    routing.state.health.begin(next.target, KEY, true);
     assert.equal(two.next(), null);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/conditions.ts';
-import { countFacts } from '../../../src/wire/messages/validate-request.ts';
+import { validateCountRequest } from '../../../src/wire/messages/validate-request.ts';
 import { asObject, type FormatName, infoOf } from './streams.ts';
 
 const USER = { role: 'user', content: 'hi' };
@@ -159,9 +159,12 @@ describe('[R42] roles of Format B', () => {
     );
   });
   test('the same holds for token counts', () => {
-    assert.equal(countFacts(asObject(system), { betas: true }).model, 'm');
-    assert.throws(() => countFacts(asObject(system), { betas: false }), /Unexpected role/);
-    assert.equal(countFacts({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools, undefined);
+    assert.equal(validateCountRequest(asObject(system), { betas: true }).model, 'm');
+    assert.throws(() => validateCountRequest(asObject(system), { betas: false }), /Unexpected role/);
+    assert.equal(
+      validateCountRequest({ model: 'm', messages: [USER], tools: [] }, { betas: false }).needs.tools,
+      undefined,
+    );
   });
 });
 
@@ -176,6 +179,7 @@ describe('info', () => {
       needs: {},
       attachments: { count: 0, inlineBytes: 0 },
       hostedTools: [],
+      reasoning: 'unsaid',
       serviceTier: null,
     });
   });

@@ -43,15 +43,41 @@ function event(type: string, data: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 }
 
-function response(status: string, extra: object = {}): object {
+/** A response with every field that the public schema requires, so that a provider's bytes can pass. */
+export function completeResponse(status: string, extra: object = {}): object {
   return {
     id: 'resp_1',
     object: 'response',
     created_at: 7,
+    completed_at: status === 'completed' ? 8 : null,
     status,
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    metadata: {},
     model: UPSTREAM_MODEL,
     output: [],
-    tools: [{ model: 'inner' }],
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    prompt_cache_key: null,
+    reasoning: null,
+    safety_identifier: null,
+    service_tier: 'default',
+    store: false,
+    temperature: 1,
+    text: { format: { type: 'text' } },
+    tool_choice: 'auto',
+    tools: [{ type: 'function', name: 'f', description: null, parameters: { model: 'inner' }, strict: false }],
+    top_logprobs: 0,
+    top_p: 1,
+    truncation: 'disabled',
+    usage: null,
+    user: null,
     ...extra,
   };
 }
@@ -63,20 +89,37 @@ export const RESPONSES_USAGE = {
   output_tokens_details: { reasoning_tokens: 4 },
   total_tokens: 59,
 };
+const RESPONSES_TEXT = 'Hällo "response":{"model":"x"}';
+const PART = { item_id: 'm', output_index: 0, content_index: 0 };
+const outputText = (text: string): object => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+const RESPONSES_ITEM = {
+  id: 'm',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [outputText(RESPONSES_TEXT)],
+  model: 'item-model',
+};
 export const RESPONSES_STREAM: readonly string[] = [
-  event('response.created', { sequence_number: 0, response: response('in_progress', { usage: null }) }),
-  event('response.in_progress', { sequence_number: 1, response: response('in_progress') }),
+  event('response.created', { sequence_number: 0, response: completeResponse('in_progress') }),
+  event('response.in_progress', { sequence_number: 1, response: completeResponse('in_progress') }),
   event('response.output_item.added', {
     sequence_number: 2,
     output_index: 0,
-    item: { id: 'm', type: 'message', model: 'item-model' },
+    item: { id: 'm', type: 'message', status: 'in_progress', role: 'assistant', content: [], model: 'item-model' },
   }),
-  event('response.output_text.delta', { sequence_number: 3, item_id: 'm', delta: 'Hällo ' }),
-  event('response.output_text.delta', { sequence_number: 4, item_id: 'm', delta: '"response":{"model":"x"}' }),
-  event('response.output_text.done', { sequence_number: 5, item_id: 'm', text: 'Hällo "response":{"model":"x"}' }),
-  event('response.completed', { sequence_number: 6, response: response('completed', { usage: RESPONSES_USAGE }) }),
+  event('response.content_part.added', { sequence_number: 3, ...PART, part: outputText('') }),
+  event('response.output_text.delta', { sequence_number: 4, ...PART, delta: 'Hällo ', logprobs: [] }),
+  event('response.output_text.delta', { sequence_number: 5, ...PART, delta: RESPONSES_TEXT.slice(6), logprobs: [] }),
+  event('response.output_text.done', { sequence_number: 6, ...PART, text: RESPONSES_TEXT, logprobs: [] }),
+  event('response.content_part.done', { sequence_number: 7, ...PART, part: outputText(RESPONSES_TEXT) }),
+  event('response.output_item.done', { sequence_number: 8, output_index: 0, item: RESPONSES_ITEM }),
+  event('response.completed', {
+    sequence_number: 9,
+    response: completeResponse('completed', { output: [RESPONSES_ITEM], usage: RESPONSES_USAGE }),
+  }),
 ];
-export const RESPONSES_OUTPUT_BYTES = Buffer.byteLength('Hällo "response":{"model":"x"}');
+export const RESPONSES_OUTPUT_BYTES = Buffer.byteLength(RESPONSES_TEXT);
 
 export const MESSAGES_STREAM: readonly string[] = [
   event('message_start', {

@@ -1,24 +1,6 @@
-/** One request of the client and the way of its answer to whoever asked. */
-import type { Head } from '../head.ts';
-
-/** Exactly one of `onEnd` and `onFailure` is called, and nothing after it; nothing at all after an abort. */
-export interface AnswerListener {
-  onHead(status: number, head: Head): void;
-  onData(piece: Buffer): void;
-  onEnd(): void;
-  /** `code`: the system's name for the cause, or this client's own. */
-  onFailure(kind: FailureKind, code: string): void;
-}
-
-/** `unreachable`: no connection was had, so nothing was asked. */
-export type FailureKind = 'unreachable' | 'connect_timeout' | 'first_byte_timeout' | 'idle_timeout' | 'broken';
-
-export interface CallTimeouts {
-  /** From the writing of the request to the head of its answer. */
-  readonly firstByteMs: number;
-  /** Between bytes of the answer, unless it is held up from this side. */
-  readonly idleMs: number;
-}
+/** One request of the client, and its response on the way to the listener. */
+import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
+import { field, type Head } from '../head.ts';
 
 /** The connection that a call is on. */
 export interface CallConnection {
@@ -27,23 +9,23 @@ export interface CallConnection {
   destroy(): void;
 }
 
-export class ClientCall {
+export class ClientCall implements CallHandle {
   /** As it is written. */
   readonly head: string;
   /** Pieces that follow each other. */
   readonly body: readonly Buffer[];
   readonly bodyBytes: number;
   readonly timeouts: CallTimeouts;
-  readonly #listener: AnswerListener;
+  readonly #listener: ResponseListener;
   #connection: CallConnection | null = null;
-  #state: 'asking' | 'answering' | 'over' = 'asking';
+  #state: 'waiting' | 'receiving' | 'over' = 'waiting';
 
   constructor(
     head: string,
     body: readonly Buffer[],
     bodyBytes: number,
     timeouts: CallTimeouts,
-    listener: AnswerListener,
+    listener: ResponseListener,
   ) {
     this.head = head;
     this.body = body;
@@ -57,11 +39,11 @@ export class ClientCall {
   }
 
   pause(): void {
-    if (this.#state === 'answering') this.#connection?.pause();
+    if (this.#state === 'receiving') this.#connection?.pause();
   }
 
   resume(): void {
-    if (this.#state === 'answering') this.#connection?.resume();
+    if (this.#state === 'receiving') this.#connection?.resume();
   }
 
   /** Closes the connection at once, in whatever state the call is. */
@@ -76,13 +58,13 @@ export class ClientCall {
     this.#connection = connection;
   }
 
-  answer(status: number, head: Head): void {
-    this.#state = 'answering';
-    this.#listener.onHead(status, head);
+  respond(status: number, head: Head): void {
+    this.#state = 'receiving';
+    this.#listener.onHead(status, new HeadFields(head));
   }
 
   data(piece: Buffer): void {
-    if (this.#state === 'answering') this.#listener.onData(piece);
+    if (this.#state === 'receiving') this.#listener.onData(piece);
   }
 
   end(): void {
@@ -94,11 +76,23 @@ export class ClientCall {
   fail(kind: FailureKind, code: string): void {
     if (this.#state === 'over') return;
     this.#leave();
-    this.#listener.onFailure(kind, code);
+    this.#listener.onFailure({ kind, code, detail: null });
   }
 
   #leave(): void {
     this.#state = 'over';
     this.#connection = null;
+  }
+}
+
+class HeadFields implements ResponseHeaders {
+  readonly #head: Head;
+
+  constructor(head: Head) {
+    this.#head = head;
+  }
+
+  first(lowerName: string): string | null {
+    return field(this.#head, lowerName) ?? null;
   }
 }

@@ -5,16 +5,19 @@
 import type { Socket } from 'node:net';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
 import type { Node } from '../../../lib/linked-list.ts';
+import type { FailureKind } from '../../client.ts';
+import { Http1Error } from '../../errors.ts';
 import { BodyReader } from '../body.ts';
-import { Http1Error } from '../errors.ts';
 import { HeadReader } from '../head.ts';
-import type { CallConnection, ClientCall, FailureKind } from './call.ts';
+import type { CallConnection, ClientCall } from './call.ts';
 import type { Origin } from './origin.ts';
-import { answerOf } from './response-head.ts';
+import { readResponseHead } from './response-head.ts';
 
 const HEAD_BYTES_MAX = 64 * 1_024;
 /** Up to here a body is copied behind its head, and both go out in one write. */
 const COPIED_BODY_BYTES_MAX = 16 * 1_024;
+/** A server may announce its response a few times; one that does nothing else is given up. */
+const INFORMATIONAL_MAX = 16;
 const CLOSED_EARLY = 'closed early';
 const UNASKED = 'bytes before a request';
 export const CLOSED_HERE = 'closed here';
@@ -39,6 +42,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
   #call: ClientCall | null;
   #body: BodyReader | null = null;
   #keepMs = 0;
+  #informational = 0;
   #paused = false;
   #reading = false;
   /** What arrived while the answer was held up. */
@@ -139,6 +143,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
 
   #ask({ head, body, bodyBytes, timeouts }: ClientCall): void {
     this.#state = 'asking';
+    this.#informational = 0;
     this.#deadlines.set(this, timeouts.firstByteMs);
     if (bodyBytes <= COPIED_BODY_BYTES_MAX) {
       const bytes = Buffer.allocUnsafe(head.length + bodyBytes);
@@ -186,15 +191,17 @@ export class ClientConnection implements CallConnection, HasDeadline {
   #readHead(call: ClientCall, chunk: Buffer, at: number): number {
     const head = this.#head.push(chunk, at);
     if (head === null) return chunk.length;
-    const { status, framing, keepMs } = answerOf(head);
+    const { status, framing, keepMs } = readResponseHead(head);
     if (status === 101) throw new Http1Error('malformed', 'the server switches to a protocol that nobody asked for');
     if (status < 200) {
-      this.#deadlines.set(this, call.timeouts.firstByteMs);
+      // It does not renew the time-out for the first byte.
+      this.#informational += 1;
+      if (this.#informational > INFORMATIONAL_MAX) throw new Http1Error('too_large', 'too many 1xx responses');
     } else {
       this.#state = 'answering';
       this.#body = new BodyReader(framing);
       this.#keepMs = keepMs;
-      call.answer(status, head);
+      call.respond(status, head);
     }
     return this.#head.rest;
   }

@@ -1,10 +1,10 @@
 /** What the head of an answer says about its connection: where the content ends, and whether another request may follow. */
-import type { Framing } from '../body.ts';
-import { Http1Error } from '../errors.ts';
-import { announcesClose, isChunked, once } from '../framing.ts';
-import { type Head, isNamed } from '../head.ts';
+import { Http1Error } from '../../errors.ts';
+import { announcesClose, type Framing, isChunked, once } from '../../framing.ts';
+import { isNamed } from '../../header-list.ts';
+import type { Head } from '../head.ts';
 
-export interface Answer {
+export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
   /** How long the connection may wait for the next request; 0: it may not be used again. */
@@ -24,7 +24,7 @@ const CHUNKED: Framing = { kind: 'chunked' };
 const UNTIL_CLOSE: Framing = { kind: 'until_close' };
 
 /** Throws Http1Error where the answer is not one, or could be read in two ways. */
-export function answerOf(head: Head): Answer {
+export function readResponseHead(head: Head): ResponseHead {
   const { startLine } = head;
   if (!STATUS_LINE.test(startLine)) throw new Http1Error('malformed', 'the answer has no valid status line');
   const old = startLine.startsWith('HTTP/1.0');

@@ -1,88 +1,75 @@
 /**
- * One connection of a client. Its requests are taken one at a time: the head of the next one is read when the answer to
- * the one before has been written. Meanwhile the socket is still read from, within a bound, because only a socket that
- * is read from tells that the client has gone.
+ * One connection of a client. Its requests are served one at a time: the head of the next one is parsed when the response
+ * to the one before has been written, in another turn of the event loop. Meanwhile the socket is still read from, within
+ * a bound, because only a socket that is read from tells that the client has closed it.
  */
 import type { Socket } from 'node:net';
+import { Http1Error, type RequestFault } from '../../errors.ts';
+import { refusalBytes } from '../../head-lines.ts';
+import { LINGER_BYTES_MAX, LINGER_MS, UNWANTED_BYTES_MAX } from '../../linger.ts';
+import type { RequestHead } from '../../request-head.ts';
+import type { BodySink, RequestHandler, ServerLimits } from '../../server.ts';
 import { BodyReader } from '../body.ts';
-import { Http1Error } from '../errors.ts';
 import { HeadReader } from '../head.ts';
-import { dateLine, fieldLine, statusLine } from '../head-lines.ts';
-import { Ahead } from '../receive-buffer.ts';
-import { KnownHead } from './head-cache.ts';
-import { type BodySink, type BodySource, IncomingRequest, RequestKind } from './request.ts';
-import { Answer, type AnswerSide } from './response.ts';
+import { ReceiveBuffer } from '../receive-buffer.ts';
+import { HeadCache } from './head-cache.ts';
+import { type BodySource, LeanRequest, readRequestHead } from './request.ts';
+import { LeanResponse, type ResponseChannel } from './response.ts';
 
-const HEAD_BYTES_MAX = 32 * 1_024;
-/** Larger heads are not kept for comparison, and none any more after so many that did not come again. */
-const KNOWN_BYTES_MAX = 4 * 1_024;
-const KNOWN_IN_VAIN_MAX = 3;
-/** More than this is not read ahead of a request that is being answered. */
-const AHEAD_BYTES_MAX = 64 * 1_024;
-const AHEAD_CHUNKS_MAX = 64;
-/** Content that nobody wants is read to its end, so that the connection can be kept; not more than this. */
-const UNWANTED_BYTES_MAX = 128 * 1_024 * 1_024;
-/**
- * A peer that is still sending when its connection is closed loses the answer to a reset. So what it sends is read and
- * dropped for a while, within these bounds.
- */
-const LINGER_MS = 2_000;
-const LINGER_BYTES_MAX = 8 * 1_024 * 1_024;
+/** Larger heads are not cached, and none any more after so many that were cached and never repeated. */
+const CACHED_HEAD_BYTES_MAX = 4 * 1_024;
+const CACHE_MISSES_MAX = 3;
+/** More than this is not read ahead of a request that is being served. */
+const RECEIVED_BYTES_MAX = 64 * 1_024;
+const RECEIVED_CHUNKS_MAX = 64;
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-/** What a refused request is answered with, beside its status 400. */
-export interface Refusal {
-  /** Lines, each made by `fieldLine`. */
-  readonly fields: string;
-  readonly content: Buffer;
-}
-
-export interface RequestHandler {
-  onRequest(request: IncomingRequest, answer: Answer): void;
-  refusal(error: Http1Error): Refusal;
-}
-
-/** The server, as its connections see it. Time is counted in rounds: how often it has looked through them. */
+/** The server, as its connections see it. Time is counted in rounds: how often it has checked them. */
 export interface ConnectionOwner {
   readonly handler: RequestHandler;
+  readonly limits: Pick<ServerLimits, 'headerBytes' | 'headerCount'>;
   readonly keepAliveLines: string;
   readonly round: number;
   readonly headRoundsMax: number;
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
-  /** Every answer is then the last one of its connection. */
+  /** Every response is then the last one of its connection. */
   readonly closing: boolean;
-  closed(connection: Connection): void;
+  connectionClosed(connection: Connection): void;
 }
 
 /**
- * `head`: between two requests, or within a head. `request`: there is one, and its content or its answer is not over.
- * `flush`: both are over, but much of the answer has not gone out yet. `closing`: what still comes is dropped.
+ * `head`: between two requests, or within a head. `request`: there is one, and its content or its response is not
+ * complete. `flush`: both are, but much of the response has not been sent yet. `closing`: what still arrives is dropped.
  */
 type Phase = 'head' | 'request' | 'flush' | 'closing';
 
-export class Connection implements AnswerSide, BodySource {
+export class Connection implements ResponseChannel, BodySource {
   readonly socket: Socket;
   readonly #owner: ConnectionOwner;
-  readonly #heads = new HeadReader(HEAD_BYTES_MAX, { skipsEmptyLine: true });
-  readonly #ahead = new Ahead();
-  #known: KnownHead | null = null;
-  #knownInVain = 0;
+  /** Opened beyond the limit of connections: it is served nothing but the reason. */
+  readonly #excess: boolean;
+  readonly #heads: HeadReader;
+  readonly #received = new ReceiveBuffer();
+  #cache: HeadCache | null = null;
+  #cacheMisses = 0;
   #phase: Phase = 'head';
   /** The round in which the request began to arrive, or the connection to be idle. */
   #since: number;
-  /** Whether a request has been answered. */
+  /** Whether a request has been served. */
   #used = false;
-  #request: IncomingRequest | null = null;
-  #answer: Answer | null = null;
-  #answered = false;
+  #request: LeanRequest | null = null;
+  #response: LeanResponse | null = null;
+  #ended = false;
   #keeps = true;
-  /** Null when the content is over. */
+  /** Null when the content is complete. */
   #body: BodyReader | null = null;
   #sink: BodySink | null = null;
   #continued = false;
   #unwantedBytes = 0;
   #advancing = false;
+  /** The next request has been received and waits for another turn of the event loop. */
+  #yielding = false;
   #paused = false;
   #lingerBytes = 0;
   #linger: NodeJS.Timeout | null = null;
@@ -91,9 +78,11 @@ export class Connection implements AnswerSide, BodySource {
     else this.#unwantedBytes += piece.length;
   };
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
+  constructor(socket: Socket, owner: ConnectionOwner, excess: boolean) {
     this.socket = socket;
     this.#owner = owner;
+    this.#excess = excess;
+    this.#heads = new HeadReader(owner.limits.headerBytes, { skipsEmptyLine: true });
     this.#since = owner.round;
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('end', () => this.#onEnd());
@@ -107,22 +96,26 @@ export class Connection implements AnswerSide, BodySource {
     return this.#owner.keepAliveLines;
   }
 
+  get remoteAddress(): string {
+    return this.socket.remoteAddress ?? '';
+  }
+
   keepsAlive(framed: boolean): boolean {
-    this.#keeps = framed && !this.#owner.closing && this.#request?.kind.keepAlive === true && this.#canFinishContent();
+    this.#keeps = framed && !this.#owner.closing && this.#request?.head.keepAlive === true && this.#canFinishContent();
     return this.#keeps;
   }
 
-  answered(): void {
-    this.#answered = true;
-    this.#sink?.onBroken();
+  responseEnded(): void {
+    this.#ended = true;
+    this.#sink?.onAborted();
     this.#sink = null;
     if (this.#keeps) this.#advance();
     else this.#close();
   }
 
-  readBody(request: IncomingRequest, sink: BodySink): void {
-    if (request !== this.#request || this.#phase !== 'request' || this.#answered) {
-      sink.onBroken();
+  readBody(request: LeanRequest, sink: BodySink): void {
+    if (request !== this.#request || this.#phase !== 'request' || this.#ended) {
+      sink.onAborted();
       return;
     }
     if (this.#body === null) {
@@ -130,7 +123,7 @@ export class Connection implements AnswerSide, BodySource {
       return;
     }
     this.#sink = sink;
-    if (request.expectsContinue && this.#ahead.bytes === 0) {
+    if (request.expectsContinue && this.#received.bytes === 0) {
       this.#continued = true;
       this.socket.write(CONTINUE, 'latin1');
     }
@@ -146,11 +139,11 @@ export class Connection implements AnswerSide, BodySource {
     if (this.#idle) {
       if (rounds > idleRoundsMax) this.#close();
     } else if (this.#phase === 'head') {
-      if (rounds > headRoundsMax) this.#refuse(new Http1Error('too_slow', 'the head was sent too slowly'));
+      if (rounds > headRoundsMax) this.#refuse('too_slow');
     } else if (this.#phase === 'request' && this.#body !== null) {
-      if (rounds > requestRoundsMax) this.#refuse(new Http1Error('too_slow', 'the content was sent too slowly'));
+      if (rounds > requestRoundsMax) this.#refuse('too_slow');
     } else if (this.#phase !== 'request' && rounds > requestRoundsMax) {
-      // The rest of an answer is taken within the time that a request may take.
+      // The rest of a response must be taken within the time that a request may take.
       this.socket.destroy();
     }
   }
@@ -161,7 +154,7 @@ export class Connection implements AnswerSide, BodySource {
 
   /** A new connection is not: its client has opened it for a request. */
   get #idle(): boolean {
-    return this.#phase === 'head' && this.#used && !this.#heads.begun;
+    return this.#phase === 'head' && this.#used && !this.#yielding && !this.#heads.begun;
   }
 
   #onData(chunk: Buffer): void {
@@ -170,40 +163,40 @@ export class Connection implements AnswerSide, BodySource {
       if (this.#lingerBytes > LINGER_BYTES_MAX) this.socket.destroy();
       return;
     }
-    this.#ahead.push(chunk);
+    this.#received.push(chunk);
     this.#advance();
   }
 
-  /** A client that closes its side alone has gone as well. */
+  /** A client that closes its side alone has closed the connection: nobody waits for the response. */
   #onEnd(): void {
     if (this.#phase === 'closing') return;
     const withinHead = this.#phase === 'head' && this.#heads.begun;
-    if (withinHead || this.#sink !== null) this.#refuse(new Http1Error('malformed', 'the request broke off'));
+    if (withinHead || this.#sink !== null) this.#refuse('malformed');
     else this.#close();
   }
 
   #onDrain(): void {
-    this.#answer?.drained();
+    this.#response?.drained();
     if (this.#phase === 'flush' && this.#next()) this.#advance();
   }
 
   #onClose(): void {
     if (this.#linger) clearTimeout(this.#linger);
     this.#phase = 'closing';
-    this.#lose();
-    this.#owner.closed(this);
+    this.#abandon();
+    this.#owner.connectionClosed(this);
   }
 
   #advance(): void {
     if (this.#advancing) return;
     this.#advancing = true;
     try {
-      while (this.#step());
+      while (!this.#yielding && this.#step());
     } finally {
       this.#advancing = false;
     }
-    const { bytes, chunks } = this.#ahead;
-    if ((bytes > AHEAD_BYTES_MAX || chunks > AHEAD_CHUNKS_MAX) && !this.#paused) {
+    const { bytes, chunks } = this.#received;
+    if ((bytes > RECEIVED_BYTES_MAX || chunks > RECEIVED_CHUNKS_MAX) && !this.#paused) {
       this.#paused = true;
       this.socket.pause();
     } else if (bytes === 0 && this.#paused) this.#resume();
@@ -213,67 +206,70 @@ export class Connection implements AnswerSide, BodySource {
   #step(): boolean {
     if (this.#phase === 'head') return this.#readHead();
     if (this.#phase !== 'request') return false;
-    if (this.#body !== null) return (this.#sink !== null || this.#answered) && this.#readContent();
-    return this.#answered && this.#next();
+    if (this.#body !== null) return (this.#sink !== null || this.#ended) && this.#readContent();
+    return this.#ended && this.#next();
   }
 
   #readHead(): boolean {
-    const chunk = this.#ahead.current;
+    const chunk = this.#received.current;
     if (chunk === null) return false;
     if (!this.#heads.begun) this.#since = this.#owner.round;
-    let request: IncomingRequest | null;
+    let request: LeanRequest | null;
     try {
-      request = this.#knownRequest(chunk) ?? this.#newRequest(chunk);
+      request = this.#cachedRequest(chunk) ?? this.#parseRequest(chunk);
     } catch (error) {
-      this.#refuse(error);
+      this.#refuse(faultOf(error));
       return false;
     }
     if (request === null) return true;
     this.#request = request;
     this.#body = request.framing && new BodyReader(request.framing);
-    this.#answer = new Answer(request, this);
+    if (this.#excess) {
+      this.#refuse('too_many_connections');
+      return false;
+    }
+    this.#response = new LeanResponse(request, this);
     this.#phase = 'request';
-    this.#owner.handler.onRequest(request, this.#answer);
+    this.#owner.handler.onRequest(request, this.#response);
     return true;
   }
 
-  #knownRequest(chunk: Buffer): IncomingRequest | null {
-    const known = this.#known;
-    if (known === null || !this.#heads.empty || !known.comesAgain(chunk, this.#ahead.at)) return null;
-    this.#ahead.at = known.end;
-    known.kind.fields.remember();
-    return new IncomingRequest(known.kind, known.framing, this);
+  #cachedRequest(chunk: Buffer): LeanRequest | null {
+    const cache = this.#cache;
+    if (cache === null || !this.#heads.empty || !cache.matches(chunk, this.#received.at)) return null;
+    this.#received.at = cache.end;
+    return new LeanRequest(cache.head, cache.framing, this);
   }
 
-  /** Null where more of its head must come. Throws an Http1Error. */
-  #newRequest(chunk: Buffer): IncomingRequest | null {
-    const from = this.#ahead.at;
+  /** Null where more of its head must arrive. Throws an Http1Error. */
+  #parseRequest(chunk: Buffer): LeanRequest | null {
+    const from = this.#received.at;
     const inOnePiece = this.#heads.empty;
-    const head = this.#heads.push(chunk, from);
-    this.#ahead.at = head === null ? chunk.length : this.#heads.rest;
-    if (head === null) return null;
-    const kind = new RequestKind(head);
+    const lines = this.#heads.push(chunk, from);
+    this.#received.at = lines === null ? chunk.length : this.#heads.rest;
+    if (lines === null) return null;
+    const head = readRequestHead(lines, this.#owner.limits.headerCount);
     // Most connections that bring a second request bring more of them.
-    if (this.#used && inOnePiece) this.#know(chunk.subarray(from, this.#heads.rest), kind);
-    return new IncomingRequest(kind, kind.framing, this);
+    if (this.#used && inOnePiece) this.#cacheHead(chunk.subarray(from, this.#heads.rest), head);
+    return new LeanRequest(head, head.framing, this);
   }
 
-  #know(head: Buffer, kind: RequestKind): void {
-    if (this.#known?.used === false) this.#knownInVain += 1;
-    const worth = head.length <= KNOWN_BYTES_MAX && this.#knownInVain < KNOWN_IN_VAIN_MAX;
-    this.#known = worth ? new KnownHead(head, kind) : null;
+  #cacheHead(bytes: Buffer, head: RequestHead): void {
+    if (this.#cache?.used === false) this.#cacheMisses += 1;
+    const worth = bytes.length <= CACHED_HEAD_BYTES_MAX && this.#cacheMisses < CACHE_MISSES_MAX;
+    this.#cache = worth ? new HeadCache(bytes, head) : null;
   }
 
   /** False when more must arrive first, or nothing will. */
   #readContent(): boolean {
     const body = this.#body;
     while (body !== null && !body.done) {
-      const chunk = this.#ahead.current;
+      const chunk = this.#received.current;
       if (chunk === null) return false;
       try {
-        this.#ahead.at = body.push(chunk, this.#ahead.at, this.#take);
+        this.#received.at = body.push(chunk, this.#received.at, this.#take);
       } catch (error) {
-        this.#refuse(error);
+        this.#refuse(faultOf(error));
         return false;
       }
       if (this.#unwantedBytes > UNWANTED_BYTES_MAX) this.#close();
@@ -286,7 +282,7 @@ export class Connection implements AnswerSide, BodySource {
     return true;
   }
 
-  /** The request and its answer are over. */
+  /** The request and its response are complete. */
   #next(): boolean {
     if (this.socket.writableNeedDrain) {
       this.#phase = 'flush';
@@ -295,19 +291,29 @@ export class Connection implements AnswerSide, BodySource {
     }
     this.#phase = 'head';
     this.#request = null;
-    this.#answer = null;
-    this.#answered = false;
+    this.#response = null;
+    this.#ended = false;
     this.#continued = false;
     this.#unwantedBytes = 0;
     this.#used = true;
     this.#since = this.#owner.round;
-    // Requests that are there already are still answered.
-    if (!this.#owner.closing || this.#ahead.bytes > 0) return true;
+    if (this.#received.bytes > 0) {
+      // A client may send thousands of requests at once: others are served between them.
+      this.#yielding = true;
+      setImmediate(Connection.#goOn, this);
+      return false;
+    }
+    if (!this.#owner.closing) return true;
     this.#close();
     return false;
   }
 
-  /** A client that was never told to send its content may leave it out: what it sends next cannot be known. */
+  static #goOn(connection: Connection): void {
+    connection.#yielding = false;
+    connection.#advance();
+  }
+
+  /** A client that never got its `100 Continue` may leave the content out: what it sends next cannot be known. */
   #canFinishContent(): boolean {
     const request = this.#request;
     if (this.#body === null || request === null) return true;
@@ -315,33 +321,27 @@ export class Connection implements AnswerSide, BodySource {
     return (request.contentBytes ?? 0) <= UNWANTED_BYTES_MAX;
   }
 
-  #refuse(error: unknown): void {
-    if (!(error instanceof Http1Error)) throw error;
-    if (this.#answered) this.#close();
-    else if (this.#answer?.begun === true) this.socket.destroy();
-    else {
-      const { fields, content } = this.#owner.handler.refusal(error);
-      const framing = fieldLine('content-length', content.length);
-      const head = `${statusLine(400)}${fields}${framing}${dateLine()}Connection: close\r\n\r\n`;
-      this.#close(Buffer.concat([Buffer.from(head, 'latin1'), content]));
-    }
+  #refuse(fault: RequestFault): void {
+    if (this.#ended) this.#close();
+    else if (this.#response?.headersSent === true) this.socket.destroy();
+    else this.#close(refusalBytes(this.#owner.handler.refusal(fault)));
   }
 
   /** Sends what was written, and closes as soon as the client has closed its side too. */
   #close(last: Buffer = NOTHING): void {
-    const complete = last === NOTHING && (this.#answer === null || this.#answered);
-    // Where only the close ends an answer, an orderly one would make it look complete.
-    const unframed = !complete && this.#answer?.begun === true && this.#request?.kind.http10 === true;
+    const complete = last === NOTHING && (this.#response === null || this.#ended);
+    // Where only the close ends a response, an orderly one would make it look complete.
+    const unframed = !complete && this.#response?.headersSent === true && this.#request?.head.http10 === true;
     this.#phase = 'closing';
     this.#since = this.#owner.round;
-    this.#lose();
+    this.#abandon();
     if (unframed) {
       this.socket.resetAndDestroy();
       return;
     }
     if (this.#paused) this.#resume();
     this.socket.end(last, complete ? () => this.#startLinger() : undefined);
-    // Only a complete answer is waited for.
+    // Only a complete response is waited for.
     if (!complete) this.#startLinger();
   }
 
@@ -350,10 +350,10 @@ export class Connection implements AnswerSide, BodySource {
     this.#linger ??= setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 
-  #lose(): void {
-    this.#ahead.clear();
-    this.#answer?.lost();
-    this.#sink?.onBroken();
+  #abandon(): void {
+    this.#received.clear();
+    this.#response?.connectionClosed();
+    this.#sink?.onAborted();
     this.#sink = null;
   }
 
@@ -361,6 +361,12 @@ export class Connection implements AnswerSide, BodySource {
     this.#paused = false;
     this.socket.resume();
   }
+}
+
+/** Throws what is not about the bytes of the client. */
+function faultOf(error: unknown): RequestFault {
+  if (error instanceof Http1Error) return error.code;
+  throw error;
 }
 
 const NOTHING = Buffer.alloc(0);

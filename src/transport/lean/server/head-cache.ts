@@ -1,35 +1,37 @@
 /**
- * The last head of a connection, to be known again by its bytes. A client repeats its head from request to request, with
- * another Content-Length at most; comparing costs a fraction of reading.
+ * The last head of a connection, recognised by its bytes. A client repeats its head from request to request, with another
+ * Content-Length at most; comparing costs a fraction of parsing.
+ * Saves 1.2 of 1.4 us for a head of nine fields (measured alone, commit 97ccf55); without it: every head goes through
+ * `readRequestHead`, as the first two of each connection do.
  */
-import type { Framing } from '../body.ts';
-import type { RequestKind } from './request.ts';
+import type { Framing } from '../../framing.ts';
+import type { RequestHead } from '../../request-head.ts';
 
 const LENGTH_LINE = /\r\ncontent-length:[ \t]*(?=[0-9])/i;
 /** Fewer than a safe integer can have. */
 const DIGITS_MAX = 15;
 const [ZERO, NINE] = [0x30, 0x39];
 
-export class KnownHead {
-  readonly kind: RequestKind;
-  /** Where the head ends that was found last, and how its content is framed. */
+export class HeadCache {
+  readonly head: RequestHead;
+  /** Where the head ends that matched last, and how its content is framed. */
   end = 0;
   framing: Framing | null;
-  /** Whether it has come again. */
+  /** Whether it has ever matched. */
   used = false;
   /** All of the head, or what is before the digits of its length. */
   readonly #before: Buffer;
   /** What is behind them; null where there is no length. */
   readonly #after: Buffer | null;
 
-  /** `head` are all bytes of a valid one, with the empty line at its end. They are copied. */
-  constructor(head: Buffer, kind: RequestKind) {
-    this.kind = kind;
-    this.framing = kind.framing;
+  /** `bytes` are all bytes of a valid head, with the empty line at its end. They are copied. */
+  constructor(bytes: Buffer, head: RequestHead) {
+    this.head = head;
+    this.framing = head.framing;
     // Not from the pool: a few bytes that stay for long would keep all of it.
-    const kept = Buffer.allocUnsafeSlow(head.length);
-    head.copy(kept);
-    const line = kind.framing?.kind === 'length' ? LENGTH_LINE.exec(kept.toString('latin1')) : null;
+    const kept = Buffer.allocUnsafeSlow(bytes.length);
+    bytes.copy(kept);
+    const line = head.framing?.kind === 'length' ? LENGTH_LINE.exec(kept.toString('latin1')) : null;
     if (line === null) {
       this.#before = kept;
       this.#after = null;
@@ -43,7 +45,7 @@ export class KnownHead {
   }
 
   /** Whether the bytes at `from` are this head again; then `end` and `framing` are those of the new one. */
-  comesAgain(chunk: Buffer, from: number): boolean {
+  matches(chunk: Buffer, from: number): boolean {
     const before = this.#before;
     const after = this.#after;
     let at = from + before.length;

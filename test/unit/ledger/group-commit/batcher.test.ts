@@ -224,7 +224,7 @@ describe('batcher', () => {
     const voided = ledger.void('d', 'k');
     await turns();
     assert.deepEqual(store.names(), [['settle', 'void', 'mark']]);
-    assert.deepEqual(store.batches[0]?.[2], { op: 'mark', marks: [markOf('a', 2n), markOf('b', 1n)] });
+    assert.deepEqual(store.batches[0]?.[2], { op: 'mark', number: 1, marks: [markOf('a', 2n), markOf('b', 1n)] });
     store.answer();
     await Promise.all([settled, voided]);
     await ledger.close();
@@ -241,13 +241,13 @@ describe('batcher', () => {
     assert.deepEqual(store.batches, []);
     t.mock.timers.tick(1);
     await turns();
-    assert.deepEqual(store.batches, [[{ op: 'mark', marks: [markOf('a', 1n)] }]]);
+    assert.deepEqual(store.batches, [[{ op: 'mark', number: 1, marks: [markOf('a', 1n)] }]]);
     store.answer(new Error('down'));
     await turns();
     t.mock.timers.tick(1_000);
     await turns();
     assert.equal(store.batches.length, 2);
-    assert.deepEqual(store.batches[1], store.batches[0]);
+    assert.deepEqual(store.batches[1], [{ op: 'mark', number: 2, marks: [markOf('a', 1n)] }]);
     store.answer();
     await batcher.close();
   });

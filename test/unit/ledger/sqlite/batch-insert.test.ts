@@ -19,3 +19,15 @@ for (const count of [0, 1, 7, 8, 9, 17]) {
     assert.deepEqual(JSON.stringify(read()), JSON.stringify(rows));
   });
 }
+
+test('whoever reads the table sees the rows that wait', () => {
+  using database = new DatabaseSync(':memory:');
+  database.exec('CREATE TABLE t (a INTEGER)');
+  const insert = new BatchInsert(database, 'INTO t', ['a']);
+  const largest = insert.select('SELECT max(a) AS a FROM t WHERE a < ?');
+  insert.add([3]);
+  insert.add([5]);
+  assert.equal(largest.get(9)?.a, 5);
+  insert.add([7]);
+  assert.equal(largest.get(9)?.a, 7);
+});

@@ -1,7 +1,7 @@
 /** A thread of its own on the one writer: admits, and tells how many were admitted. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createLedger } from '../../../../src/ledger/ledger.ts';
-import { openMessagePortStore } from '../../../../src/ledger/sqlite/message-port-store.ts';
+import { createLedgerOn } from '../../../../src/ledger/ledger.ts';
+import { connectToWriter } from '../../../../src/ledger/sqlite/writer-client.ts';
 import { admitRequest } from '../../../contract/fixtures.ts';
 
 const { port, keyId, name, requests } = workerData as {
@@ -10,7 +10,7 @@ const { port, keyId, name, requests } = workerData as {
   name: string;
   requests: number;
 };
-const ledger = createLedger(openMessagePortStore(port));
+const ledger = createLedgerOn(connectToWriter(port));
 const outcomes = await Promise.all(
   Array.from({ length: requests }, (_, i) => ledger.admit(admitRequest(keyId, `${name}-${i}`, 1n))),
 );

@@ -6,22 +6,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../../../src/core/clock.ts';
 import { StoreError, StoreLockedError } from '../../../../src/ledger/errors.ts';
 import { createLedger, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance.ts';
 import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
 import { type InProcessStoreOptions, openInProcessStore } from '../../../../src/ledger/sqlite/in-process-store.ts';
 import { type LogFile, openLogFile } from '../../../../src/ledger/sqlite/wal-file.ts';
-import { ledgerContract } from '../../../contract/contract.ts';
-import {
-  admitRequest,
-  ManualClock,
-  newKey,
-  type OpenedLedger,
-  settleRequest,
-  usageRecord,
-} from '../../../contract/fixtures.ts';
+import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 import { pending } from '../../../support/pending.ts';
 import { flushing, SlowDisk } from '../../../support/slow-disk.ts';
 
@@ -29,24 +20,6 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
 let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
 after(() => rmSync(folder, { recursive: true }));
-
-ledgerContract('SQLite in the serving thread', async (clock: Clock): Promise<OpenedLedger> => {
-  const store = openInProcessStore({
-    file: newFile(),
-    clock,
-    log: () => ({ flushed: async () => {}, close: () => {} }),
-  });
-  const { background } = store;
-  return {
-    connect: async () => ({
-      apply: (batch) => store.apply(batch),
-      flushed: async () => store.flushed?.(),
-      ...(background === undefined ? {} : { background }),
-      close: async () => {},
-    }),
-    close: () => store.close(),
-  };
-});
 
 /** The connection that the store under test has to a file. */
 function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefined {

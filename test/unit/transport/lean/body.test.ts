@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { BodyReader, type Framing } from '../../../../src/transport/lean/body.ts';
+import type { Framing } from '../../../../src/transport/framing.ts';
+import { BodyReader } from '../../../../src/transport/lean/body.ts';
 
 interface Reading {
   readonly content: string;
@@ -51,7 +52,7 @@ function everyByteAlone(bytes: Buffer): Buffer[] {
 const CHUNKED = { kind: 'chunked' } as const;
 const anyBytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
-const extension = fc.constantFrom('', ';', ';a', ';a=b', ';name="quoted; \t text"', `;${'x'.repeat(1_024)}`);
+const extension = fc.constantFrom('', ';a', ';a=b', ';a;b=c', ';name="quoted; \t \\" text"', `;${'x'.repeat(1_024)}`);
 const trailer = fc.constantFrom('', 'x: y\r\n', 'Digest: abc=\r\nx-Empty:\r\n', `x: ${'y'.repeat(8_000)}\r\n`);
 const size = (bytes: number): fc.Arbitrary<string> =>
   fc
@@ -159,6 +160,15 @@ describe('chunks that are not as they should be are refused', () => {
     'NUL in an extension': '3;a\0b\r\nabc\r\n',
     'DEL in an extension': '3;a\x7fb\r\nabc\r\n',
     'an endless extension': `3;${'a'.repeat(1_025)}`,
+    'an extension without a name': '3;\r\nabc\r\n',
+    'an extension that ends in a semicolon': '3;a;\r\nabc\r\n',
+    'an extension that begins with its value': '3;=a\r\nabc\r\n',
+    'an extension without its value': '3;a=\r\nabc\r\n',
+    'a quoted extension that does not end': '3;a="b\r\nabc\r\n',
+    'text behind a quoted extension': '3;a="b"c\r\nabc\r\n',
+    'a space in an extension': '3;a b\r\nabc\r\n',
+    'Content-Length in a trailer': '0\r\nContent-Length: 5\r\n\r\n',
+    'Transfer-Encoding in a trailer': '0\r\nx: y\r\ntransfer-encoding: chunked\r\n\r\n',
     'more content than the size says': '3\r\nabcd\r\n',
     'less content than the size says': '3\r\nab\r\n0\r\n\r\n',
     'a line feed alone behind the content': '3\r\nabc\n0\r\n\r\n',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Http1Error } from '../../../../src/transport/lean/errors.ts';
+import { Http1Error } from '../../../../src/transport/errors.ts';
 import { field, type Head, HeadReader } from '../../../../src/transport/lean/head.ts';
 
 const SEED = 20_261_001;

@@ -176,11 +176,14 @@ describe('responses', () => {
     const stream = laneFor('responses', { stream: true }).stream();
     const result = run(stream, RESPONSES_STREAM.slice(0, -1));
     assert.equal(result.state, 'failed');
-    assert.deepEqual(stream.position?.(), { responseId: 'resp_1', createdAtS: 7, nextSequence: 6 });
+    assert.deepEqual(stream.position?.(), { responseId: 'resp_1', createdAtS: 7, nextSequence: 9 });
   });
 
   test('[R51] a completed event of any size is kept back whole', () => {
-    const big = (RESPONSES_STREAM.at(-1) ?? '').replace('"output":[]', `"output":[{"text":"${'x'.repeat(300_000)}"}]`);
+    const big = (RESPONSES_STREAM.at(-1) ?? '').replace(
+      '"logprobs":[]',
+      `"logprobs":[{"token":"${'x'.repeat(300_000)}"}]`,
+    );
     const bytes = Buffer.from(RESPONSES_STREAM.slice(0, -1).join('') + big);
     const chunks = Array.from({ length: Math.ceil(bytes.length / 9000) }, (_, i) =>
       bytes.subarray(i * 9000, i * 9000 + 9000),

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../src/core/conditions.ts';
 import { FORMATS } from '../../../../src/wire/formats.ts';
 import { parseBody } from '../../../../src/wire/json/parse-request.ts';
 import { wholeBytes } from '../../../../src/wire/lane.ts';
-import { type FormatName, laneFor, PUBLIC_MODEL, UPSTREAM_MODEL } from '../streams.ts';
+import { completeResponse, type FormatName, laneFor, PUBLIC_MODEL, UPSTREAM_MODEL } from '../streams.ts';
 
 const ORDER = { upstreamModel: UPSTREAM_MODEL, outputLimit: 64 };
 
@@ -65,7 +65,29 @@ describe('requestBody', () => {
 describe('whole', () => {
   const answers: Record<FormatName, string> = {
     chat: `{"id":"1","choices":[{"message":{"content":"Hé","model":"x","tool_calls":[{"function":{"arguments":"{}"}}]}}],"model": "${UPSTREAM_MODEL}","usage":{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":3}}}`,
-    responses: `{"id":"1","object":"response","model": "${UPSTREAM_MODEL}","output":[{"type":"message","content":[{"type":"output_text","text":"Hé"}]},{"type":"function_call","arguments":"{}"}],"usage":{"input_tokens":10,"output_tokens":4,"input_tokens_details":{"cached_tokens":3}}}`,
+    responses: JSON.stringify(
+      completeResponse('completed', {
+        output: [
+          {
+            id: 'm',
+            type: 'message',
+            status: 'completed',
+            role: 'assistant',
+            content: [{ type: 'output_text', text: 'Hé', annotations: [] }],
+          },
+          { id: 'f', type: 'function_call', status: 'completed', call_id: 'c', name: 'n', arguments: '{}' },
+        ],
+        usage: {
+          input_tokens: 10,
+          input_tokens_details: { cached_tokens: 3 },
+          output_tokens: 4,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 14,
+        },
+      }),
+      null,
+      1,
+    ),
     messages: `{"id":"1","type":"message","model": "${UPSTREAM_MODEL}","content":[{"type":"text","text":"Hé"},{"type":"tool_use","input":{}}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":4}}`,
   };
 
@@ -101,7 +123,7 @@ describe('whole', () => {
 
     test(`[F18] ${format}: nonsense in place of usage counts as not reported`, () => {
       for (const bad of ['-4', '4.5', '"4"', '9007199254740992', '1e999', 'null']) {
-        const text = answers[format].replace(/("(completion|output)_tokens":)4/, `$1${bad}`);
+        const text = answers[format].replace(/("(completion|output)_tokens": ?)4/, `$1${bad}`);
         const { meter } = laneFor(format).whole(Buffer.from(text));
         assert.deepEqual([meter.reported, meter.reportedFinal, meter.outputBytes], [null, false, 5]);
       }

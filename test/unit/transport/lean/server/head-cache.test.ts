@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IncomingRequest } from '../../../../../src/transport/lean/server/request.ts';
-import { echo, RawPeer, serverEnd } from './ends.ts';
+import { LeanRequest } from '../../../../../src/transport/lean/server/request.ts';
+import { echo, RawPeer, serverFixture } from '../../server/fixture.ts';
 
 test('a connection knows a head again that differs in the length of its content at most', async () => {
-  const seen: IncomingRequest[] = [];
-  await using end = await serverEnd((request, answer) => {
+  const seen: LeanRequest[] = [];
+  await using end = await serverFixture('lean', (request, response) => {
+    assert.ok(request instanceof LeanRequest);
     seen.push(request);
-    echo(request, answer);
+    echo(request, response);
   });
   const peer = await RawPeer.connect(end.port);
   const post = (content: string, more = ''): string =>
@@ -18,14 +19,14 @@ test('a connection knows a head again that differs in the length of its content 
     const content = bytes.slice(bytes.indexOf('\r\n\r\n') + 4);
     await peer.until(new RegExp(`(POST /p [^.]*\\.[^]*){${index}}POST /p ${content}\\.$`));
   }
-  const [one, two, three, four, five, six, seven] = seen.map(({ kind }) => kind);
+  const [one, two, three, four, five, six, seven] = seen.map(({ head }) => head);
   // Kept from the second request on.
   assert.notEqual(one, two);
   assert.equal(two, three);
   assert.notEqual(three, four);
   assert.notEqual(five, six, 'without content a request is framed in another way');
   assert.equal(six, seven);
-  assert.equal(four?.fields.get('b'), '2');
-  assert.deepEqual(three?.fields.raw, ['Host', 'x', 'A', '1']);
+  assert.equal(four?.headers.get('b'), '2');
+  assert.deepEqual(three?.headers.raw, ['Host', 'x', 'A', '1']);
   peer.socket.destroy();
 });

@@ -1,0 +1,145 @@
+/** How each provider is reached: proxy, authorities, client certificate, HTTP/2. The files are read and checked here. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { type Network, PLAIN_NETWORK } from '../core/provider.ts';
+import { joinPath } from '../lib/schema-errors.ts';
+import { baseUrlOf, kindOf } from './assemble.ts';
+import type { Problem } from './problem.ts';
+import { isLoopback, proxyAddress, proxyFromEnvironment } from './proxy.ts';
+import type { FileConfig, FileProvider } from './schema.ts';
+import type { Environment } from './settings.ts';
+
+const PEM_BYTES_MAX = 1024 * 1024;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/** Where the address of a package is not known: only what the environment says of every address counts. */
+const UNKNOWN_ADDRESS = new URL('https://address-of-a-package.invalid');
+
+export interface LoadedNetworks {
+  /** By the name of the provider. */
+  readonly networks: ReadonlyMap<string, Network>;
+  /** The files that were named: what they hold may change. */
+  readonly files: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+export async function loadNetworks({ providers = {} }: FileConfig, env: Environment): Promise<LoadedNetworks> {
+  const networks = new Map<string, Network>();
+  const files: string[] = [];
+  const problems: Problem[] = [];
+  for (const [name, provider] of Object.entries(providers)) {
+    const kind = kindOf(name, provider);
+    const baseUrl = kind && baseUrlOf(name, kind, provider);
+    const address = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : UNKNOWN_ADDRESS;
+    const loaded = new NetworkLoader(joinPath('providers', name));
+    networks.set(name, await loaded.load(provider, address, env));
+    files.push(...loaded.files);
+    problems.push(...loaded.problems);
+  }
+  return { networks, files, problems };
+}
+
+/** Of a provider that no file names. */
+export function usualNetwork(baseUrl: string, env: Environment): Network {
+  const proxy = proxyFromEnvironment(env, new URL(baseUrl));
+  return proxy === null ? PLAIN_NETWORK : { ...PLAIN_NETWORK, proxy };
+}
+
+class NetworkLoader {
+  readonly files: string[] = [];
+  readonly problems: Problem[] = [];
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async load(provider: FileProvider, address: URL, env: Environment): Promise<Network> {
+    const { ca, client_cert: cert, client_key: key, http2 = false } = provider;
+    if (address.protocol !== 'https:') {
+      for (const field of ['ca', 'client_cert', 'client_key', 'http2'] as const) {
+        if (provider[field] !== undefined && provider[field] !== false) {
+          this.#refuse(field, 'needs a base_url that begins with https://');
+        }
+      }
+    }
+    if (cert === undefined && key !== undefined) this.#refuse('client_key', 'needs client_cert beside it');
+    if (cert !== undefined && key === undefined) this.#refuse('client_cert', 'needs client_key beside it');
+    return {
+      proxy: this.#proxy(provider.proxy, address, env),
+      ca: await this.#authorities(ca),
+      ...(cert === undefined || key === undefined ? NO_IDENTITY : await this.#identity(cert, key)),
+      http2,
+    };
+  }
+
+  #proxy(named: string | undefined, address: URL, env: Environment): string | null {
+    if (named === undefined) return proxyFromEnvironment(env, address);
+    if (named === 'none' || isLoopback(address)) return null;
+    const proxy = proxyAddress(named);
+    // The value is never shown: it may hold a password.
+    if (proxy === null) this.#refuse('proxy', 'must be the address of a proxy, http://… or https://…, or none');
+    return proxy;
+  }
+
+  async #authorities(file: string | undefined): Promise<string | null> {
+    const pem = await this.#read('ca', file);
+    if (pem === null) return null;
+    const certificates = pem.match(CERTIFICATE) ?? [];
+    const wrong =
+      certificates.length === 0 || certificates.some((one) => parsed(() => new X509Certificate(one)) === null);
+    if (wrong) this.#refuse('ca', `${file} has no certificate in PEM format`);
+    return pem;
+  }
+
+  async #identity(certFile: string, keyFile: string): Promise<Pick<Network, 'clientCert' | 'clientKey'>> {
+    const clientCert = await this.#read('client_cert', certFile);
+    const clientKey = await this.#read('client_key', keyFile);
+    if (clientCert === null || clientKey === null) return NO_IDENTITY;
+    const certificate = parsed(() => new X509Certificate(clientCert));
+    if (certificate === null) this.#refuse('client_cert', `${certFile} has no certificate in PEM format`);
+    const privateKey = parsed<KeyObject>(() => createPrivateKey(clientKey));
+    if (privateKey === null) {
+      const locked = /ENCRYPTED/.test(clientKey);
+      this.#refuse(
+        'client_key',
+        `${keyFile} ${locked ? 'is encrypted: a private key without a passphrase is needed' : 'has no private key in PEM format'}`,
+      );
+    }
+    if (certificate === null || privateKey === null) return NO_IDENTITY;
+    if (!certificate.checkPrivateKey(privateKey)) {
+      this.#refuse('client_key', `${keyFile} is not the private key of the certificate in ${certFile}`);
+    } else if (parsed(() => createSecureContext({ cert: clientCert, key: clientKey })) === null) {
+      this.#refuse('client_cert', `${certFile} cannot be used`);
+    }
+    return { clientCert, clientKey };
+  }
+
+  async #read(field: string, file: string | undefined): Promise<string | null> {
+    if (file === undefined) return null;
+    this.files.push(file);
+    try {
+      const { size } = await stat(file);
+      if (size <= PEM_BYTES_MAX) return await readFile(file, 'utf8');
+      this.#refuse(field, `${file} is larger than ${PEM_BYTES_MAX} bytes`);
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      this.#refuse(field, `${file} ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}`);
+    }
+    return null;
+  }
+
+  #refuse(field: string, message: string): void {
+    this.problems.push({ path: joinPath(this.#path, field), message });
+  }
+}
+
+const NO_IDENTITY = { clientCert: null, clientKey: null } as const;
+
+function parsed<Value>(parse: () => Value): Value | null {
+  try {
+    return parse();
+  } catch {
+    return null;
+  }
+}

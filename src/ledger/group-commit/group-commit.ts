@@ -1,0 +1,50 @@
+/** The queues of one store: what requests wait for, the operator's changes, and reports, none of them behind another. */
+import type { Operation, OperationName, OperationOf, Outcome } from '../operations.ts';
+import type { Mark } from '../port.ts';
+import type { OperationRunner, Store } from '../store.ts';
+import { Batcher, type BatcherOptions } from './batcher.ts';
+
+const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
+  'createKey',
+  'getKey',
+  'changeKey',
+  'addSecret',
+  'revokeSecret',
+  'addCredit',
+]);
+/** They look at all keys, so a key can be revoked meanwhile. */
+const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit']);
+
+export class GroupCommit implements OperationRunner {
+  readonly #requests: Batcher;
+  readonly #changes: Batcher;
+  readonly #reports: Batcher;
+
+  constructor(store: Store, options: BatcherOptions = {}) {
+    this.#requests = new Batcher(store, options);
+    this.#changes = store.background === undefined ? this.#requests : new Batcher(store.background, options);
+    this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, options);
+  }
+
+  now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
+    return this.#requests.now(operation);
+  }
+
+  run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
+    return this.#queueOf(operation).run(operation);
+  }
+
+  mark(mark: Mark): void {
+    this.#requests.mark(mark);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#changes, this.#reports].map((queue) => (queue === this.#requests ? null : queue.close())));
+    await this.#requests.close();
+  }
+
+  #queueOf({ op }: Operation): Batcher {
+    if (CHANGES.has(op)) return this.#changes;
+    return REPORTS.has(op) ? this.#reports : this.#requests;
+  }
+}

@@ -1,0 +1,24 @@
+/** For what is not a generation call: undici dispatchers that go the same way to a provider, by proxy and certificates. */
+import type { Dispatcher } from 'undici';
+import type { Network } from '../core/provider.ts';
+import { openDispatcher } from '../transport/client.ts';
+
+export class Dispatchers {
+  readonly #opened = new Map<string, Dispatcher>();
+
+  /** Only the connection is timed. */
+  of(network: Network, connectMs: number): Dispatcher {
+    const name = JSON.stringify([connectMs, network]);
+    let dispatcher = this.#opened.get(name);
+    if (!dispatcher) {
+      dispatcher = openDispatcher(network, connectMs);
+      this.#opened.set(name, dispatcher);
+    }
+    return dispatcher;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#opened.values()].map((dispatcher) => dispatcher.destroy()));
+    this.#opened.clear();
+  }
+}

@@ -1,0 +1,100 @@
+/** The port through which providers are called over HTTP, and the choice of the implementation behind it. */
+import type { Network, Timeouts } from '../core/provider.ts';
+import { LeanClient } from './lean/client/client.ts';
+import { NodeClient } from './node/client/client.ts';
+
+export { openDispatcher } from './node/client/pool.ts';
+
+export type HttpImplementation = 'node' | 'lean';
+
+/**
+ * What the calls to one address with the same headers have in common. It is made once and passed again with each call:
+ * the implementations keep what they derive from it (the pool, the checked and serialised head).
+ */
+export interface Destination {
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly network: Network;
+}
+
+/** A POST. */
+export interface OutgoingRequest {
+  readonly destination: Destination;
+  /** Whole, or pieces that follow each other. */
+  readonly body: Buffer | readonly Buffer[];
+  readonly timeouts: CallTimeouts;
+}
+
+export type CallTimeouts = Pick<Timeouts, 'connectMs' | 'firstByteMs' | 'idleMs'>;
+
+/** The header fields of a response. */
+export interface ResponseHeaders {
+  /** The first value of a field, by its name in lower case. */
+  first(lowerName: string): string | null;
+}
+
+/**
+ * Exactly one of `onEnd` and `onFailure` is called, and nothing after it; nothing at all after `abort`, and nothing
+ * before `send` has returned.
+ */
+export interface ResponseListener {
+  /** Of the final response; informational ones (1xx) are not reported. */
+  onHead(status: number, headers: ResponseHeaders): void;
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onFailure(failure: CallFailure): void;
+}
+
+export interface CallFailure {
+  readonly kind: FailureKind;
+  /** The system's name for the cause, or one of the implementations' own: `malformed`, `too_large`, `closed early` … */
+  readonly code: string;
+  /** What only the operator may read, such as the address of a proxy; null where there is nothing to add. */
+  readonly detail: string | null;
+}
+
+/** `unreachable` and `proxy_refused`: there was no connection, so nothing was sent to the provider. */
+export type FailureKind =
+  | 'unreachable'
+  | 'proxy_refused'
+  | 'connect_timeout'
+  | 'first_byte_timeout'
+  | 'idle_timeout'
+  | 'broken';
+
+export interface CallHandle {
+  /** Holds the response up; what has arrived is not lost, even when the server closes meanwhile. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection (over HTTP/2: the stream) at once, in whatever state the call is. */
+  abort(): void;
+}
+
+export interface ClientTransport {
+  /** A request is sent at most once: whether it may be repeated is the caller's decision. */
+  send(request: OutgoingRequest, listener: ResponseListener): CallHandle;
+  /** Calls that are under way fail. */
+  close(): Promise<void>;
+}
+
+export function openClientTransport(implementation: HttpImplementation): ClientTransport {
+  return implementation === 'node' ? new NodeClient() : new LeanWhereItCan();
+}
+
+/** The lean client speaks HTTP/1.1 straight to the provider, with the usual authorities; undici does the rest. */
+class LeanWhereItCan implements ClientTransport {
+  readonly #lean = new LeanClient();
+  readonly #node = new NodeClient();
+
+  send(request: OutgoingRequest, listener: ResponseListener): CallHandle {
+    const { proxy, ca, clientCert, http2 } = request.destination.network;
+    const plain = proxy === null && ca === null && clientCert === null && !http2;
+    return (plain ? this.#lean : this.#node).send(request, listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#lean.close(), this.#node.close()]);
+  }
+}

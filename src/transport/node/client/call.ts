@@ -1,0 +1,259 @@
+/**
+ * One call over undici. The time-outs are the gateway's own: undici's are coarse, and each informational response would
+ * renew the one for the first byte.
+ */
+import type { Socket } from 'node:net';
+import type { Dispatcher } from 'undici';
+import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
+import type { Node } from '../../../lib/linked-list.ts';
+import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
+import { connectFailure, failureCode, isStale } from './failure.ts';
+import type { UpstreamPool } from './pool.ts';
+import { isAmbiguous, isTrailer, type RawHeaders } from './response-head.ts';
+
+/** A server may announce its response a few times; one that does nothing else is given up. */
+const INFORMATIONAL_MAX = 16;
+/** More kept connections than these are not tried in a row. */
+const STALE_CONNECTIONS_MAX = 3;
+const GIVEN_UP = new Error('the call was given up');
+
+/** The call whose callback undici is in. Its parser must not be resumed for another connection meanwhile. */
+let inside: NodeCall | null = null;
+
+export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDeadline {
+  deadlineMs = Number.POSITIVE_INFINITY;
+  readonly #listener: ResponseListener;
+  readonly #timeouts: CallTimeouts;
+  readonly #deadlines: DeadlineTimer<NodeCall>;
+  readonly #node: Node<NodeCall>;
+  readonly #pool: UpstreamPool;
+  /** Kept until the request is written. */
+  #options: Dispatcher.DispatchOptions | null;
+  #state: 'connecting' | 'waiting' | 'receiving' | 'over' = 'connecting';
+  #controller: Dispatcher.DispatchController | null = null;
+  /** The connection that is being opened for this call alone. */
+  #dialing: Socket | null = null;
+  #staleConnections = 0;
+  #informational = 0;
+  #paused = false;
+  /** What arrived in spite of a pause: undici delivers the rest when the server closes. */
+  #held: Buffer[] | null = null;
+  /** How the response ended while it was held up. */
+  #ended: Error | 'complete' | null = null;
+
+  constructor(
+    listener: ResponseListener,
+    timeouts: CallTimeouts,
+    deadlines: DeadlineTimer<NodeCall>,
+    pool: UpstreamPool,
+    options: Dispatcher.DispatchOptions,
+  ) {
+    this.#listener = listener;
+    this.#timeouts = timeouts;
+    this.#deadlines = deadlines;
+    this.#pool = pool;
+    this.#options = options;
+    this.#node = deadlines.add(this);
+    deadlines.set(this, timeouts.connectMs);
+  }
+
+  dispatch(): void {
+    if (this.#options === null) return;
+    const { dispatcher, connector } = this.#pool;
+    if (connector) connector.last = null;
+    dispatcher.dispatch(this.#options, this);
+    if (connector?.last && this.#state === 'connecting') this.#dialing = connector.last;
+  }
+
+  refuse(code: string): void {
+    process.nextTick(() => this.#fail('unreachable', code, null));
+  }
+
+  pause(): void {
+    if (this.#paused || this.#state !== 'receiving') return;
+    this.#paused = true;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#deliverHeld();
+    if (this.#paused || this.#state !== 'receiving') return;
+    this.#deadlines.set(this, this.#timeouts.idleMs);
+    if (inside === null || inside === this) this.#controller?.resume();
+    else setImmediate(() => this.#resumeReading());
+  }
+
+  abort(): void {
+    if (this.#state === 'over') return;
+    this.#close();
+  }
+
+  expire(): void {
+    if (this.#state === 'over') return;
+    const kind =
+      this.#state === 'connecting'
+        ? 'connect_timeout'
+        : this.#state === 'waiting'
+          ? 'first_byte_timeout'
+          : 'idle_timeout';
+    const detail = this.#state === 'connecting' ? this.#pool.proxy : null;
+    this.#close();
+    this.#listener.onFailure({ kind, code: 'ETIMEDOUT', detail });
+  }
+
+  /** Called again where an HTTP/2 server has declared that it did not process the request. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // undici leaves the connection, which has not been used for this call, to others.
+    if (this.#state === 'over') throw GIVEN_UP;
+    this.#dialing = null;
+    this.#options = null;
+    this.#controller = controller;
+    this.#state = 'waiting';
+    this.#deadlines.set(this, this.#timeouts.firstByteMs);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
+    if (this.#state !== 'waiting') return;
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > INFORMATIONAL_MAX) this.#breakOff('too_large');
+      return;
+    }
+    if (isAmbiguous(headers)) {
+      this.#breakOff('malformed');
+      return;
+    }
+    this.#state = 'receiving';
+    this.#deadlines.set(this, this.#timeouts.idleMs);
+    const before = inside;
+    inside = this;
+    try {
+      this.#listener.onHead(status, new NodeHeaders(headers));
+    } finally {
+      inside = before;
+    }
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#state !== 'receiving') return;
+    if (this.#paused) {
+      this.#held ??= [];
+      this.#held.push(chunk);
+      return;
+    }
+    const before = inside;
+    inside = this;
+    try {
+      this.#listener.onData(chunk);
+    } finally {
+      inside = before;
+    }
+    if (!this.#paused && this.#state === 'receiving') this.#deadlines.set(this, this.#timeouts.idleMs);
+  }
+
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: RawHeaders): void {
+    if (this.#state !== 'receiving') return;
+    if (!isTrailer(trailers)) {
+      this.#breakOff('malformed');
+      return;
+    }
+    if (this.#paused) {
+      this.#ended = 'complete';
+      return;
+    }
+    const before = inside;
+    inside = this;
+    try {
+      this.#end('complete');
+    } finally {
+      inside = before;
+    }
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#state === 'over') return;
+    if (this.#state === 'connecting') {
+      // Not before the caller has its handle.
+      process.nextTick(() => this.#notConnected(error));
+    } else if (this.#paused) {
+      this.#ended ??= error;
+    } else {
+      this.#end(error);
+    }
+  }
+
+  /** Nothing has been written. Where the call waited for a kept connection that then broke, it takes another one. */
+  #notConnected(error: Error): void {
+    if (this.#state !== 'connecting') return;
+    if (this.#dialing === null && this.#staleConnections < STALE_CONNECTIONS_MAX && isStale(error)) {
+      this.#staleConnections += 1;
+      this.dispatch();
+      return;
+    }
+    const { kind, code, detail } = connectFailure(error, this.#pool.proxy);
+    this.#fail(kind, code, detail);
+  }
+
+  #deliverHeld(): void {
+    while (!this.#paused && this.#state === 'receiving') {
+      const chunk = this.#held?.shift();
+      if (chunk === undefined) break;
+      this.#listener.onData(chunk);
+    }
+    if (!this.#paused && this.#state === 'receiving' && this.#ended !== null) this.#end(this.#ended);
+  }
+
+  #resumeReading(): void {
+    if (!this.#paused && this.#state === 'receiving') this.#controller?.resume();
+  }
+
+  #end(how: Error | 'complete'): void {
+    this.#leave();
+    if (how === 'complete') this.#listener.onEnd();
+    else this.#listener.onFailure({ kind: 'broken', code: failureCode(how), detail: null });
+  }
+
+  #breakOff(code: string): void {
+    this.#close();
+    this.#listener.onFailure({ kind: 'broken', code, detail: null });
+  }
+
+  #fail(kind: FailureKind, code: string, detail: string | null): void {
+    if (this.#state === 'over') return;
+    this.#leave();
+    this.#listener.onFailure({ kind, code, detail });
+  }
+
+  #close(): void {
+    const controller = this.#controller;
+    const dialing = this.#dialing;
+    this.#leave();
+    if (controller) controller.abort(GIVEN_UP);
+    else dialing?.destroy(GIVEN_UP);
+  }
+
+  #leave(): void {
+    this.#state = 'over';
+    this.#controller = null;
+    this.#dialing = null;
+    this.#options = null;
+    this.#held = null;
+    this.#deadlines.remove(this.#node);
+  }
+}
+
+class NodeHeaders implements ResponseHeaders {
+  readonly #headers: RawHeaders;
+
+  constructor(headers: RawHeaders) {
+    this.#headers = headers;
+  }
+
+  first(lowerName: string): string | null {
+    const value = this.#headers[lowerName];
+    return (typeof value === 'string' ? value : value?.[0])?.trim() ?? null;
+  }
+}

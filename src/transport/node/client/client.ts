@@ -1,0 +1,62 @@
+/** The client over undici: one pool for each origin and way to it, and a handler object for each call. */
+import type { Dispatcher } from 'undici';
+import { DeadlineTimer } from '../../../lib/deadline-timer.ts';
+import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../../client.ts';
+import { isSendable } from '../../sendable.ts';
+import { NodeCall } from './call.ts';
+import { openUpstreamPool, type UpstreamPool } from './pool.ts';
+
+/** What is derived from a destination once. */
+interface Prepared {
+  readonly connectMs: number;
+  readonly pool: UpstreamPool;
+  /** Flat: name, value, name, value. Null where it cannot be sent. */
+  readonly headers: string[] | null;
+}
+
+export class NodeClient implements ClientTransport {
+  readonly #deadlines = new DeadlineTimer<NodeCall>();
+  readonly #pools = new Map<string, UpstreamPool>();
+  #prepared = new WeakMap<Destination, Prepared>();
+
+  send({ destination, body, timeouts }: OutgoingRequest, listener: ResponseListener): CallHandle {
+    const { pool, headers } = this.#prepare(destination, timeouts.connectMs);
+    const options: Dispatcher.DispatchOptions = {
+      origin: destination.origin,
+      path: destination.path,
+      method: 'POST',
+      headers: headers ?? [],
+      body: Buffer.isBuffer(body) ? body : Buffer.concat(body),
+    };
+    const call = new NodeCall(listener, timeouts, this.#deadlines, pool, options);
+    if (headers === null) call.refuse('ERR_INVALID_CHAR');
+    else call.dispatch();
+    return call;
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    this.#prepared = new WeakMap();
+    await Promise.all(pools.map(({ dispatcher }) => dispatcher.destroy()));
+  }
+
+  #prepare(destination: Destination, connectMs: number): Prepared {
+    const known = this.#prepared.get(destination);
+    if (known?.connectMs === connectMs) return known;
+    const headers = isSendable(destination) ? Object.entries(destination.headers).flat() : null;
+    const prepared = { connectMs, pool: this.#pool(destination, connectMs), headers };
+    this.#prepared.set(destination, prepared);
+    return prepared;
+  }
+
+  #pool({ origin, network }: Destination, connectMs: number): UpstreamPool {
+    const name = JSON.stringify([origin, connectMs, network]);
+    let pool = this.#pools.get(name);
+    if (!pool) {
+      pool = openUpstreamPool(origin, network, connectMs);
+      this.#pools.set(name, pool);
+    }
+    return pool;
+  }
+}

@@ -1,0 +1,56 @@
+/** undici's errors in the words of the port. */
+import { errors } from 'undici';
+import type { CallFailure } from '../../client.ts';
+import { ConnectTimeout } from './connector.ts';
+
+/** Where undici's own name says less, or something else, than the one that both implementations use. */
+const CODES: Readonly<Record<string, string>> = {
+  UND_ERR_SOCKET: 'closed early',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'closed early',
+  UND_ERR_HEADERS_OVERFLOW: 'too_large',
+  UND_ERR_DESTROYED: 'closed here',
+  UND_ERR_CLOSED: 'closed here',
+  // undici's own check of what its parser has read, such as a status below 100.
+  ERR_ASSERTION: 'malformed',
+};
+const PROXY_STATUS = /^Proxy response \((\d{3})\)/;
+
+/** Of a call whose request has been written. */
+export function failureCode(error: Error): string {
+  const code = codeOf(error);
+  if (error instanceof errors.HTTPParserError) return code === 'HPE_INVALID_EOF_STATE' ? 'closed early' : 'malformed';
+  return CODES[code] ?? code;
+}
+
+/** Of a call for which there was no connection. `proxy` is the one that it should go through, if any. */
+export function connectFailure(error: Error, proxy: string | null): CallFailure {
+  if (error instanceof ConnectTimeout || isTimeout(error)) {
+    return { kind: 'connect_timeout', code: 'ETIMEDOUT', detail: proxy };
+  }
+  if (proxy !== null) {
+    const status = PROXY_STATUS.exec(error.message)?.[1] ?? (error.message.includes('(407)') ? '407' : null);
+    if (status !== null) {
+      return { kind: 'proxy_refused', code: `status ${status}`, detail: `${proxy} answered with status ${status}` };
+    }
+    const code = failureCode(error);
+    return { kind: 'unreachable', code, detail: `${proxy}: ${code}` };
+  }
+  return { kind: 'unreachable', code: failureCode(error), detail: null };
+}
+
+/** A kept connection broke before the request was written to it. */
+export function isStale(error: Error): boolean {
+  const code = codeOf(error);
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}
+
+/** Each of several addresses was tried, and at least one gave no sign. */
+function isTimeout(error: Error): boolean {
+  if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' || codeOf(error) === 'ETIMEDOUT') return true;
+  return error instanceof AggregateError && error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');
+}

@@ -1,0 +1,248 @@
+/**
+ * One connection of a client that speaks HTTP/1.1, parsed by `node:http`. Node hands over every request as soon as it is
+ * parsed; here they are served one at a time and in separate turns of the event loop, and what Node's parser accepts
+ * although it could be read in two ways is refused.
+ */
+import type { ServerResponse as OutgoingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { Http1Error, type RequestFault } from '../../errors.ts';
+import { refusalBytes } from '../../head-lines.ts';
+import { LINGER_BYTES_MAX, LINGER_MS, UNWANTED_BYTES_MAX } from '../../linger.ts';
+import type { RequestHandler, ServerLimits } from '../../server.ts';
+import { type Http1Message, Http1Request, headOf, type RequestOwner } from './http1-request.ts';
+import { Http1Response, type ResponseOwner } from './http1-response.ts';
+
+/** While more requests than this wait for the one that is being served, no more are read. */
+const WAITING_MAX = 64;
+const WAITING_RESUME = 32;
+
+/** The server, as its connections see it. Time is counted in rounds: how often it has checked them. */
+export interface ConnectionOwner {
+  readonly handler: RequestHandler;
+  readonly limits: ServerLimits;
+  readonly round: number;
+  readonly requestRoundsMax: number;
+  /** Every response is then the last one of its connection. */
+  readonly closing: boolean;
+}
+
+interface Exchange {
+  readonly request: Http1Request;
+  readonly response: Http1Response;
+  readonly outgoing: OutgoingMessage;
+}
+
+export class Http1Connection implements RequestOwner, ResponseOwner {
+  readonly socket: Socket;
+  readonly #owner: ConnectionOwner;
+  /** Opened beyond the limit of connections: it is served nothing but the reason. */
+  readonly #excess: boolean;
+  /** The one that is being served, or the last one that was. */
+  #current: Exchange | null = null;
+  #keeps = true;
+  readonly #waiting: Exchange[] = [];
+  /** What is wrong behind the requests that wait. */
+  #fault: RequestFault | null = null;
+  #yielding = false;
+  /** What the socket had read when the current request was begun. */
+  #servedAtBytes = -1;
+  #closing = false;
+  /** What the socket had read when the fault was found. */
+  #faultAtBytes = 0;
+  #linger: NodeJS.Timeout | null = null;
+  /** The round in which the last response ended: it must be taken within the time that a request may take. */
+  #endedAtRound: number;
+
+  /** To be made before `node:http` adds its listeners: the end of the client's side must be seen here first. */
+  constructor(socket: Socket, owner: ConnectionOwner, excess: boolean) {
+    this.socket = socket;
+    this.#owner = owner;
+    this.#excess = excess;
+    this.#endedAtRound = owner.round;
+    socket.on('end', () => this.#onEnd());
+    socket.on('close', () => this.#onClose());
+    socket.on('drain', () => this.#serveNext());
+    socket.on('resume', () => this.#pauseIfFull());
+  }
+
+  messageReceived(message: Http1Message, outgoing: OutgoingMessage): void {
+    if (this.#closing || this.#fault !== null) {
+      message.resume();
+      return;
+    }
+    try {
+      const request = new Http1Request(headOf(message, this.#owner.limits.headerCount), message, outgoing, this);
+      if (this.#excess) this.#fault = 'too_many_connections';
+      else this.#add({ request, response: new Http1Response(outgoing, request, this), outgoing });
+    } catch (error) {
+      if (!(error instanceof Http1Error)) throw error;
+      this.#fault = error.code;
+    }
+    if (this.#fault === null) return;
+    this.#faultAtBytes = this.socket.bytesRead;
+    message.resume();
+    this.#serveNext();
+  }
+
+  /** What Node's parser or its timers found wrong; null: the socket itself has failed. */
+  failed(fault: RequestFault | null): void {
+    if (fault === null) this.socket.destroy();
+    else if (this.#closing || this.#fault !== null) {
+      // A client that does not stop sending is not read for ever.
+      if (this.socket.bytesRead - this.#faultAtBytes > LINGER_BYTES_MAX) this.socket.destroy();
+    } else if (this.#waiting.length === 0 && (this.#free || this.#current?.request.received === false)) {
+      this.#refuse(fault);
+    } else {
+      // The last request that waits may be the one that it concerns.
+      if (this.#waiting.at(-1)?.request.received === false) this.#waiting.pop();
+      this.#fault = fault;
+      this.#faultAtBytes = this.socket.bytesRead;
+    }
+  }
+
+  contentRefused({ code }: Http1Error): void {
+    this.#refuse(code);
+  }
+
+  contentDropped(bytes: number): void {
+    if (bytes > (this.#closing ? LINGER_BYTES_MAX : UNWANTED_BYTES_MAX)) this.socket.destroy();
+  }
+
+  keepsAlive(): boolean {
+    const request = this.#current?.request;
+    const canFinish =
+      request !== undefined &&
+      (request.received || (!request.awaitsContinue && (request.contentBytes ?? 0) <= UNWANTED_BYTES_MAX));
+    this.#keeps = canFinish && !this.#owner.closing && request.head.keepAlive;
+    return this.#keeps;
+  }
+
+  responseEnded(): void {
+    const current = this.#current;
+    if (current === null) return;
+    const { request, outgoing } = current;
+    this.#endedAtRound = this.#owner.round;
+    request.abort();
+    if (!this.#keeps) {
+      const more = !request.received || this.#waiting.length > 0;
+      this.#closing = true;
+      this.#faultAtBytes = this.socket.bytesRead;
+      this.#waiting.length = 0;
+      // Node would close at once when the response is sent, and a client that is still sending would lose it.
+      if (more) this.socket.destroySoon = () => this.#endSlowly();
+      if (!request.received) request.discard();
+    } else if (this.#waiting.length > 0 || this.#fault !== null) {
+      this.#yield();
+    } else if (!request.received) request.discard();
+    // The head was sent before the server began to close.
+    else if (this.#owner.closing) outgoing.once('finish', () => this.socket.destroySoon());
+  }
+
+  /** Once per round of the owner. */
+  check(): void {
+    const { round, requestRoundsMax } = this.#owner;
+    const ended = this.#closing || this.#current?.response.ended === true;
+    if (ended && this.socket.writableLength > 0 && round - this.#endedAtRound > requestRoundsMax) this.socket.destroy();
+  }
+
+  /** A new connection is not: its client has opened it for a request. */
+  closeIfIdle(): void {
+    if (this.#current !== null && this.#free && this.#waiting.length === 0) this.#close(NOTHING);
+  }
+
+  /** Whether nothing is being served, and what was has been received to its end. */
+  get #free(): boolean {
+    return this.#current === null || (this.#current.response.ended && this.#current.request.received);
+  }
+
+  #add(exchange: Exchange): void {
+    this.#waiting.push(exchange);
+    if (this.#waiting.length === 1) {
+      // Node's parser has found it in the same bytes as the one before.
+      if (this.#current !== null && this.#servedAtBytes === this.socket.bytesRead) this.#yield();
+      else this.#serveNext();
+    }
+    // Not at once: Node's parser reads on at the end of each request.
+    else if (this.#waiting.length === WAITING_MAX + 1) process.nextTick(() => this.#pauseIfFull());
+  }
+
+  #serveNext(): void {
+    if (this.#closing || this.#yielding || !this.#free || this.socket.writableNeedDrain) return;
+    const next = this.#waiting.shift();
+    if (next === undefined) {
+      if (this.#fault !== null) this.#refuse(this.#fault);
+      return;
+    }
+    if (this.#waiting.length === WAITING_RESUME) this.socket.resume();
+    this.#current = next;
+    this.#servedAtBytes = this.socket.bytesRead;
+    this.#owner.handler.onRequest(next.request, next.response);
+  }
+
+  /** A client may send thousands of requests at once: others are served between them. */
+  #yield(): void {
+    if (this.#yielding) return;
+    this.#yielding = true;
+    setImmediate(Http1Connection.#goOn, this);
+  }
+
+  static #goOn(connection: Http1Connection): void {
+    connection.#yielding = false;
+    connection.#serveNext();
+  }
+
+  #pauseIfFull(): void {
+    if (this.#waiting.length > WAITING_MAX) this.socket.pause();
+  }
+
+  #refuse(fault: RequestFault): void {
+    const current = this.#current;
+    const serving = current !== null && !current.response.ended;
+    if (serving && current.response.headersSent) this.socket.destroy();
+    else if (serving || this.#free) this.#close(refusalBytes(this.#owner.handler.refusal(fault)));
+    // The request has been answered already; only the rest of its content is at fault.
+    else this.#close(NOTHING);
+  }
+
+  #close(last: Buffer): void {
+    this.#closing = true;
+    this.#endedAtRound = this.#owner.round;
+    this.#faultAtBytes = this.socket.bytesRead;
+    this.#current?.request.discard();
+    this.#abandon();
+    this.#endSlowly(last);
+  }
+
+  /** Closes as soon as the client has closed its side too. */
+  #endSlowly(last: Buffer = NOTHING): void {
+    this.socket.end(last);
+    if (this.socket.destroyed) return;
+    this.#linger ??= setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+  }
+
+  /** A client that closes its side alone has closed the connection: nobody waits for the response. */
+  #onEnd(): void {
+    if (this.#closing) return;
+    const current = this.#current;
+    if (current?.response.endsWithClose === true) this.socket.resetAndDestroy();
+    // Node's parser tells of a request that broke off, and closes the socket otherwise.
+    else if (current === null || this.#free || current.request.received) {
+      this.#closing = !(this.#free && this.#waiting.length === 0);
+      this.#abandon();
+    }
+  }
+
+  #onClose(): void {
+    if (this.#linger) clearTimeout(this.#linger);
+    this.#closing = true;
+    this.#abandon();
+  }
+
+  #abandon(): void {
+    this.#waiting.length = 0;
+    this.#current?.request.abort();
+    this.#current?.response.connectionClosed();
+  }
+}
+
+const NOTHING = Buffer.alloc(0);

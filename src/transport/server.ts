@@ -1,0 +1,121 @@
+/**
+ * The port between the public listener and the HTTP implementation below it. `http/` knows these types only;
+ * `node/server/` and `lean/server/` implement them, and one suite of tests runs over both.
+ */
+import type { RequestFault } from './errors.ts';
+
+/** Flat: name, value, name, value. Names of a response are given in lower case; values are checked when they are sent. */
+export type RawHeaders = (string | number)[];
+
+/** The header fields of a request. Names are given in lower case. */
+export interface RequestHeaders {
+  first(name: string): string | null;
+  /** Repeated fields are joined with a comma. */
+  get(name: string): string | null;
+  repeated(name: string): boolean;
+}
+
+/** Takes the content of a request: its pieces, and then one of the two ends. */
+export interface BodySink {
+  onData(piece: Buffer): void;
+  onEnd(): void;
+  /** The client closed the connection, or sent a malformed body, or sent it too slowly. */
+  onAborted(): void;
+}
+
+/** One request whose head has been read and accepted. */
+export interface IncomingRequest {
+  readonly method: string;
+  /** As the client wrote it. */
+  readonly target: string;
+  /** Without Content-Length, which is `contentBytes`. */
+  readonly headers: RequestHeaders;
+  /** How many bytes the content is announced to have; null where only its end tells. */
+  readonly contentBytes: number | null;
+  /** The address of the peer; empty once the connection is closed. */
+  readonly remoteAddress: string;
+  /** At most once. Sends `100 Continue` where the client waits for it. */
+  readBody(sink: BodySink): void;
+}
+
+/**
+ * The response to one request. After its end, and after the client has closed the connection, its methods do nothing.
+ * An array of headers belongs to the response once it has been passed. A header value with a line end or another
+ * character that a header cannot have throws a TypeError, and nothing is sent.
+ */
+export interface ServerResponse {
+  /** Whether a status has been given. */
+  readonly headersSent: boolean;
+  /** Whether the client closed the connection before the response was complete. */
+  readonly closed: boolean;
+  /** At most one listener, called once; at once when the client has closed already. */
+  onClose(listener: () => void): void;
+  /** At most one listener, called once. */
+  onDrain(listener: () => void): void;
+  /** Before the head: the response names a protocol that the client must switch to. HTTP/2 has no such thing. */
+  requireUpgrade(protocol: string): void;
+  /** A complete response. */
+  send(status: number, headers: RawHeaders, content: Uint8Array): void;
+  /** The head of a response whose length is not known. It is sent with the first bytes, or by `flushHeaders`. */
+  writeHead(status: number, headers: RawHeaders): void;
+  flushHeaders(): void;
+  /** False when the client reads too slowly: stop until `onDrain`. */
+  write(bytes: Buffer): boolean;
+  /** The last bytes. A client that has not taken them `lingerMs` later is cut off; without it, waited for. */
+  end(bytes: Uint8Array, lingerMs?: number): void;
+  /** Breaks the connection or the stream: the client must not take what it has for a complete response. */
+  destroy(): void;
+}
+
+/** The response to what was refused before it became a request. The connection closes after it. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  readonly content: Buffer;
+}
+
+export interface RequestHandler {
+  onRequest(request: IncomingRequest, response: ServerResponse): void;
+  refusal(fault: RequestFault): Refusal;
+}
+
+export interface ServerLimits {
+  /** From the first byte of a head to its last; also how long a new connection may send nothing. */
+  readonly headersTimeoutMs: number;
+  /** From the first byte of a request to its last. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection without a request is kept. */
+  readonly keepAliveTimeoutMs: number;
+  /** The request line and the header fields together. */
+  readonly headerBytes: number;
+  readonly headerCount: number;
+  /** Connections that are served at the same time; infinite where there is no bound. */
+  readonly connections: number;
+}
+
+/** A certificate chain and its private key, both as PEM. */
+export interface TlsIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Several listeners share the port. */
+  readonly reusePort?: boolean;
+  /** Connections that wait to be accepted. */
+  readonly backlog?: number;
+}
+
+export interface ServerTransport {
+  /** Connections that are open now. */
+  readonly connections: number;
+  /** The port that is listened on. */
+  listen(options: ListenOptions): Promise<number>;
+  /** For connections that begin from now on. Throws where the listener has no TLS. */
+  setTlsIdentity(identity: TlsIdentity): void;
+  /** Stops accepting, closes connections without a request, and the others after the response that they wait for. */
+  close(): void;
+  closeAllConnections(): void;
+}

@@ -1,0 +1,73 @@
+/** Answers through the hub: read in the target's format, written in the client's, metered on the way. */
+import { randomUUID } from 'node:crypto';
+import { GatewayError } from '../core/conditions.ts';
+import { type JsonObject, parseJson } from '../lib/json.ts';
+import { broken } from './errors.ts';
+import type { WireFormat } from './format.ts';
+import type { Lane } from './lane.ts';
+import { AnswerFilter } from './translate/answer-filter.ts';
+import { TranslateStream, TurnMeter } from './translate/stream.ts';
+import type { ToolNames } from './translate/tool-names.ts';
+import type { AnswerContext, TurnEvent } from './translate/turn.ts';
+import { readFailure } from './upstream-failure.ts';
+
+/** What a caller of a lane says about its answers. */
+export interface AnswerOptions {
+  /** The id that the client asked for: what `model` says in everything it gets back. */
+  readonly publicModel: string;
+  /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
+  readonly likelyInputTokens?: (() => number) | undefined;
+  readonly nowS?: (() => number) | undefined;
+  /** The id for answers whose provider gives none. */
+  readonly answerId?: string | undefined;
+}
+
+export interface AnswersRequest extends AnswerOptions {
+  readonly from: WireFormat;
+  readonly to: WireFormat;
+  /** The client's request, which some answers repeat. */
+  readonly body: JsonObject;
+  readonly names: ToolNames;
+  /** Stop sequences that the target's format has no field for. */
+  readonly stop: readonly string[];
+  readonly includeUsage: boolean;
+  /** As it was sent upstream; null before that. */
+  outputLimit(): number | null;
+}
+
+/** The half of a lane that carries answers. */
+export type Answers = Pick<Lane, 'whole' | 'stream'>;
+
+export function answersThrough(request: AnswersRequest): Answers {
+  const { from: client, to: target } = request;
+  const context = (): AnswerContext => ({
+    publicModel: request.publicModel,
+    request: request.body,
+    nowS: request.nowS ?? (() => Math.floor(Date.now() / 1000)),
+    answerId: request.answerId ?? randomUUID().replaceAll('-', ''),
+    includeUsage: request.includeUsage,
+    likelyInputTokens: request.likelyInputTokens ?? (() => 0),
+    outputLimit: request.outputLimit(),
+  });
+  const filter = (): AnswerFilter =>
+    new AnswerFilter({ names: request.names, stop: request.stop, explainsRefusals: client.explainsRefusals });
+  return {
+    whole(answer) {
+      const parsed = parseJson(answer.toString());
+      if (parsed === undefined) broken('it is not JSON.');
+      const meter = new TurnMeter();
+      const answerFilter = filter();
+      const events: TurnEvent[] = [];
+      for (const event of target.readBody(parsed)) {
+        if (event.type === 'failure') {
+          const { condition, message } = readFailure(event.error, true);
+          throw new GatewayError(condition, { message });
+        }
+        meter.take(event);
+        events.push(...answerFilter.apply(event));
+      }
+      return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter: meter.read() };
+    },
+    stream: () => new TranslateStream(target.reader(), client.writer(context()), filter(), new TurnMeter()),
+  };
+}

@@ -1,0 +1,42 @@
+/**
+ * What happens to the events of an answer between the target's reader and the client's writer: stop sequences that the
+ * target's format has no field for, the client's own tool names, and the explanation of a refusal.
+ */
+import { RefusalExplainer } from './explain-refusal.ts';
+import { ToolNameRestorer } from './restore-tools.ts';
+import { StopFilter } from './stop-sequences.ts';
+import type { ToolNames } from './tool-names.ts';
+import type { TurnEvent } from './turn.ts';
+
+export interface AnswerFilterOptions {
+  readonly names: ToolNames;
+  /** Stop sequences for the gateway to apply. */
+  readonly stop: readonly string[];
+  /** Whether the client's format has a field for the explanation of a refusal; otherwise it becomes refusal text. */
+  readonly explainsRefusals: boolean;
+}
+
+/** One per attempt. */
+export class AnswerFilter {
+  readonly #stop: StopFilter | null;
+  readonly #restorer: ToolNameRestorer;
+  readonly #explainer: RefusalExplainer | null;
+
+  constructor({ names, stop, explainsRefusals }: AnswerFilterOptions) {
+    this.#stop = stop.length > 0 ? new StopFilter(stop) : null;
+    this.#restorer = new ToolNameRestorer(names);
+    this.#explainer = explainsRefusals ? null : new RefusalExplainer();
+  }
+
+  /** The answer is over for the client, though the provider goes on. */
+  get over(): boolean {
+    return this.#stop?.hit ?? false;
+  }
+
+  apply(event: TurnEvent): readonly TurnEvent[] {
+    const kept = this.#stop ? this.#stop.take(event) : [event];
+    const restored = kept.flatMap((one) => this.#restorer.restore(one));
+    const explainer = this.#explainer;
+    return explainer ? restored.flatMap((one) => explainer.explain(one)) : restored;
+  }
+}

@@ -1,0 +1,38 @@
+/** What a provider says in an error: whether it is about the length of the context, and what of it a client may read. */
+
+/** How far a message is looked at. */
+const EXAMINED_CHARACTERS_MAX = 8_192;
+const MESSAGE_CHARACTERS_MAX = 2_000;
+const REDACTED = '[redacted]';
+
+const CONTEXT_LENGTH =
+  /context_length_exceeded|context (length|window)|prompt is too long|input is too long|too many (input )?tokens|token count.{0,40}exceeds/i;
+
+/** `text` is a message, or a whole error body. */
+export function isContextLengthError(text: string): boolean {
+  return CONTEXT_LENGTH.test(text.slice(0, EXAMINED_CHARACTERS_MAX));
+}
+
+/** Ids that a client has sent or received itself: its error is of no use without them. */
+const CLIENT_IDS = /^(?:call|toolu|fc|ctc|msg|rs|resp|chatcmpl)[-_]/;
+/** What credentials and ids of accounts look like, and words and names of models do not. */
+const OPAQUE = [
+  /(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16}/,
+  /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/i,
+  /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{32}/,
+];
+
+/** The text without the gateway's own upstream credentials and without anything that looks like a credential. */
+export function redact(text: string, secrets: readonly string[] = []): string {
+  let out = text.slice(0, EXAMINED_CHARACTERS_MAX);
+  for (const secret of secrets) if (secret !== '') out = out.replaceAll(secret, REDACTED);
+  return out
+    .replace(/\b(?:sk|key)[-_][\w\-.*]{8,200}/g, (word) => (/[\d*]/.test(word) ? REDACTED : word))
+    .replace(/\bBearer [\w\-.*+/=]{8,1000}/g, REDACTED)
+    .replace(/[\w-]{16,}/g, (word) => (isOpaque(word) ? REDACTED : word))
+    .slice(0, MESSAGE_CHARACTERS_MAX);
+}
+
+function isOpaque(word: string): boolean {
+  return !CLIENT_IDS.test(word) && OPAQUE.some((shape) => shape.test(word));
+}

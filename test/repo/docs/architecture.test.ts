@@ -1,0 +1,33 @@
+/** docs/architecture.md speaks of things that exist. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+
+const root = resolve(import.meta.dirname, '../../..');
+const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+
+function section(title: string): string {
+  return page.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
+}
+
+describe('docs/architecture.md', () => {
+  test('every word in code of its table is declared in src', () => {
+    const cells = [...section('Words').matchAll(/^\| ([^|]+) \|/gm)].map((row) => row[1] ?? '');
+    const words = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map((word) => word[1] ?? ''));
+    assert.ok(words.length > 20);
+    const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(root, 'src', name), 'utf8'))
+      .join('\n');
+    const unknown = words.filter(
+      (word) => !new RegExp(`^(export )?(abstract )?(interface|type|class) ${word}\\b`, 'm').test(source),
+    );
+    assert.deepEqual(unknown, []);
+  });
+
+  test('every folder of src has its paragraph', () => {
+    const described = [...section('Folders').matchAll(/\*\*`src\/([^`]+)`\*\*/g)].map((match) => match[1] ?? '');
+    assert.deepEqual(described.toSorted(), readdirSync(join(root, 'src')).toSorted());
+  });
+});

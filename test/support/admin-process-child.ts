@@ -1,0 +1,29 @@
+/** A stand-in for the gateway: the store with its lock, and the operator's socket, nothing else. */
+import { ensureDataDir, storeFile } from '../../src/admin/data-folder.ts';
+import { adminServer } from '../../src/admin/http.ts';
+import { installationSecret } from '../../src/admin/secrets.ts';
+import { AdminService } from '../../src/admin/service.ts';
+import { listenOnSocket } from '../../src/admin/socket.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { createLedgerOn } from '../../src/ledger/ledger.ts';
+import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+
+const dataDir = process.argv[2] ?? '';
+await ensureDataDir(dataDir);
+const secret = await installationSecret(dataDir, null);
+const ledger = createLedgerOn(await openWriterThreadStore({ file: storeFile(dataDir) }));
+const service = new AdminService({
+  ledger,
+  installationSecret: secret,
+  clock: systemClock(),
+  gatewayOrigin: 'http://127.0.0.1:9999',
+  known: () => ({ providers: ['sandbox-a', 'sandbox-b'], models: ['sandbox/alpha', 'sandbox/beta'] }),
+});
+const listener = await listenOnSocket(adminServer(service, { secret: null }), dataDir);
+process.once('SIGTERM', () => {
+  void (async () => {
+    await listener.close();
+    await ledger.close();
+  })();
+});
+process.stdout.write('ready\n');

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { chunk, data, events, objects } from './answer-helpers.ts';
+import { lane, MINIMAL, runStream } from './run-lane.ts';
+import { accumulate } from './sdk.ts';
+
+describe('chat streams of other servers', () => {
+  const messages = { ...MINIMAL.messages, stream: true };
+  const call = (fields: object): string => chunk({ tool_calls: [fields] });
+
+  test('tool calls whose deltas come interleaved keep their own blocks', async () => {
+    const upstream = [
+      call({ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{"x"' } }),
+      call({ index: 1, id: 'b', type: 'function', function: { name: 'g', arguments: '' } }),
+      call({ index: 0, function: { arguments: ':1}' } }),
+      call({ index: 1, function: { arguments: '{"y":2}' } }),
+      chunk({}, 'tool_calls'),
+      'data: [DONE]\n\n',
+    ].join('');
+    for (const from of ['messages', 'responses'] as const) {
+      const run = runStream(lane(from, 'chat', { ...MINIMAL[from], stream: true }), upstream);
+      const final = await accumulate(from, run.text + run.terminal);
+      const inputs =
+        from === 'messages'
+          ? objects(final, 'content').map((block) => [block.name, block.input])
+          : objects(final, 'output').map((item) => [item.name, JSON.parse(String(item.arguments))]);
+      assert.deepEqual(inputs, [
+        ['f', { x: 1 }],
+        ['g', { y: 2 }],
+      ]);
+    }
+  });
+
+  test('a call that is complete is ended when the next one begins', () => {
+    const upstream = [
+      call({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":"}"}' } }),
+      call({ index: 1, id: 'b', function: { name: 'g', arguments: '{}' } }),
+      chunk({}, 'tool_calls'),
+    ].join('');
+    const run = runStream(lane('messages', 'chat', messages), upstream);
+    const order = events(run.text)
+      .map((event) => event.type)
+      .filter((type) => type !== 'content_block_delta');
+    assert.deepEqual(order, [
+      'message_start',
+      'content_block_start',
+      'content_block_stop',
+      'content_block_start',
+      'content_block_stop',
+      'message_delta',
+    ]);
+  });
+
+  test('calls without index, with repeated or missing ids, or all under index 0 are told apart', async () => {
+    const cases = [
+      [
+        { id: 'a', function: { name: 'f', arguments: '{"x":' } },
+        { function: { arguments: '1}' } },
+        { id: 'b', function: { name: 'g', arguments: '{}' } },
+      ],
+      [
+        { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } },
+        { index: 0, id: 'a', function: { name: 'f', arguments: '1}' } },
+        { index: 1, id: 'b', function: { name: 'g', arguments: '{}' } },
+      ],
+      [
+        { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":1}' } },
+        { index: 0, id: 'b', function: { name: 'g', arguments: '{}' } },
+      ],
+      [
+        { index: 0, id: 'a', function: { arguments: '{"x"' } },
+        { index: 0, function: { name: 'f', arguments: ':1}' } },
+        { index: 1, id: 'b', function: { name: 'g', arguments: {} } },
+      ],
+    ];
+    for (const deltas of cases) {
+      const run = runStream(lane('messages', 'chat', messages), [...deltas.map(call), chunk({}, 'stop')].join(''));
+      const final = await accumulate('messages', run.text + run.terminal);
+      const blocks = objects(final, 'content').map((block) => [block.id, block.name, block.input]);
+      assert.deepEqual(blocks, [
+        ['a', 'f', { x: 1 }],
+        ['b', 'g', {}],
+      ]);
+      assert.equal(final.stop_reason, 'tool_use');
+    }
+  });
+
+  test('[R50] a stream that gave its finish reason and ended without its terminal frame is complete', () => {
+    for (const from of ['messages', 'responses', 'chat'] as const) {
+      const run = runStream(
+        lane(from, 'chat', { ...MINIMAL[from], stream: true }),
+        chunk({ content: 'x' }) + chunk({}, 'stop'),
+      );
+      assert.equal(run.failure, null);
+      assert.notEqual(run.terminal, null);
+    }
+    const cut = runStream(lane('messages', 'chat', messages), chunk({ content: 'x' }));
+    assert.equal(cut.failure?.condition, 'upstream_error');
+  });
+
+  test('an error as the first event fails before anything is sent', () => {
+    const run = runStream(lane('messages', 'chat', messages), data({ error: { message: 'busy', code: 429 } }));
+    assert.deepEqual([run.text, run.terminal, run.failure?.condition], ['', null, 'provider_unavailable']);
+  });
+
+  test('events that are no events of the format fail', () => {
+    for (const upstream of ['data: {"hello"\n\n', 'data: 17\n\n', data({ hello: 1 }), '<html></html>']) {
+      const run = runStream(lane('messages', 'chat', messages), upstream);
+      assert.deepEqual([run.text, run.failure?.condition], ['', 'upstream_error']);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { TlsFiles } from '../../../src/config/config.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
+import { readTls, type TlsPem, watchTls } from '../../../src/config/tls.ts';
+import { certificateOfLocalhost } from '../../support/certificate.ts';
+
+const identity = certificateOfLocalhost();
+
+async function tlsFolder(t: TestContext, cert = identity.cert, key = identity.key): Promise<TlsFiles> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-tls-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  await writeFile(files.cert, cert);
+  await writeFile(files.key, key);
+  return files;
+}
+
+function oneLine(line: string): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof ConfigError);
+    assert.deepEqual(error.problems, [line]);
+    return true;
+  };
+}
+
+describe('the files of a certificate', () => {
+  test('are read as they are', async (t) => {
+    assert.deepEqual(await readTls(await tlsFolder(t)), { cert: identity.cert, key: identity.key });
+  });
+
+  test('that are missing are named', async (t) => {
+    const files = await tlsFolder(t);
+    await rm(files.key);
+    await assert.rejects(readTls(files), oneLine(`${files.key}: does not exist`));
+    await rm(files.cert);
+    await assert.rejects(readTls(files), oneLine(`${files.cert}: does not exist`));
+  });
+
+  test('that cannot be read are named', { skip: process.getuid?.() === 0 && 'root can read everything' }, async (t) => {
+    const files = await tlsFolder(t);
+    await chmod(files.key, 0);
+    await assert.rejects(readTls(files), oneLine(`${files.key}: cannot be read (EACCES)`));
+  });
+
+  test('that are folders are named', async (t) => {
+    const files = await tlsFolder(t);
+    const folder = join(files.cert, '..');
+    await assert.rejects(readTls({ ...files, key: folder }), oneLine(`${folder}: cannot be read (EISDIR)`));
+  });
+
+  test('that are broken are named, with what is wrong, and without their content', async (t) => {
+    for (const [cert, key, name, wrong] of [
+      ['', identity.key, 'cert', 'has no certificate in PEM format'],
+      [identity.cert.slice(0, 200), identity.key, 'cert', 'has no certificate in PEM format'],
+      [identity.key, identity.key, 'cert', 'has no certificate in PEM format'],
+      [identity.cert, '', 'key', 'has no private key in PEM format'],
+      [identity.cert, identity.cert, 'key', 'has no private key in PEM format'],
+      [
+        identity.cert,
+        '-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n',
+        'key',
+        'is encrypted: a private key without a passphrase is needed',
+      ],
+    ] as const) {
+      const files = await tlsFolder(t, cert, key);
+      await assert.rejects(readTls(files), oneLine(`${files[name]}: ${wrong}`));
+    }
+  });
+
+  test('that do not belong together are both named', async (t) => {
+    const files = await tlsFolder(t, identity.cert, certificateOfLocalhost().key);
+    const wrong = `${files.key}: is not the private key of the certificate in ${files.cert}`;
+    await assert.rejects(readTls(files), oneLine(wrong));
+  });
+});
+
+describe('a certificate that changes', () => {
+  test('[F36] is told when both files are new; until then, and when they are broken, there is a line and nothing else', async (t) => {
+    const files = await tlsFolder(t);
+    const events: (TlsPem | string)[] = [];
+    let wake = (): void => {};
+    const record = (event: TlsPem | string): void => {
+      events.push(event);
+      wake();
+    };
+    const next = async (): Promise<TlsPem | string> => {
+      for (;;) {
+        const event = events.shift();
+        if (event !== undefined) return event;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    };
+    const watch = watchTls(() => files, identity, record, record, 5);
+    const alive = setInterval(() => {}, 1_000);
+    t.after(() => {
+      clearInterval(alive);
+      watch.close();
+    });
+    const renewed = certificateOfLocalhost();
+    await writeFile(files.cert, renewed.cert);
+    assert.equal(await next(), `${files.key}: is not the private key of the certificate in ${files.cert}`);
+    await writeFile(files.key, renewed.key);
+    assert.deepEqual(await next(), { cert: renewed.cert, key: renewed.key });
+    await writeFile(files.cert, 'broken');
+    assert.equal(await next(), `${files.cert}: has no certificate in PEM format`);
+    await rm(files.cert);
+    assert.equal(await next(), `${files.cert}: does not exist`);
+    await writeFile(files.cert, identity.cert);
+    await writeFile(files.key, identity.key);
+    for (;;) {
+      const event = await next();
+      if (typeof event === 'object') {
+        assert.deepEqual(event, { cert: identity.cert, key: identity.key });
+        break;
+      }
+    }
+  });
+});
