@@ -217,6 +217,8 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   #endSlowly(last: Buffer = NOTHING): void {
     this.socket.end(last);
     if (this.socket.destroyed) return;
+    // Only a socket that is read from tells that the client has closed its side.
+    this.socket.resume();
     this.#linger ??= setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 
