@@ -30,6 +30,7 @@ export interface NodeServerOptions {
 export class NodeServer implements ServerTransport {
   readonly limits: ServerLimits;
   readonly handler: RequestHandler;
+  readonly keepAlive: string;
   readonly headRoundsMax: number;
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
@@ -52,6 +53,7 @@ export class NodeServer implements ServerTransport {
     this.limits = limits;
     this.handler = handler;
     this.#roundMs = roundMs;
+    this.keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}`;
     this.headRoundsMax = Math.ceil(limits.headersTimeoutMs / roundMs);
     this.requestRoundsMax = Math.ceil(limits.requestTimeoutMs / roundMs);
     this.idleRoundsMax = Math.ceil(limits.keepAliveTimeoutMs / roundMs);
@@ -61,7 +63,8 @@ export class NodeServer implements ServerTransport {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      // Node would set a timer after each response; idle connections are found when all are checked.
+      keepAliveTimeout: 0,
       connectionsCheckingInterval: roundMs,
       noDelay: true,
       // Both are checked with the rest of the head, and refused with a request id.
