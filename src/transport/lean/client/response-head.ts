@@ -44,7 +44,7 @@ export function readResponseHead(head: Head): ResponseHead {
     } else if (isNamed(name, 'connection')) {
       if (announcesClose(value)) closes = true;
     } else if (isNamed(name, 'keep-alive')) {
-      keepMs = hintedMs(value);
+      keepMs = readHintMs(value);
     }
   }
   if (old || closes) keepMs = 0;
@@ -63,18 +63,6 @@ function framingOf(coding: string | null, length: string | null, old: boolean): 
   const bytes = LENGTH.test(length) ? Number(length) : Number.NaN;
   if (!Number.isSafeInteger(bytes)) throw new Http1Error('malformed', 'the answer has no valid Content-Length');
   return { kind: 'length', bytes };
-}
-
-/** Servers repeat theirs with every answer. */
-let lastHint = '';
-let lastHintMs = KEEP_MS_UNSAID;
-
-function hintedMs(value: string): number {
-  if (value !== lastHint) {
-    lastHint = value;
-    lastHintMs = readHintMs(value);
-  }
-  return lastHintMs;
 }
 
 function readHintMs(value: string): number {
