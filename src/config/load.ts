@@ -89,6 +89,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
+    modelLists: file.model_lists ?? true,
     tls,
     files,
     limits,

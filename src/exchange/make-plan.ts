@@ -7,6 +7,7 @@ import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Policy } from '../core/policy.ts';
+import { multiplierOf } from '../core/price-terms.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
@@ -196,9 +197,10 @@ function missingCapability(model: Model, provider: Provider, { info }: ValidRequ
     return { message: `The model ${model.id} does not support tools.`, param: needs.tools };
   if (needs.images !== undefined && !model.capabilities.images)
     return { message: `The model ${model.id} does not support images.`, param: needs.images };
-  if (info.serviceTier !== null && !['auto', 'default', ...provider.serviceTiers].includes(info.serviceTier)) {
+  const { serviceTier } = info;
+  if (serviceTier !== null && multiplierOf(model.pricing, provider.name, 'service_tier', serviceTier) === null) {
     return {
-      message: `The service tier ${JSON.stringify(info.serviceTier)} has no configured price here.`,
+      message: `The service tier ${JSON.stringify(serviceTier)} has no configured price here.`,
       param: 'service_tier',
     };
   }

@@ -1,6 +1,7 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
 import { FORMATS } from '../wire/formats.ts';
+import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { parseBody } from '../wire/json/parse-request.ts';
 import type { GenerationRequest, ReadRequest } from './request.ts';
 
@@ -8,9 +9,10 @@ export async function readRequest(request: GenerationRequest, limitBytes: number
   const received = await request.readBody(limitBytes);
   if (received instanceof GatewayError) return received;
   try {
-    const { bytes, body, layout } = parseBody(received);
+    const format = FORMATS[request.endpoint.format];
+    const parsed = omitNulls(parseBody(received), format.optionalFields);
     const betas = request.headers.get('anthropic-beta') !== null;
-    return { bytes, body, layout, info: FORMATS[request.endpoint.format].validateRequest(body, bytes, { betas }) };
+    return { ...parsed, info: format.validateRequest(parsed.body, parsed.bytes, { betas }) };
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;

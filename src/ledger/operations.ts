@@ -16,6 +16,7 @@ import type {
   NewKey,
   SettleOutcome,
   SettleRequest,
+  StoredDocument,
   Summary,
   VoidOutcome,
 } from './port.ts';
@@ -43,6 +44,8 @@ interface OperationTypes {
     CreditOutcome,
   ];
   audit: [unknown, AuditReport];
+  getDocument: [{ readonly name: string }, StoredDocument | null];
+  putDocument: [{ readonly name: string; readonly value: string }, null];
 
   /** Makes the owner live, whether it is new, living or lost. */
   registerOwner: [{ readonly owner: string; readonly leaseMs: number }, null];

@@ -166,8 +166,20 @@ export interface Summary {
   readonly requests: number;
 }
 
+/** What all gateways on one store share beside keys and entries: a few small texts by their names. */
+export interface Documents {
+  getDocument(name: string): Promise<StoredDocument | null>;
+  /** The last one that is put counts. */
+  putDocument(name: string, value: string): Promise<void>;
+}
+
+export interface StoredDocument {
+  readonly value: string;
+  readonly atMs: number;
+}
+
 /** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin {
+export interface LedgerAdmin extends Documents {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;

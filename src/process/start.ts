@@ -15,6 +15,7 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
@@ -78,8 +79,14 @@ export async function startGateway(
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port, serving.secure);
 
+  const lists = { settings, env, documents: ledger };
   const admin = new AdminService({
     ledger,
+    refreshModelLists: async () => {
+      const report = await refreshModelLists({ ...lists, freshMs: 0 });
+      await serving.takeModelLists();
+      return report;
+    },
     installationSecret: secret,
     clock: systemClock(),
     gatewayOrigin: origin,
@@ -103,6 +110,15 @@ export async function startGateway(
   }
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
+  // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
+  const closing = new AbortController();
+  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
+    changed ? serving.takeModelLists() : undefined,
+  );
+  parts.defer(async () => {
+    closing.abort();
+    await refreshed;
+  });
   const running = parts.move();
   return {
     origin,

@@ -1,6 +1,7 @@
 /** A format module: what the gateway must know of one wire format to bill it, to pass it through and to translate it. */
 import type { Format } from '../core/endpoints.ts';
 import type { Json, JsonObject } from '../lib/json.ts';
+import type { OptionalFields } from './json/omit-nulls.ts';
 import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPosition } from './lane.ts';
 import type { ToolNames } from './translate/tool-names.ts';
@@ -56,6 +57,8 @@ export interface WireFormat {
   readonly takesStopSequences: boolean;
   /** Whether an answer has a field of its own for the explanation of a refusal. */
   readonly explainsRefusals: boolean;
+  /** The members of a request that may be `null` instead of absent. */
+  readonly optionalFields: OptionalFields;
   /**
    * Validates the parsed body against the schema and the format's own rules and returns its info.
    * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.

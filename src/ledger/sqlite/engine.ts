@@ -9,6 +9,7 @@ import { AccountCache } from './account-cache.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
 import { isMachineFailure, openDatabase, rollBack } from './database.ts';
+import { getDocument, putDocument } from './documents.ts';
 import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
@@ -182,6 +183,10 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return recover(accounts, operation.limit);
     case 'prune':
       return prune(accounts, operation.limit, operation.usageKeepMs);
+    case 'getDocument':
+      return getDocument(accounts.sql.cold, operation.name);
+    case 'putDocument':
+      return putDocument(accounts.sql.cold, operation.name, operation.value, accounts.nowMs);
     case 'registerOwner':
     case 'heartbeat':
     case 'ping':

@@ -265,7 +265,7 @@ models:
       `
 providers:
   az: { kind: azure, base_url: 'https://x.openai.azure.com', api_version: 2025-04-01-preview, headers: { X-Team: a } }
-  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p }, hosted_tools: [web_search], service_tiers: [flex] }
+  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p } }
 `,
     );
     const azure = config.catalog.providers.get('az');
@@ -274,7 +274,6 @@ providers:
     const google = config.catalog.providers.get('g');
     assert.deepEqual([google?.options, google?.package?.name], [{ project: 'p' }, '@ai-sdk/google']);
     assert.deepEqual(google?.formats, ['responses']);
-    assert.deepEqual([google?.hostedTools, google?.serviceTiers], [['web_search'], ['flex']]);
   });
 
   test('the result is frozen all the way down', async (context) => {

@@ -190,7 +190,7 @@ describe('info', () => {
       n: 3,
       stream: true,
       service_tier: 'flex',
-      tools: [{ type: 'function' }, { type: 'web_search' }],
+      tools: [{ type: 'function', function: { name: 'f' } }, { type: 'web_search' }],
       messages: [
         USER,
         {
