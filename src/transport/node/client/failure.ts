@@ -54,7 +54,7 @@ function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Each of several addresses was tried, and at least one gave no sign. */
+/** Each of several addresses was tried, and at least one did not answer. */
 function isTimeout(error: Error): boolean {
   if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' || codeOf(error) === 'ETIMEDOUT') return true;
   return error instanceof AggregateError && error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');
