@@ -95,7 +95,7 @@ function takeLock(file: string): DatabaseSync {
 
 /** Whether the store failed, as opposed to one operation that it refuses. */
 export function isMachineFailure(error: unknown): boolean {
-  return MACHINE_FAILURES.has(sqliteCode(error));
+  return error instanceof StoreError || MACHINE_FAILURES.has(sqliteCode(error));
 }
 
 /** Whether the disk failed to read or write; a full one did not. */

@@ -9,7 +9,7 @@ import type { Operation, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
-import { createEngine, type SqliteEngine } from './engine.ts';
+import { openEngine, type SqliteEngine } from './engine.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
@@ -30,10 +30,10 @@ const PAGES_OF_OPERATION = 3;
 const PAGE_BYTES = 4_096;
 
 export function openInProcessStore(options: InProcessStoreOptions): Store {
+  const clock = options.clock ?? systemClock();
   const database = openDatabase(options.file);
+  const engine = openEngine(database, options.file, clock);
   try {
-    const clock = options.clock ?? systemClock();
-    const engine = createEngine(database, clock);
     // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it. Only when
     // the log begins anew does SQLite itself wait for the disk (with OFF it would not): a beginning that was not there yet
     // when later parts were would bring old commits back after a loss of power.
@@ -41,7 +41,7 @@ export function openInProcessStore(options: InProcessStoreOptions): Store {
     const log = (options.log ?? openLogFile)(options.file);
     return new InProcessStore(database, engine, clock, log, options);
   } catch (error) {
-    database.close();
+    engine.close();
     throw asStoreError(error);
   }
 }
