@@ -1,4 +1,5 @@
 /** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
+import { StoreBrokenError } from './errors.ts';
 import type { OwnedLedger } from './ledger.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;
@@ -10,7 +11,7 @@ export interface MaintenanceOptions {
   readonly usageKeepMs?: number | null;
   /** Monotonic. */
   readonly nowMs?: () => number;
-  /** Told about failures of the store; the step is tried again at its next turn. */
+  /** Called with each failure of the store; the step is tried again at its next turn. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -66,7 +67,8 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
         })
         .catch((error: unknown) => {
           healthy = false;
-          options.onError?.(error);
+          // Whoever opened the store was notified once for all.
+          if (!(error instanceof StoreBrokenError)) options.onError?.(error);
         })
         .finally(() => {
           busy = false;

@@ -1,4 +1,4 @@
-/** The serving thread's side of the thread beside it, which is started when it is first needed. */
+/** The store's side of its background thread, which is started when it is first needed. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
@@ -62,7 +62,8 @@ export class BackgroundWorker {
       if (this.#worker === worker) this.#worker = null;
       const waiting = this.#waiting;
       this.#waiting = [];
-      for (const asked of waiting) asked.reject(new StoreError(`the thread beside the store has stopped${reason}`));
+      for (const asked of waiting)
+        asked.reject(new StoreError(`the background thread of the store has stopped${reason}`));
     });
     return worker;
   }

@@ -1,14 +1,13 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import { asStoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import { summaryOf } from '../rules/account.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
-import { isMachineFailure, openDatabase, rollBack } from './database.ts';
+import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
 import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
@@ -57,9 +56,10 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
     journal = openRateJournal(file);
     return createEngine({ database, clock, journal });
   } catch (error) {
+    const failure = servingError(error, database);
     journal?.close();
     database.close();
-    throw asStoreError(error);
+    throw failure;
   }
 }
 
@@ -121,12 +121,12 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       try {
         return transact(() => together(batch));
       } catch (error) {
-        if (isMachineFailure(error)) throw asStoreError(error);
+        if (isMachineFailure(error)) throw servingError(error, database);
       }
       try {
         return transact(() => oneByOne(batch));
       } catch (error) {
-        throw asStoreError(error);
+        throw servingError(error, database);
       }
     },
     now(operation) {
@@ -145,7 +145,7 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       try {
         transact(() => (everything ? accounts.persistAll() : accounts.flush(true)));
       } catch (error) {
-        throw asStoreError(error);
+        throw servingError(error, database);
       }
       return true;
     },
