@@ -1,4 +1,4 @@
-/** What PostgreSQL's errors mean here, and the one line that tells an operator what to do about them. */
+/** What PostgreSQL's errors mean here, and the one line that says what an operator can do about them. */
 import { StoreError } from '../errors.ts';
 
 /** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
@@ -81,7 +81,7 @@ function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** What went wrong, in the words of whoever noticed. */
+/** The message of the error itself. */
 function reasonOf(error: unknown): string {
   // A host with several addresses fails with one error that holds the others.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);

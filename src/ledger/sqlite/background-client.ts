@@ -27,7 +27,7 @@ export class BackgroundWorker {
   async do(task: BackgroundTask): Promise<Outcome> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
-    // The process goes on for as long as something is asked of this thread, and not because of it.
+    // The process stays alive while a task is running, and not because of this thread.
     worker.ref();
     const asked = Promise.withResolvers<Outcome>();
     this.#waiting.push(asked);
