@@ -4,7 +4,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
-import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
@@ -118,7 +118,11 @@ export class TranslateStream implements LaneStream {
   #drain(): void {
     const splitter = this.#splitter;
     while (this.#open && splitter.next()) {
-      if (splitter.dataLines === 0) continue;
+      if (splitter.dataLines === 0) {
+        const failure = failureInPlainText(splitter, this.#state === 'waiting');
+        if (failure !== null) this.#fail(failure);
+        continue;
+      }
       const data =
         splitter.dataLines === 1
           ? splitter.bytes.toString('utf8', splitter.dataStart, splitter.dataEnd)
