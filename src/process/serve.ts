@@ -21,6 +21,7 @@ import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
+import { Readiness } from './readiness.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -131,11 +132,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     originOf: options.originOf,
   };
   let draining = false;
+  const readiness = new Readiness({ ledger, serving: () => !draining && maintenance.healthy });
   const limits = serverLimits(config, settings, log);
   const handler = requestHandler({
     gateway,
     headerCount: limits.headerCount,
-    ready: () => !draining && maintenance.healthy,
+    ready: () => readiness.ready(),
     accepting: () => !draining,
   });
   const tlsFiles = config.tls;
