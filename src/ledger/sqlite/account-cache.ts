@@ -20,6 +20,8 @@ export interface Hold {
   readonly id: string;
   readonly owner: string;
   amount: bigint;
+  /** Whether its last extension failed only because of what other holds reserve. */
+  waiting: boolean;
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
@@ -50,7 +52,7 @@ const RATES_DELETE_MIN = 1_024;
 const RATES_SAVE_MS = 250;
 
 /** An unpersisted hold as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+type Snapshot = Pick<Hold, 'amount' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
 export class AccountCache {
   readonly sql: Statements;
@@ -121,8 +123,8 @@ export class AccountCache {
   /** A hold that only memory has is about to change. */
   snapshot(hold: Hold): void {
     if (hold.persisted) return;
-    const { amount, markNumber, markCharge, markDetail } = hold;
-    this.#snapshots.push({ hold, amount, markNumber, markCharge, markDetail });
+    const { amount, waiting, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, waiting, markNumber, markCharge, markDetail });
   }
 
   persist(account: Account, hold: Hold): void {
@@ -139,6 +141,7 @@ export class AccountCache {
       hold.claimName,
       hold.markCharge,
       hold.markDetail,
+      hold.waiting ? 1 : 0,
     );
     account.persistedReserved += hold.amount;
     account.persistedHolds++;
@@ -296,6 +299,7 @@ function readHold(row: Row): Hold {
     id: text(row, 'id'),
     owner: text(row, 'owner'),
     amount: amount(row, 'amount'),
+    waiting: integer(row, 'waiting') === 1,
     heldAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),

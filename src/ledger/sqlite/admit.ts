@@ -102,6 +102,7 @@ function placeHold(
     id,
     owner,
     amount,
+    waiting: false,
     heldAtMs,
     expiresAtMs: heldAtMs + ttlMs,
     claimName,
