@@ -154,7 +154,7 @@ export class TranslateStream implements LaneStream {
     if (event.type === 'start') this.#started = true;
     if (event.type === 'finish') {
       this.#finished = true;
-      this.#endBlocks();
+      this.#endBlocks(event.reason === 'length');
     }
     this.#note(event);
     this.#out += this.#writer.write(event);
@@ -171,9 +171,10 @@ export class TranslateStream implements LaneStream {
   }
 
   /** An answer that ends in the middle of a block still ends the block: clients show nothing of an open one. */
-  #endBlocks(): void {
+  #endBlocks(incomplete: boolean): void {
     for (const [key, kind] of [...this.#blocks]) {
-      for (const event of this.#filter.apply({ type: `${kind}-end`, key })) this.#write(event);
+      const end: TurnEvent = kind === 'tool' ? { type: 'tool-end', key, incomplete } : { type: `${kind}-end`, key };
+      for (const event of this.#filter.apply(end)) this.#write(event);
     }
   }
 
