@@ -12,6 +12,7 @@ import { multiplierOf } from '../core/price-terms.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
+import type { JsonObject } from '../lib/json.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
@@ -96,7 +97,8 @@ export function makePlan(
       param: missing?.param ?? 'model',
     });
   }
-  const elastic = isElastic(model, usable, policy, key, endpoint, info);
+  const candidates = candidatesFor(endpoint.format, usable);
+  const elastic = isElastic(model, candidates, policy, key, endpoint, request);
   const input = new InputEstimate(request, model, usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
@@ -105,7 +107,7 @@ export function makePlan(
     mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
-  const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);
+  const reachable = reachableTargets(candidates, catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
   const limits = outputLimits(model, endpoint, info);
   if (limits instanceof GatewayError) return limits;
@@ -134,12 +136,17 @@ function isElastic(
   policy: Policy,
   key: KeyRecord,
   { format }: FormatEndpoint,
-  info: RequestInfo,
+  { info, body }: ValidRequest,
 ): boolean {
-  if (!info.stream || info.choices > 1 || info.hostedTools.length > 0) return false;
+  if (!info.stream || info.choices > 1 || info.hostedTools.length > 0 || isBilledUnseen(body)) return false;
   if (policy.holds !== 'elastic' && !policy.elasticKeys.includes(key.id)) return false;
   if (model.visibleOutput !== null) return model.visibleOutput;
   return targets.every((target) => !mayReasonUnseen(target, format, info));
+}
+
+/** Rejected words of a prediction are billed and not sent; sound is billed by its length, not by its bytes. */
+function isBilledUnseen({ prediction, modalities }: JsonObject): boolean {
+  return (prediction ?? null) !== null || (Array.isArray(modalities) && modalities.includes('audio'));
 }
 
 /** A messages target reasons where it is asked to; any other may do so by itself, unless it is told not to. */

@@ -22,7 +22,10 @@ export interface Ledger {
   /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
   admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
-  /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
+  /**
+   * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
+   * from growing waits until it is extended or ends; where all live holds of the key wait, the youngest is `insufficient`.
+   */
   extend(holdId: string, keyId: string, amount: bigint): Promise<ExtendOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;

@@ -215,11 +215,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'an extension ignores what others hold',
     edits: [
-      [
-        'sqlite/balance.ts',
-        'if (means - account.reserved < amount - held) return',
-        'if (means < amount - held) return',
-      ],
+      ['sqlite/balance.ts', 'if (means - account.reserved < amount - held)', 'if (means < amount - held)'],
       WITHOUT_BALANCE_CHECK,
     ],
   },
@@ -329,5 +325,31 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'charges of a batch that failed are written with the next one',
     edits: [['sqlite/account-cache.ts', 'this.sql.charges.drop();', '']],
+  },
+  {
+    name: 'no hold gives way where all wait for each other',
+    edits: [['sqlite/balance.ts', 'mustYield(account, hold) ?', 'false ?']],
+  },
+  {
+    name: 'the oldest hold gives way instead of the youngest',
+    edits: [['sqlite/balance.ts', 'isYounger(other, hold))', 'isYounger(hold, other))']],
+  },
+  {
+    name: 'a hold gives way though another one does not wait',
+    edits: [['sqlite/balance.ts', '!other.waiting || ', '']],
+  },
+  {
+    name: 'a hold that was extended still counts as waiting',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        "const waiting = decision.kind === 'temporarily_held';",
+        "const waiting = hold.waiting || decision.kind === 'temporarily_held';",
+      ],
+    ],
+  },
+  {
+    name: 'a rollback forgets that a hold waits',
+    edits: [['sqlite/account-cache.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
 ];

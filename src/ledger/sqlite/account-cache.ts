@@ -22,6 +22,8 @@ export interface Hold {
   readonly id: string;
   readonly owner: string;
   amount: bigint;
+  /** Whether its last extension failed only because of what other holds reserve. */
+  waiting: boolean;
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
@@ -52,7 +54,7 @@ const RATES_DELETE_MIN = 1_024;
 const RATES_SAVE_MS = 250;
 
 /** A hold that only memory has, as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+type Snapshot = Pick<Hold, 'amount' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
 
 /** What only memory has of an account that was dropped. */
 interface Unpersisted {
@@ -140,8 +142,8 @@ export class AccountCache {
   /** A hold that only memory has is about to change. */
   snapshot(hold: Hold): void {
     if (hold.persisted) return;
-    const { amount, markNumber, markCharge, markDetail } = hold;
-    this.#snapshots.push({ hold, amount, markNumber, markCharge, markDetail });
+    const { amount, waiting, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, waiting, markNumber, markCharge, markDetail });
   }
 
   persist(account: Account, hold: Hold): void {
@@ -158,6 +160,7 @@ export class AccountCache {
       hold.claimName,
       hold.markCharge,
       hold.markDetail,
+      hold.waiting ? 1 : 0,
     );
     account.persistedReserved += hold.amount;
     account.persistedHolds++;
@@ -334,6 +337,7 @@ function readHold(row: Row): Hold {
     id: text(row, 'id'),
     owner: text(row, 'owner'),
     amount: amount(row, 'amount'),
+    waiting: integer(row, 'waiting') === 1,
     heldAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),

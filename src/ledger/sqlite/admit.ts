@@ -107,6 +107,7 @@ function placeHold(
     id,
     owner,
     amount,
+    waiting: false,
     heldAtMs,
     expiresAtMs: heldAtMs + ttlMs,
     claimName,
