@@ -178,6 +178,7 @@ function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
     order: routing.order ?? (weighted ? 'weighted' : 'listed'),
     maxAttempts: routing.max_attempts ?? 3,
     attemptBudgetMs: milliseconds(routing.attempt_budget, 30_000),
+    cacheAffinity: routing.cache_affinity ?? true,
   };
 }
 

@@ -330,6 +330,12 @@ export const FileSchema = Type.Object(
               description: 'Default: weighted when a target has a weight, else listed.',
             }),
           ),
+          cache_affinity: Type.Optional(
+            Type.Boolean({
+              description:
+                'Whether the requests of a conversation go to the same target and credential, where the provider has its prompt cached. Default: true.',
+            }),
+          ),
           max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, description: 'Default 3.' })),
           attempt_budget: seconds('The time for all attempts before the first byte to the client. Default 30.', 600),
         },

@@ -14,7 +14,9 @@ export type ReadHeader =
   | 'compat-version'
   | 'anthropic-version'
   | 'anthropic-beta'
-  | 'x-request-id';
+  | 'x-request-id'
+  | 'session_id'
+  | 'x-session-id';
 
 export interface RequestHeaders {
   /** Repeated headers are joined with a comma. */

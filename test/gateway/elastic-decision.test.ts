@@ -23,7 +23,10 @@ function configOf(settings: object = {}): string {
     kind: 'openai',
     base_url: `http://127.0.0.1:${provider.port}/v1`,
     api_key: 'sk-one-secret-0123',
-    hosted_tools: { web_search: { per_1000_calls: 10, max_calls: 5 }, web_search_20250305: { per_1000_calls: 10, max_calls: 5 } },
+    hosted_tools: {
+      web_search: { per_1000_calls: 10, max_calls: 5 },
+      web_search_20250305: { per_1000_calls: 10, max_calls: 5 },
+    },
   };
   const model = (id: string, providers: readonly string[], known: object = {}): object => ({
     id,

@@ -244,7 +244,7 @@ models:
       headersWaitMs: 15_000,
       holdWaitMs: 10_000,
     });
-    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
+    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
       context,
@@ -255,7 +255,12 @@ models:
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
     assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
-    assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
+    assert.deepEqual(changed.routing, {
+      order: 'least-latency',
+      maxAttempts: 1,
+      attemptBudgetMs: 30_000,
+      cacheAffinity: true,
+    });
     assert.equal(changed.holds, 'full');
   });
 
