@@ -31,6 +31,8 @@ export interface Settings {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Whether to look for model servers on this machine when no config file names providers. */
   readonly discoverLocal: boolean;
+  /** Whether the sandbox judges every request as the real APIs do. */
+  readonly sandboxStrict: boolean;
 }
 
 /** From the config file; can change while the process runs. */

@@ -16,7 +16,7 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     timeouts: DEFAULT_TIMEOUTS,
     network: PLAIN_NETWORK,
     headers: {},
-    chatLimitField: 'max_tokens',
+    chatLimitField: 'max_completion_tokens',
     options: {},
     // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
@@ -42,7 +42,7 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
 }
 
 export function sandboxModels(usdPerCredit: number): Model[] {
-  const large = { contextWindow: 128_000, maxOutputTokens: 16_384 };
+  const large = { contextWindow: 128_000, maxOutputTokens: 64_000 };
   const model = (
     name: string,
     provider: string,

@@ -53,6 +53,7 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     http,
     tls,
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
+    sandboxStrict: readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict',
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
 }

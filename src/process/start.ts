@@ -69,7 +69,7 @@ export async function startGateway(
   const secret = opened.installationSecret;
   const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
   parts.defer(() => ledger.close());
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
   let origin = publicOrigin(settings.host, settings.port, false);

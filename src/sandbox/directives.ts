@@ -13,6 +13,7 @@
  * | `[[usage=none]]`   | usage is reported nowhere |
  * | `[[echo]]`         | the answer's text is the request's body as it arrived, byte for byte |
  * | `[[headers]]`      | the answer's text is the JSON of the request's headers as they arrived |
+ * | `[[strict]]`       | refuses what the real APIs refuse (`strict.ts`) |
  *
  * The output limit holds for all of them; stop sequences are not applied to `[[echo]]` and `[[headers]]`.
  * Unknown directives are plain text. Where one is given twice, the last one wins.
@@ -29,6 +30,7 @@ export interface Directives {
   readonly usage: boolean;
   readonly echo: boolean;
   readonly headers: boolean;
+  readonly strict: boolean;
   /** The text without its directives. */
   readonly rest: string;
 }
@@ -61,11 +63,12 @@ const NUMERIC: ReadonlyMap<string, readonly [Numeric, number, number]> = new Map
   ['fail-after', ['failAfter', 0, TOKENS_MAX]],
   ['tool', ['tool', 1, CALLS_MAX]],
 ]);
-type Flag = 'thinking' | 'echo' | 'headers';
+type Flag = 'thinking' | 'echo' | 'headers' | 'strict';
 const FLAGS: ReadonlyMap<string, Flag> = new Map([
   ['thinking', 'thinking'],
   ['echo', 'echo'],
   ['headers', 'headers'],
+  ['strict', 'strict'],
 ]);
 
 /** Applies one directive; false where it is unknown. */
@@ -106,6 +109,7 @@ export function parseDirectives(text: string): Directives {
     usage: true,
     echo: false,
     headers: false,
+    strict: false,
     rest: text,
   };
   let rest = '';

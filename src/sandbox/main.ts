@@ -2,19 +2,25 @@
 import { parseArgs } from 'node:util';
 import { type Sandbox, type SandboxOptions, startSandbox } from './server.ts';
 
-const HELP = `Usage: npm run sandbox -- [--port N] [--host ADDRESS]
+const HELP = `Usage: npm run sandbox -- [--port N] [--host ADDRESS] [--strict]
 
 A simulated upstream for chat completions, responses and messages. No model is run.
   --port N         port to listen on, 0 to 65535 (default 0: a free one)
   --host ADDRESS   address to listen on (default 127.0.0.1)
+  --strict         refuse what the real APIs refuse
   --help           this text`;
 
 class UsageError extends Error {}
 
 function readOptions(args: string[]): SandboxOptions | 'help' {
-  let values: { port?: string; host?: string; help?: boolean };
+  let values: { port?: string; host?: string; strict?: boolean; help?: boolean };
   try {
-    const options = { port: { type: 'string' }, host: { type: 'string' }, help: { type: 'boolean' } } as const;
+    const options = {
+      port: { type: 'string' },
+      host: { type: 'string' },
+      strict: { type: 'boolean' },
+      help: { type: 'boolean' },
+    } as const;
     values = parseArgs({ args, options, strict: true, allowPositionals: false }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
@@ -25,7 +31,8 @@ function readOptions(args: string[]): SandboxOptions | 'help' {
     throw new UsageError(`--port must be an integer from 0 to 65535, not "${values.port}"`);
   }
   if (values.host === '') throw new UsageError('--host must not be empty');
-  return values.host === undefined ? { port } : { port, host: values.host };
+  const strict = values.strict ?? false;
+  return values.host === undefined ? { port, strict } : { port, host: values.host, strict };
 }
 
 function greeting(url: string): string {
@@ -37,7 +44,7 @@ Base URL: ${url}/v1 for chat completions and responses, ${url} for messages. Any
     -d '{"model":"alpha-sim","messages":[{"role":"user","content":"Hello [[tokens=20]]"}]}'
 
 Directives in the last user message: [[tokens=N]] [[delay=MS]] [[wait=MS]] [[status=CODE]] [[fail-after=N]]
-  [[tool]] [[tool=N]] [[thinking]] [[usage=none]] [[echo]] [[headers]]
+  [[tool]] [[tool=N]] [[thinking]] [[usage=none]] [[echo]] [[headers]] [[strict]]
 Stop it with Ctrl-C.`;
 }
 

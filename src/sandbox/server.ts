@@ -15,6 +15,7 @@ import { BadRequest, type Prompt } from './prompt.ts';
 import { responses } from './responses.ts';
 import { Sender } from './sender.ts';
 import { type SandboxStats, Stats } from './stats.ts';
+import { checkStrictly, type StrictFormat } from './strict.ts';
 
 export type { SandboxStats } from './stats.ts';
 
@@ -22,6 +23,8 @@ export interface SandboxOptions {
   /** 0, the default, means any free port. */
   readonly port?: number;
   readonly host?: string;
+  /** Every request is judged as the real APIs judge it; otherwise those that ask for it (`[[strict]]`). */
+  readonly strict?: boolean;
 }
 
 export interface Sandbox {
@@ -42,16 +45,17 @@ const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 503, 529]);
 
 interface Route {
   readonly method: 'GET' | 'POST';
+  readonly format: StrictFormat;
   readonly dialect: Dialect;
   readonly answer: 'models' | 'generation' | 'count';
 }
 
 const ROUTES: ReadonlyMap<string, Route> = new Map([
-  ['/v1/models', { method: 'GET', dialect: chat, answer: 'models' }],
-  ['/v1/chat/completions', { method: 'POST', dialect: chat, answer: 'generation' }],
-  ['/v1/responses', { method: 'POST', dialect: responses, answer: 'generation' }],
-  ['/v1/messages', { method: 'POST', dialect: messages, answer: 'generation' }],
-  ['/v1/messages/count_tokens', { method: 'POST', dialect: messages, answer: 'count' }],
+  ['/v1/models', { method: 'GET', format: 'chat', dialect: chat, answer: 'models' }],
+  ['/v1/chat/completions', { method: 'POST', format: 'chat', dialect: chat, answer: 'generation' }],
+  ['/v1/responses', { method: 'POST', format: 'responses', dialect: responses, answer: 'generation' }],
+  ['/v1/messages', { method: 'POST', format: 'messages', dialect: messages, answer: 'generation' }],
+  ['/v1/messages/count_tokens', { method: 'POST', format: 'messages', dialect: messages, answer: 'count' }],
 ]);
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -61,7 +65,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const sender = new Sender(response);
     stats.begin();
     response.on('close', () => stats.end(!response.writableFinished && !sender.broken && !closing));
-    serve(request, sender).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
+    serve(request, sender, options.strict ?? false).catch((error: unknown) =>
+      response.destroy(error instanceof Error ? error : undefined),
+    );
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
@@ -85,7 +91,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-async function serve(request: IncomingMessage, sender: Sender): Promise<void> {
+async function serve(request: IncomingMessage, sender: Sender, strict: boolean): Promise<void> {
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const route = ROUTES.get(path);
   const fail = (status: number, message: string, param: string | null = null, digest = hash('sha256', path, 'hex')) =>
@@ -100,7 +106,7 @@ async function serve(request: IncomingMessage, sender: Sender): Promise<void> {
   const digest = hash('sha256', body, 'hex');
   try {
     const prompt = readPrompt(route.dialect, body);
-    await answer({ route, request, sender, body, digest, prompt });
+    await answer({ route, request, sender, body, digest, prompt, strict });
   } catch (error) {
     if (error instanceof BadRequest) return fail(400, error.message, error.param, digest);
     // Deep nesting exhausts the stack of the parser.
@@ -144,11 +150,13 @@ interface Work {
   readonly body: Buffer;
   readonly digest: string;
   readonly prompt: Prompt;
+  readonly strict: boolean;
 }
 
 async function answer(work: Work): Promise<void> {
   const { route, sender, prompt, digest } = work;
   const directives = parseDirectives(prompt.userText);
+  if (work.strict || directives.strict) checkStrictly(route.format, prompt, route.answer === 'generation');
   const { delayMs, failAfter, status } = directives;
   if (directives.waitMs !== undefined) await sender.sleep(directives.waitMs);
   if (status !== undefined || failAfter === 0) {

@@ -126,7 +126,7 @@ describe('fields with rules of their own', () => {
     const { usage: told } = (await limited.json()) as { usage: { completion_tokens: number } };
     assert.equal(told.completion_tokens, 7);
     await refusedField('chat', { max_completion_tokens: 0 }, 'max_completion_tokens');
-    await refusedField('chat', { max_completion_tokens: 16_385 }, 'max_completion_tokens');
+    await refusedField('chat', { max_completion_tokens: 64_001 }, 'max_completion_tokens');
     assert.equal((await say(credit, 'chat', 'Hi', { max_tokens: 9, max_completion_tokens: 9 })).status, 200);
     const error = await refusal(
       say(credit, 'chat', 'Hi', { max_tokens: 9, max_completion_tokens: 8 }),

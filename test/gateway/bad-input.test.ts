@@ -289,7 +289,7 @@ describe('the output limit', () => {
       ['chat', 'max_completion_tokens'],
       ['responses', 'max_output_tokens'],
     ] as const) {
-      for (const value of ['0', '-1', '1e308', '"5"', '16385', '1e999', '9007199254740993', '0.5', '[]']) {
+      for (const value of ['0', '-1', '1e308', '"5"', '64001', '1e999', '9007199254740993', '0.5', '[]']) {
         const error = await refused(name, `${JSON.stringify(bodyOf(name)).slice(0, -1)},"${field}":${value}}`);
         assert.equal(error.param, field, value);
       }
@@ -305,11 +305,11 @@ describe('the output limit', () => {
       assert.equal(error.param, 'max_tokens');
     }
     const other = await gateway.creditKey();
-    for (const value of ['16385', '9007199254740993', '1e308']) {
+    for (const value of ['64001', '9007199254740993', '1e308']) {
       const body = `${JSON.stringify(bodyOf('messages', '[[echo]]')).slice(0, -1)},"max_tokens":${value}}`;
       const response = await visit(other, 'messages', { body });
       assert.equal(response.status, 200, value);
-      assert.equal(JSON.parse(await answerText('messages', response)).max_tokens, 16_384);
+      assert.equal(JSON.parse(await answerText('messages', response)).max_tokens, 64_000);
     }
   });
 });

@@ -44,7 +44,8 @@ for (const kind of TRANSPORTS) {
     // Far more than there are files; most are closed at once.
     const flood = Array.from({ length: MORE }, () => RawPeer.connect(Number(port)).catch(() => null));
     peers.push(...(await Promise.all(flood)).filter((peer) => peer !== null));
-    const body = JSON.stringify({ model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello' }] });
+    const message = { role: 'user', content: 'Hello' };
+    const body = JSON.stringify({ model: 'sandbox/alpha', max_tokens: 100, messages: [message] });
     const request =
       `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

@@ -183,28 +183,29 @@ describe('the amount held', () => {
 
 describe('the effective output limit', () => {
   const FIELD = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;
-  const DEFAULT = { chat: 16_384, responses: 16_384, messages: 1_024 } as const;
+  const SENT_AS = { ...FIELD, chat: 'max_completion_tokens' } as const;
+  const DEFAULT = { chat: 64_000, responses: 64_000, messages: 1_024 } as const;
 
   for (const name of GENERATIONS) {
     test(`[R14] ${name}: where the client gave none, the default is sent upstream; its own is sent as given`, async () => {
       const key = await gateway.creditKey();
       const none = await arrivedUpstream(name, await say(key, name, '[[echo]]'));
-      assert.equal(none[FIELD[name]], DEFAULT[name]);
+      assert.equal(none[SENT_AS[name]], DEFAULT[name]);
       const own = await arrivedUpstream(name, await say(key, name, '[[echo]]', { [FIELD[name]]: 300 }));
-      assert.equal(own[FIELD[name]], 300);
+      assert.equal(own[SENT_AS[name]], 300);
       await auditClean(gateway);
     });
 
     test(`[R14] ${name}: it shrinks to what the balance affords, but not under 256`, async () => {
       const key = await gateway.creditKey({ credit: '0.002' });
       const sent = await arrivedUpstream(name, await say(key, name, '[[echo]]'));
-      const limit = Number(sent[FIELD[name]]);
+      const limit = Number(sent[SENT_AS[name]]);
       assert.ok(limit >= 256 && limit < DEFAULT[name], `${limit}`);
       assert.ok(limit * OUTPUT_NANOS * NANO <= 0.002, 'the balance carries it');
       assert.ok((limit + 300) * OUTPUT_NANOS * NANO > 0.002, 'and not much more');
       const budgeted = await gateway.tokenKey({ budget: 600 });
       const ofBudget = await arrivedUpstream(name, await say(budgeted, name, '[[echo]]'));
-      const tokens = Number(ofBudget[FIELD[name]]);
+      const tokens = Number(ofBudget[SENT_AS[name]]);
       assert.ok(tokens >= 256 && tokens < 600, `${tokens}`);
       await auditClean(gateway);
     });
@@ -236,8 +237,10 @@ describe('the effective output limit', () => {
   test('[R14] [R40] the limit is sent in the field that the target knows, and in no other', async () => {
     const key = await gateway.creditKey();
     const sent = await arrivedUpstream('chat', await say(key, 'chat', '[[echo]]', { max_completion_tokens: 77 }));
-    assert.equal(sent.max_tokens, 77);
-    assert.equal('max_completion_tokens' in sent, false);
+    assert.equal(sent.max_completion_tokens, 77);
+    const old = await arrivedUpstream('chat', await say(key, 'chat', '[[echo]]', { max_tokens: 78 }));
+    assert.equal(old.max_completion_tokens, 78);
+    assert.equal('max_tokens' in old, false);
   });
 
   test('[R14] a shortage that only holds of other requests cause is a 429, never a smaller answer', async () => {
@@ -253,12 +256,12 @@ describe('the effective output limit', () => {
   test('the output limit holds: over the published one is a 400 in Format A, capped in Format B', async () => {
     const key = await gateway.creditKey();
     for (const name of ['chat', 'responses'] as const) {
-      const error = await refusal(say(key, name, 'Hi', { [FIELD[name]]: 16_385 }), name, 400, 'invalid_request');
+      const error = await refusal(say(key, name, 'Hi', { [FIELD[name]]: 64_001 }), name, 400, 'invalid_request');
       assert.equal(error.param, FIELD[name]);
-      assert.match(error.message, /16384/);
+      assert.match(error.message, /64000/);
     }
     const capped = await arrivedUpstream('messages', await say(key, 'messages', '[[echo]]', { max_tokens: 999_999 }));
-    assert.equal(capped.max_tokens, 16_384);
+    assert.equal(capped.max_tokens, 64_000);
   });
 });
 

@@ -164,8 +164,8 @@ describe('the catalog', () => {
     const models = await listed();
     const common = { object: 'model', pricing: { input: 1, output: 4 } };
     for (const [id, provider, context_window, max_output_tokens, images] of [
-      ['sandbox/alpha', 'sandbox-a', 128_000, 16_384, true],
-      ['sandbox/beta', 'sandbox-b', 128_000, 16_384, true],
+      ['sandbox/alpha', 'sandbox-a', 128_000, 64_000, true],
+      ['sandbox/beta', 'sandbox-b', 128_000, 64_000, true],
       ['sandbox/tiny', 'sandbox-a', 2_048, 256, false],
     ] as const) {
       const model = models.get(id);

@@ -55,9 +55,9 @@ describe('sandbox catalog', () => {
       {
         id: 'sandbox/alpha',
         targets: ['sandbox-a alpha-sim chat', 'sandbox-a alpha-sim responses'],
-        size: [128_000, 16_384],
+        size: [128_000, 64_000],
       },
-      { id: 'sandbox/beta', targets: ['sandbox-b beta-sim messages'], size: [128_000, 16_384] },
+      { id: 'sandbox/beta', targets: ['sandbox-b beta-sim messages'], size: [128_000, 64_000] },
       {
         id: 'sandbox/tiny',
         targets: ['sandbox-a tiny-sim chat', 'sandbox-a tiny-sim responses'],

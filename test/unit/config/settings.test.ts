@@ -21,6 +21,7 @@ describe('settings', () => {
         tls: null,
         logLevel: 'info',
         discoverLocal: true,
+        sandboxStrict: false,
       },
     );
   });
@@ -41,6 +42,7 @@ describe('settings', () => {
       GATEWAY_TLS_KEY: '/etc/tls/key.pem',
       GATEWAY_LOG: 'silent',
       GATEWAY_DISCOVER_LOCAL: 'off',
+      GATEWAY_SANDBOX: 'strict',
     });
     assert.deepEqual(
       { ...settings },
@@ -59,6 +61,7 @@ describe('settings', () => {
         tls: { cert: '/etc/tls/cert.pem', key: '/etc/tls/key.pem' },
         logLevel: 'silent',
         discoverLocal: false,
+        sandboxStrict: true,
       },
     );
     assert.ok(Object.isFrozen(settings));

@@ -6,7 +6,7 @@ import { parseDirectives } from '../../../src/sandbox/directives.ts';
 describe('sandbox directives', () => {
   test('are found anywhere and in any combination, and taken out of the text', () => {
     const found = parseDirectives(
-      'a[[tokens=12]]b [[delay=3]][[wait=4]][[status=503]] [[fail-after=0]][[tool=2]][[thinking]][[usage=none]][[echo]][[headers]]c',
+      'a[[tokens=12]]b [[delay=3]][[wait=4]][[status=503]] [[fail-after=0]][[tool=2]][[thinking]][[usage=none]][[echo]][[headers]][[strict]]c',
     );
     assert.deepEqual(found, {
       tokens: 12,
@@ -19,6 +19,7 @@ describe('sandbox directives', () => {
       usage: false,
       echo: true,
       headers: true,
+      strict: true,
       rest: 'ab  c',
     });
   });
