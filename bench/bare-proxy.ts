@@ -1,15 +1,23 @@
 /**
  * What Node can do at best: `node:http` in front, undici `dispatch` behind, no logic in between.
- * `node bench/bare-proxy.ts PORT UPSTREAM_ORIGIN [--parse]`; with `--parse`, one JSON.parse of the body.
+ * `node bench/bare-proxy.ts PORT UPSTREAM_ORIGIN [--parse] [--cert FILE --key FILE]`; with `--parse`, one JSON.parse of
+ * the body; with a certificate, `node:https` in front.
  */
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { parseArgs } from 'node:util';
 import { type Dispatcher, Pool } from 'undici';
 
-const [portText, upstreamOrigin, parseFlag] = process.argv.slice(2);
-if (!portText || !upstreamOrigin) throw new Error('usage: bare-proxy.ts PORT UPSTREAM_ORIGIN [--parse]');
-const parses = parseFlag === '--parse';
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { parse: { type: 'boolean', default: false }, cert: { type: 'string' }, key: { type: 'string' } },
+});
+const [portText, upstreamOrigin] = positionals;
+if (!portText || !upstreamOrigin) throw new Error('usage: bare-proxy.ts PORT UPSTREAM_ORIGIN [--parse] [--cert --key]');
+const parses = values.parse;
 const PASSED_HEADERS = ['content-type', 'content-length'];
-const upstream = new Pool(upstreamOrigin, { pipelining: 1, keepAliveTimeout: 60_000 });
+const upstream = new Pool(upstreamOrigin, { pipelining: 1, keepAliveTimeout: 60_000, allowH2: false });
 
 class Forward implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse;
@@ -67,9 +75,14 @@ function forward(request: IncomingMessage, response: ServerResponse, body: Buffe
   );
 }
 
-const server = createServer((request, response) => {
+function serve(request: IncomingMessage, response: ServerResponse): void {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => forward(request, response, parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
-});
+}
+
+const server =
+  values.cert === undefined || values.key === undefined
+    ? createServer(serve)
+    : createSecureServer({ cert: readFileSync(values.cert), key: readFileSync(values.key) }, serve);
 server.listen({ port: Number(portText), host: '127.0.0.1', backlog: 4096 });

@@ -134,7 +134,7 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-pacing-'));
   const upstream = await startUpstream(placement);
   const agent = new Agent({ keepAlive: true });
-  const context = { upstreamOrigin: upstream.origin, shapes: [...CASES, ...CASES.map(unpaced)], keys: 1 };
+  const context = { upstreamOrigin: upstream.origin, tls: null, shapes: [...CASES, ...CASES.map(unpaced)], keys: 1 };
   const peers: RunningPeer[] = [];
   try {
     for (const adapter of [direct, bare, gateway]) {

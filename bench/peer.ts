@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import type { Books } from './books.ts';
 import { type Child, freePort, type Placement, sleep, startChild } from './processes.ts';
 import type { RequestShape } from './requests.ts';
+import type { TlsFiles } from './tls.ts';
 
 export interface PeerContext {
   readonly upstreamOrigin: string;
+  /** What the peer serves HTTPS with; null: plain HTTP. */
+  readonly tls: TlsFiles | null;
   /** A folder of the peer's own, deleted after the run. */
   readonly folder: string;
   readonly port: number;
@@ -56,6 +59,11 @@ export interface RunningPeer {
   /** 99th percentile since the last call, in milliseconds; null where it cannot be had. */
   loopDelayMs(): Promise<number | null>;
   stop(): Promise<void>;
+}
+
+/** Where a peer serves. */
+export function originOf({ port, tls }: PeerContext): string {
+  return `${tls === null ? 'http' : 'https'}://127.0.0.1:${port}`;
 }
 
 const READY_TIMEOUT_MS = 20_000;

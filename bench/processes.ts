@@ -70,7 +70,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
   const [command = spec.command, ...args] = [...prefix, spec.command, ...spec.args];
   const child = spawn(command, args, {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...spec.env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS,
+      ...spec.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe', ...(spec.ipc ? (['ipc'] as const) : [])],
     serialization: 'advanced',
   });

@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- W1 W3 …] [--quick] [--json FILE] [--peers a,b] [--without-gateway]`: measures the gateway and its
- * peers in one interleaved run, prints the tables and writes bench/results/latest.md.
+ * peers in one interleaved run, prints the tables and writes bench/results/latest.md. A peer `gateway@/path/to/checkout`
+ * is the gateway of another checkout.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,9 +14,11 @@ import { LoadClient } from './load-client.ts';
 import { type Bench, type CaseResult, measureCase } from './measure.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { ADAPTERS } from './peers/all.ts';
+import { gatewayOfCheckout } from './peers/gateway.ts';
 import { findPlacement, type Placement } from './processes.ts';
 import { type Report, renderCase, renderReport } from './report.ts';
 import { judge } from './targets.ts';
+import { makeTlsFiles, type TlsFiles } from './tls.ts';
 import { startUpstream } from './upstream-process.ts';
 import { allWorkloads, type CaseSpec, type Workload } from './workloads.ts';
 
@@ -29,11 +32,14 @@ interface Options {
   /** Null for all. */
   readonly peers: ReadonlySet<string> | null;
   readonly withoutGateway: boolean;
+  /** The gateways of other checkouts that `peers` names. */
+  readonly checkouts: readonly Adapter[];
 }
 
 interface Session extends Bench {
   readonly placement: Placement;
   readonly adapters: readonly Adapter[];
+  readonly tls: TlsFiles;
   readonly folder: string;
   readonly audits: string[];
   readonly failures: string[];
@@ -54,12 +60,18 @@ function readOptions(): Options {
     quick: values.quick,
     json: values.json ?? null,
     peers: values.peers === undefined ? null : new Set(values.peers.split(',')),
+    checkouts:
+      values.peers === undefined ? [] : values.peers.split(',').flatMap((name) => gatewayOfCheckout(name) ?? []),
     withoutGateway: values['without-gateway'],
   };
 }
 
 function chooseWorkloads(options: Options, placement: Placement): readonly Workload[] {
-  const all = allWorkloads({ quick: options.quick, fileLimit: placement.fileLimit });
+  const all = allWorkloads({
+    quick: options.quick,
+    fileLimit: placement.fileLimit,
+    checkouts: options.checkouts.map(({ name }) => name),
+  });
   const unknown = options.workloads.filter((name) => !all.some(({ id }) => id === name));
   if (unknown.length > 0)
     throw new Error(`no workload ${unknown.join(', ')}; there are ${all.map(({ id }) => id).join(', ')}`);
@@ -68,7 +80,7 @@ function chooseWorkloads(options: Options, placement: Placement): readonly Workl
 
 function choosePeers(options: Options, notes: string[]): readonly Adapter[] {
   const chosen: Adapter[] = [];
-  for (const adapter of ADAPTERS) {
+  for (const adapter of [...ADAPTERS, ...options.checkouts]) {
     if (options.peers !== null && !options.peers.has(adapter.name)) continue;
     if (options.withoutGateway && adapter.name === GATEWAY) continue;
     if (options.quick && options.peers === null && adapter.notQuick) continue;
@@ -106,13 +118,15 @@ async function startPeers(
   absent: Map<string, string>,
 ): Promise<ReadonlyMap<string, RunningPeer>> {
   const runs = stage.flatMap((spec) => spec.runs);
+  const secure = stage.some((spec) => spec.secure);
   const peers = new Map<string, RunningPeer>();
   const start = async (adapter: Adapter): Promise<void> => {
     const own = runs.filter((run) => run.peer === adapter.name);
     if (own.length === 0) return;
     try {
       const peer = await startPeer(adapter, session.placement, {
-        upstreamOrigin: session.upstream.origin,
+        upstreamOrigin: secure ? session.upstream.secureOrigin : session.upstream.origin,
+        tls: secure ? session.tls : null,
         folder: mkdtempSync(join(session.folder, 'peer-')),
         shapes: own.flatMap((run) => [run.shape, run.warmUpShape]),
         keys: Math.max(...own.map((run) => run.keys)),
@@ -131,7 +145,7 @@ async function startPeers(
 /** A translation that the gateway does not offer is a gap in the table; anything else that it gets wrong is a failure. */
 function noteGatewayFailures(session: Session, { spec, runs }: CaseResult): void {
   for (const run of runs) {
-    if (run.spec.peer !== GATEWAY) continue;
+    if (!isGateway(run.spec.peer)) continue;
     const isGap = run.skipped?.startsWith('refused with 400') && spec.id.startsWith('W5');
     if (run.skipped !== null && !isGap) session.failures.push(`${spec.id}, ${run.spec.name}: ${run.skipped}`);
     const problems = run.visits.flatMap((visit) => (visit.problem === null ? [] : [visit.problem]));
@@ -139,6 +153,11 @@ function noteGatewayFailures(session: Session, { spec, runs }: CaseResult): void
       session.failures.push(`${spec.id}, ${run.spec.name}: ${problems.length} void rounds, first: ${problems[0]}`);
     }
   }
+}
+
+/** Whichever transport or checkout. */
+function isGateway(peer: string): boolean {
+  return /^gateway(?:-lean)?(?:@|$)/.test(peer);
 }
 
 async function checkBooks(session: Session, workload: Workload, peer: RunningPeer): Promise<void> {
@@ -150,7 +169,7 @@ async function checkBooks(session: Session, workload: Workload, peer: RunningPee
   const clean = sumsCompared
     ? 'audit clean, every answer charged once'
     : 'audit clean; sums not compared, requests failed';
-  const line = `${workload.id}: ${findings.length === 0 ? clean : 'WRONG BOOKS'}`;
+  const line = `${workload.id}, ${peer.name}: ${findings.length === 0 ? clean : 'WRONG BOOKS'}`;
   session.audits.push(line);
   session.say(`${line}\n`);
   for (const finding of findings) session.failures.push(`${workload.id}: ${finding}`);
@@ -170,7 +189,8 @@ async function main(): Promise<number> {
   for (const note of notes) say(`- ${note}`);
   if (placement.pinned) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
   const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'));
-  const upstream = await startUpstream(placement);
+  const tls = makeTlsFiles(folder);
+  const upstream = await startUpstream(placement, tls);
   const load = new LoadClient(placement);
   const session: Session = {
     warmUpRounds: options.quick ? 1 : 12,
@@ -179,6 +199,7 @@ async function main(): Promise<number> {
     say,
     placement,
     adapters,
+    tls,
     folder,
     audits: [],
     failures,

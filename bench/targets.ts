@@ -33,8 +33,9 @@ const perStreamKb = row('gateway', (run) => run.memory?.kbPerStream);
 
 const TARGETS: readonly Target[] = [
   target('W1 CPU, gateway / bare', 'W1', 'at most', 2, cpuRatio('gateway', 'bare')),
-  target('W1 CPU, gateway / bare (stretch)', 'W1', 'at most', 1.5, cpuRatio('gateway', 'bare')),
+  target('W1 CPU, gateway-lean / bare', 'W1', 'at most', 1.5, cpuRatio('gateway-lean', 'bare')),
   target('W1 CPU, portkey / gateway', 'W1', 'at least', 8, cpuRatio('portkey', 'gateway')),
+  target('W1 CPU, litellm / gateway', 'W1', 'at least', 150, cpuRatio('litellm', 'gateway')),
   target('W2 CPU, gateway / bare with one JSON.parse', 'W2', 'at most', 1.6, cpuRatio('gateway', 'bare+parse')),
   target('W3 CPU per chunk unpaced, gateway / bare', 'W3', 'at most', 1.3, cpuRatio('gateway', 'bare')),
   target('W3 CPU per chunk paced, gateway / bare', 'W3 paced', 'at most', 1.3, cpuRatio('gateway', 'bare')),
@@ -82,6 +83,8 @@ const TARGETS: readonly Target[] = [
     0.8,
     row('gateway: one key', (r) => r.throughputRatio?.median),
   ),
+  target('W9 CPU over TLS, gateway / bare', 'W9', 'at most', 1.3, cpuRatio('gateway', 'bare')),
+  target('W9 CPU per chunk over TLS, gateway / bare', 'W9 streamed', 'at most', 1.3, cpuRatio('gateway', 'bare')),
 ];
 
 function target(label: string, caseId: string, sense: Target['sense'], limit: number, find: Target['find']): Target {

@@ -1,9 +1,11 @@
 /**
- * The simulated upstream, a process of its own: `node bench/upstream.ts PORT`. The model's name says what to answer (see
+ * The simulated upstream, a process of its own: `node bench/upstream.ts PORT [SECURE_PORT CERT KEY]`. The model's name says what to answer (see
  * requests.ts), the path says in which format. Frames are rendered once per model, so that little of the load core's time
  * goes into them.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { answerFromModel, MARK, outputTokens, PROMPT_TOKENS, prose, type Wire } from './requests.ts';
 
 export interface UpstreamCounts {
@@ -160,10 +162,10 @@ function messagesScript(model: string, whole: string, texts: readonly string[], 
   };
 }
 
-const server = createServer((request, response) => {
+function serve(request: IncomingMessage, response: ServerResponse): void {
   if (request.method !== 'POST') {
     // Thousands of streams leave as many connections idle in each peer: with those of all, this process runs out of files.
-    if (request.method === 'DELETE') server.closeIdleConnections();
+    if (request.method === 'DELETE') for (const server of servers) server.closeIdleConnections();
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(counts satisfies UpstreamCounts));
     return;
@@ -171,8 +173,16 @@ const server = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => answer(request, response, parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
-});
-// A connection that idles between two rounds must not be closed just when the next round takes it up.
-server.keepAliveTimeout = 600_000;
-server.requestTimeout = 0;
-server.listen({ port: Number(process.argv[2]), host: '127.0.0.1', backlog: 4096 });
+}
+
+const [port, securePort, certFile, keyFile] = process.argv.slice(2);
+const servers: Server[] = [createServer(serve)];
+if (certFile !== undefined && keyFile !== undefined) {
+  servers.push(createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, serve));
+}
+for (const [index, server] of servers.entries()) {
+  // A connection that idles between two rounds must not be closed just when the next round takes it up.
+  server.keepAliveTimeout = 600_000;
+  server.requestTimeout = 0;
+  server.listen({ port: Number(index === 0 ? port : securePort), host: '127.0.0.1', backlog: 4096 });
+}

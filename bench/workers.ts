@@ -81,7 +81,7 @@ const load = new LoadClient(UNPINNED);
 const peers: RunningPeer[] = [];
 try {
   for (const workers of WORKERS) {
-    const context = { upstreamOrigin: upstream.origin, folder: join(folder, String(workers)) };
+    const context = { upstreamOrigin: upstream.origin, tls: null, folder: join(folder, String(workers)) };
     peers.push(await startPeer(withWorkers(workers), UNPINNED, { ...context, shapes: [SHAPE], keys: KEYS }));
   }
   const figures = peers.map((): Figures => ({ perSecond: new Map(), cpuUs: new Map() }));

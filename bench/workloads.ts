@@ -1,4 +1,4 @@
-/** The workloads W1 to W8: what is sent, by how many at once, to whom, and which run each ratio is against. */
+/** The workloads W1 to W9: what is sent, by how many at once, to whom, and which run each ratio is against. */
 import type { RequestShape } from './requests.ts';
 
 export interface RunSpec {
@@ -26,6 +26,8 @@ export interface CaseSpec {
   readonly requests: number;
   readonly rounds: number;
   readonly cutAfterMarks: number | null;
+  /** TLS from the client and to the upstream; the same for all cases of a stage. */
+  readonly secure?: boolean;
   readonly runs: readonly RunSpec[];
 }
 
@@ -42,6 +44,8 @@ type Size = readonly [full: number, quick: number];
 export interface Sizing {
   readonly quick: boolean;
   readonly fileLimit: number;
+  /** Gateways of other checkouts, measured wherever everyone is. */
+  readonly checkouts: readonly string[];
 }
 
 /** Everyone who can carry a request unchanged. */
@@ -97,10 +101,19 @@ export function allWorkloads(sizing: Sizing): readonly Workload[] {
     hotKey(pick),
     cancelStorm(pick),
     idempotency(pick),
-  ];
+    secured(pick),
+  ].map((workload) => withCheckouts(workload, sizing.checkouts));
 }
 
 type Pick = (size: Size) => number;
+
+/** Beside the run of this checkout's gateway, where that is one among others. */
+function withCheckouts(workload: Workload, checkouts: readonly string[]): Workload {
+  const beside = (spec: RunSpec): readonly RunSpec[] =>
+    spec.name === 'gateway' ? [spec, ...checkouts.map((name) => ({ ...spec, name, peer: name }))] : [spec];
+  const stages = workload.stages.map((stage) => stage.map((spec) => ({ ...spec, runs: spec.runs.flatMap(beside) })));
+  return { ...workload, stages };
+}
 
 function wholeAnswers(pick: Pick): Workload {
   const cpu: CaseSpec = {
@@ -295,4 +308,33 @@ function idempotency(pick: Pick): Workload {
     ],
   };
   return { id: 'W8', title: 'idempotency', stages: [[spec]] };
+}
+
+/** Those that speak TLS on both sides. */
+const SECURE_PEERS = ['direct', 'bare', 'bare again', 'gateway'];
+
+function secured(pick: Pick): Workload {
+  const whole: CaseSpec = {
+    id: 'W9',
+    title: 'W1 with TLS from the client and to the upstream',
+    figure: 'cpu',
+    unit: 'request',
+    concurrency: 16,
+    requests: pick([2_000, 600]),
+    rounds: pick([12, 5]),
+    cutAfterMarks: null,
+    secure: true,
+    runs: everyone(SMALL, SECURE_PEERS),
+  };
+  const streamed: CaseSpec = {
+    ...whole,
+    id: 'W9 streamed',
+    title: 'W3 with TLS from the client and to the upstream: 64 chunks unpaced, 8 at once',
+    unit: 'chunk',
+    concurrency: 8,
+    requests: pick([200, 48]),
+    rounds: pick([10, 5]),
+    runs: everyone(chatStream(64, 0), SECURE_PEERS),
+  };
+  return { id: 'W9', title: 'TLS on both sides', stages: [[whole, streamed]] };
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Adapter } from '../peer.ts';
+import { type Adapter, originOf, type PeerContext } from '../peer.ts';
 
 const PROGRAM = fileURLToPath(new URL('../bare-proxy.ts', import.meta.url));
 
@@ -10,13 +10,17 @@ function bareProxy(name: string, flags: readonly string[]): Adapter {
     refuses: (shape) => (shape.client === shape.native ? null : 'it does not translate'),
     launch: (context) => ({
       command: process.execPath,
-      args: [PROGRAM, String(context.port), context.upstreamOrigin, ...flags],
-      origin: `http://127.0.0.1:${context.port}`,
+      args: [PROGRAM, String(context.port), context.upstreamOrigin, ...flags, ...tlsFlags(context)],
+      origin: originOf(context),
       readyPath: '/',
       runsOnNode: true,
       headers: () => ({ authorization: 'Bearer bench' }),
     }),
   };
+}
+
+function tlsFlags({ tls }: PeerContext): readonly string[] {
+  return tls === null ? [] : ['--cert', tls.cert, '--key', tls.key];
 }
 
 export const bare = bareProxy('bare', []);

@@ -2,31 +2,38 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
-import type { Adapter, Launch, PeerContext } from '../peer.ts';
+import { type Adapter, type Launch, originOf, type PeerContext } from '../peer.ts';
 import { modelName } from '../requests.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/gateway.mjs', import.meta.url));
+const CHECKOUT = fileURLToPath(new URL('../../', import.meta.url));
 const ON_POSTGRES = fileURLToPath(new URL('../gateway-on-postgres.ts', import.meta.url));
 /** High enough never to refuse, so that every admission still pays for the rate limit. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 const CREDITS = 100_000;
 
 /** The gateway as shipped: durable ledger, prepaid keys with a rate limit, validation, metering. */
-export const gateway: Adapter = {
-  name: 'gateway',
-  missing: () => (existsSync(PROGRAM) ? null : 'bin/gateway.mjs is not there yet'),
-  launch: (context) => ({ ...launched(context), args: [PROGRAM, 'start'], runsOnNode: true }),
-};
+export const gateway = gatewayOf('gateway', 'node', CHECKOUT);
 
 /** The same with the gateway's own HTTP/1.1 instead of the platform's. */
-export const gatewayLean: Adapter = {
-  ...gateway,
-  name: 'gateway-lean',
-  launch: (context) => {
-    const launch = gateway.launch(context);
-    return { ...launch, env: { ...launch.env, GATEWAY_HTTP: 'lean' } };
-  },
-};
+export const gatewayLean = gatewayOf('gateway-lean', 'lean', CHECKOUT);
+
+/** `gateway@/path/to/checkout` or `gateway-lean@…`: the gateway of another checkout, to measure a change against. */
+export function gatewayOfCheckout(name: string): Adapter | null {
+  const [, lean, checkout] = /^gateway(-lean)?@(.+)$/.exec(name) ?? [];
+  return checkout === undefined ? null : gatewayOf(name, lean === undefined ? 'node' : 'lean', checkout);
+}
+
+function gatewayOf(name: string, http: 'node' | 'lean', checkout: string): Adapter {
+  const program = join(checkout, 'bin/gateway.mjs');
+  return {
+    name,
+    missing: () => (existsSync(program) ? null : `${program} is not there`),
+    launch: (context) => {
+      const launch = launched(context, program);
+      return { ...launch, env: { ...launch.env, GATEWAY_HTTP: http }, args: [program, 'start'], runsOnNode: true };
+    },
+  };
+}
 
 /** The same on PostgreSQL, whose server counts as part of it. */
 export const gatewayOnPostgres: Adapter = {
@@ -35,12 +42,16 @@ export const gatewayOnPostgres: Adapter = {
   note: 'gateway pg is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together',
   missing: () => (existsSync(ON_POSTGRES) ? null : 'bench/gateway-on-postgres.ts is not there'),
   // The event loop that could be asked for its delay is not the gateway's.
-  launch: (context) => ({ ...launched(context), args: [ON_POSTGRES], runsOnNode: false }),
+  launch: (context) => ({
+    ...launched(context, join(CHECKOUT, 'bin/gateway.mjs')),
+    args: [ON_POSTGRES],
+    runsOnNode: false,
+  }),
 };
 
-function launched(context: PeerContext): Omit<Launch, 'args' | 'runsOnNode'> {
+function launched(context: PeerContext, program: string): Omit<Launch, 'args' | 'runsOnNode'> {
   const keys: CallerKey[] = [];
-  const origin = `http://127.0.0.1:${context.port}`;
+  const origin = originOf(context);
   const configFile = join(context.folder, 'gateway.yaml');
   mkdirSync(context.folder, { recursive: true });
   writeFileSync(configFile, configuration(context));
@@ -50,6 +61,7 @@ function launched(context: PeerContext): Omit<Launch, 'args' | 'runsOnNode'> {
     GATEWAY_ADMIN_PORT: String(context.sparePort),
     GATEWAY_DATA: join(context.folder, 'data'),
     GATEWAY_CONFIG: configFile,
+    ...(context.tls === null ? {} : { GATEWAY_TLS_CERT: context.tls.cert, GATEWAY_TLS_KEY: context.tls.key }),
   };
   return {
     command: process.execPath,
@@ -57,7 +69,7 @@ function launched(context: PeerContext): Omit<Launch, 'args' | 'runsOnNode'> {
     origin,
     readyPath: '/',
     headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
-    prepare: () => prepare(origin, context.keys, keys, env),
+    prepare: () => prepare(origin, context.keys, keys, env, program),
   };
 }
 
@@ -66,9 +78,10 @@ async function prepare(
   wanted: number,
   keys: CallerKey[],
   env: Readonly<Record<string, string>>,
+  program: string,
 ): Promise<Books> {
   const cli: Cli = (args) =>
-    runCli(process.execPath, [PROGRAM, ...args], { PATH: process.env.PATH, HOME: process.env.HOME, ...env });
+    runCli(process.execPath, [program, ...args], { PATH: process.env.PATH, HOME: process.env.HOME, ...env });
   const create = ['keys', 'create', '--mode', 'credit', '--credit', String(CREDITS)];
   for (let i = 0; i < wanted; i++) {
     const { code, stdout } = await cli([...create, '--rpm', String(REQUESTS_PER_MINUTE), '--json']);

@@ -4,8 +4,10 @@ import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { Lanes } from '../exchange/lanes.ts';
+import { ByteCollector } from '../lib/byte-collector.ts';
 import { addressOf } from '../provider/adapters.ts';
 import type { Upstream } from '../provider/upstream.ts';
+import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
@@ -83,7 +85,7 @@ function laneTo({ model, target, provider }: ProbeInput): Lane {
   const info = FORMATS[format].validateRequest(parsed.body, parsed.bytes, { betas: false });
   const lanes = new Lanes({
     format,
-    request: { ...parsed, info },
+    request: { ...parsed, info, costFields: NO_COST_FIELDS },
     model,
     mayBeCut: false,
     likelyInputTokens: () => 1,
@@ -104,8 +106,7 @@ function send(input: ProbeInput, lane: Lane): Promise<Answer | { readonly failur
     totalMs: timeoutMs,
   };
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const collected = new ByteCollector();
     let status = 0;
     const end = (answer: Answer | { readonly failure: string } | null): void => {
       clearTimeout(timer);
@@ -118,10 +119,9 @@ function send(input: ProbeInput, lane: Lane): Promise<Answer | { readonly failur
           status = answered;
         },
         onData: (chunk) => {
-          bytes += chunk.length;
-          if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+          if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
         },
-        onEnd: () => end({ status, body: Buffer.concat(chunks) }),
+        onEnd: () => end({ status, body: collected.whole() }),
         onFailure: ({ message }) => end({ failure: message }),
       },
     );

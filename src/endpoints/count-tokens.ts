@@ -9,6 +9,7 @@ import type { Plan } from '../exchange/plan.ts';
 import { readRequest } from '../exchange/read.ts';
 import type { GenerationRequest, RequestHeaders } from '../exchange/request.ts';
 import type { ReplyNotes } from '../exchange/response-sink.ts';
+import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject } from '../lib/json.ts';
 import { addressOf } from '../provider/adapters.ts';
 import type { Upstream, UpstreamCall } from '../provider/upstream.ts';
@@ -54,8 +55,7 @@ function providerCall(gateway: Gateway, headers: RequestHeaders, plan: Plan): Up
 /** Null for whatever goes wrong: the local counter answers then. */
 function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const collected = new ByteCollector();
     let ok = false;
     const timer = setTimeout(() => {
       handle.abort();
@@ -66,12 +66,11 @@ function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
         ok = status === 200;
       },
       onData: (chunk) => {
-        bytes += chunk.length;
-        if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+        if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
       },
       onEnd: () => {
         clearTimeout(timer);
-        resolve(ok ? countOf(Buffer.concat(chunks).toString('utf8')) : null);
+        resolve(ok ? countOf(collected.whole().toString('utf8')) : null);
       },
       onFailure: () => {
         clearTimeout(timer);

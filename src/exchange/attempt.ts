@@ -5,6 +5,7 @@
 import { type Condition, GatewayError } from '../core/conditions.ts';
 import type { StreamSettings } from '../core/policy.ts';
 import type { TokenCounts } from '../core/usage.ts';
+import { ByteCollector } from '../lib/byte-collector.ts';
 import {
   failureInAnswer,
   failureOfStatus,
@@ -92,8 +93,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #phase: 'waiting' | 'refused' | 'accepted' | 'ended' = 'waiting';
   #status = 0;
   #headers: UpstreamHeaders = { contentType: '', retryAfter: null };
-  #collected: Buffer[] = [];
-  #collectedBytes = 0;
+  readonly #collected = new ByteCollector();
   #contentSent = false;
   /** The client reads too slowly. */
   #blocked = false;
@@ -287,29 +287,23 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #collect(chunk: Buffer): void {
     const max = this.#phase === 'refused' ? ERROR_BODY_BYTES_MAX : WHOLE_BODY_BYTES_MAX;
-    if (this.#collectedBytes + chunk.length > max) {
+    if (this.#collected.length + chunk.length > max) {
       this.#handle?.abort();
       if (this.#phase === 'refused') this.#endRefused();
       else this.#break('upstream_error', 'The answer of the provider is too large.');
       return;
     }
-    this.#collected.push(chunk);
-    this.#collectedBytes += chunk.length;
-  }
-
-  #body(): Buffer {
-    const [only] = this.#collected;
-    return only && this.#collected.length === 1 ? only : Buffer.concat(this.#collected, this.#collectedBytes);
+    this.#collected.add(chunk);
   }
 
   #endRefused(): void {
-    const body = this.#body().toString('utf8');
+    const body = this.#collected.whole().toString('utf8');
     this.#fail(failureOfStatus(this.#status, body, this.#headers.retryAfter, this.#options.secrets()));
   }
 
   #endWhole(): void {
     try {
-      const { body, meter } = this.#options.lane.whole(this.#body());
+      const { body, meter } = this.#options.lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
         kind: 'complete',

@@ -1,4 +1,5 @@
 /** Keeps the bytes written to the client, for idempotent replay, within one budget for the whole process. */
+import { ByteCollector } from '../lib/byte-collector.ts';
 
 export class ReplyBudget {
   #usedBytes = 0;
@@ -27,36 +28,34 @@ export interface RecorderLimits {
 export class ReplyRecorder {
   readonly #budget: ReplyBudget;
   readonly #limits: RecorderLimits;
-  #chunks: Uint8Array[] | null = [];
-  #bytes = 0;
+  #collected: ByteCollector | null = new ByteCollector();
 
   constructor(budget: ReplyBudget, limits: RecorderLimits) {
     this.#budget = budget;
     this.#limits = limits;
   }
 
-  add(chunk: Uint8Array): void {
-    if (!this.#chunks) return;
+  add(chunk: Buffer): void {
+    if (!this.#collected) return;
+    const { length } = this.#collected;
     if (
-      this.#bytes + chunk.byteLength > this.#limits.replyBytes ||
-      !this.#budget.take(chunk.byteLength, this.#limits.replyBufferBytes)
+      length + chunk.length > this.#limits.replyBytes ||
+      !this.#budget.take(chunk.length, this.#limits.replyBufferBytes)
     ) {
       this.release();
       return;
     }
-    // A copy: the chunk is a view into a socket's buffer, which would stay alive as a whole.
-    this.#chunks.push(Uint8Array.from(chunk));
-    this.#bytes += chunk.byteLength;
+    // The first one is copied here: it is a view into a socket's buffer, which would stay alive as a whole.
+    this.#collected.add(length === 0 ? Buffer.from(chunk) : chunk);
   }
 
   /** Null when the reply grew too large to be kept. */
   body(): Uint8Array | null {
-    return this.#chunks && Buffer.concat(this.#chunks, this.#bytes);
+    return this.#collected?.whole() ?? null;
   }
 
   release(): void {
-    this.#chunks = null;
-    this.#budget.give(this.#bytes);
-    this.#bytes = 0;
+    this.#budget.give(this.#collected?.length ?? 0);
+    this.#collected = null;
   }
 }

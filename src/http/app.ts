@@ -20,8 +20,8 @@ export interface AppOptions {
   /** More headers than this are refused by the transport. */
   readonly headerCount: number;
   readonly gateway: Gateway;
-  /** False while the gateway drains or its store is out of reach. */
-  ready(): boolean;
+  /** False until the store was read, while it is out of reach, and while the gateway drains. Never rejects. */
+  ready(): Promise<boolean>;
   /** False while the gateway drains. */
   accepting(): boolean;
 }
@@ -31,6 +31,13 @@ const CLIENT_ID_CHARACTERS_MAX = 200;
 
 const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
 
+const NOT_READY = 'The gateway cannot serve now: its store is out of reach, or it is shutting down.';
+
+/** Whether the process serves HTTP at all: a supervisor restarts it when this does not answer. */
+const LIVENESS = '/healthz';
+/** Whether it can serve requests: a load balancer sends it none while this is a 503. */
+const READINESS = '/readyz';
+
 type Handler = RequestHandler['onRequest'];
 
 export function requestHandler(options: AppOptions): RequestHandler {
@@ -38,7 +45,7 @@ export function requestHandler(options: AppOptions): RequestHandler {
   const onRequest: Handler = (request, response) => {
     const path = pathOf(request);
     // A connection that was busy when the drain began may still bring requests.
-    if (!options.accepting() && path !== '/healthz') {
+    if (!options.accepting() && path !== LIVENESS && path !== READINESS) {
       plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
@@ -81,10 +88,13 @@ function routesOf(options: AppOptions): Routes {
       plainReply(request, response).send(200, 'application/json', openApiBytes());
     });
   }
-  add('GET', '/healthz', (request, response) => {
+  add('GET', LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));
+  add('GET', READINESS, (request, response) => {
     const reply = plainReply(request, response);
-    if (options.ready()) reply.json({ status: 'ok' });
-    else reply.error(new GatewayError('service_unavailable'));
+    void options.ready().then((ready) => {
+      if (ready) reply.json({ status: 'ready' });
+      else reply.error(new GatewayError('service_unavailable', { message: NOT_READY }));
+    });
   });
   return routes;
 }
@@ -177,7 +187,8 @@ const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(O
       [`${prefix}/openapi.json`, 'GET'],
     ]),
   ),
-  '/healthz': 'GET',
+  [LIVENESS]: 'GET',
+  [READINESS]: 'GET',
 });
 
 function plainReply(request: IncomingRequest, response: ServerResponse): Reply {

@@ -19,6 +19,7 @@ import {
   visit,
 } from '../support/requests.ts';
 import { call, withGatedGateway } from '../support/started-gateway.ts';
+import { RawPeer } from '../unit/transport/server/fixture.ts';
 
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 const READS: readonly EndpointName[] = ['models', 'usage'];
@@ -45,6 +46,20 @@ async function refused401(name: EndpointName, headers: readonly (readonly [strin
   assert.equal(reply.headers.get('x-should-retry'), 'false');
   return error.message;
 }
+
+test('[R3] a credential is judged before its body is read: nothing more is asked of whoever has none', async () => {
+  const { port } = new URL(gateway.origin);
+  for (const name of POSTS) {
+    const peer = await RawPeer.connect(Number(port));
+    const { path } = ENDPOINTS[name];
+    const head = [`POST ${path} HTTP/1.1`, 'host: x', 'content-type: application/json', 'content-length: 100'];
+    // `100 Continue` would be sent when the body is wanted.
+    peer.send(
+      `${[...head, 'expect: 100-continue', `authorization: Bearer ${newKeyText('credit')}`].join('\r\n')}\r\n\r\n`,
+    );
+    assert.match(await peer.untilEnd(), /^HTTP\/1\.1 401 /, name);
+  }
+});
 
 describe('the state of a key', () => {
   /** What each state answers on POST routes and on the two routes without a 403. */

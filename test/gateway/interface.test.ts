@@ -256,9 +256,11 @@ describe('routes without a credential', () => {
     }
   });
 
-  test('GET /healthz says ok', async () => {
-    const response = await call(`${gateway.origin}/healthz`);
-    assert.deepEqual([response.status, await response.json()], [200, { status: 'ok' }]);
+  test('GET /healthz says that the process is alive, GET /readyz that it can serve', async () => {
+    const alive = await call(`${gateway.origin}/healthz`);
+    assert.deepEqual([alive.status, await alive.json()], [200, { status: 'ok' }]);
+    const ready = await call(`${gateway.origin}/readyz`);
+    assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ready' }]);
   });
 });
 

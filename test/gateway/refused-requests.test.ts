@@ -103,6 +103,7 @@ describe('requests that reach no work', () => {
       ['/v1/chat/completions/x', 'A'],
       ['/token/v2/usage', 'A'],
       ['/token/healthz', 'A'],
+      ['/token/readyz', 'A'],
       ['/v1/messages/batches', 'B'],
       ['/token/v1/messages/batches', 'B'],
       ['/v1/messages/', 'B'],
@@ -133,6 +134,7 @@ describe('requests that reach no work', () => {
       ['/', 'GET, HEAD'],
       ['/token', 'GET, HEAD'],
       ['/healthz', 'GET'],
+      ['/readyz', 'GET'],
       ['/openapi.json', 'GET'],
       ['/token/openapi.json', 'GET'],
     ] as const) {
@@ -147,6 +149,7 @@ describe('requests that reach no work', () => {
       await call(`${gateway.origin}/`),
       await call(`${gateway.origin}/token`, { method: 'HEAD' }),
       await call(`${gateway.origin}/healthz`),
+      await call(`${gateway.origin}/readyz`),
       await call(`${gateway.origin}/openapi.json`),
       await call(`${gateway.origin}/nothing`),
       await call(`${gateway.origin}/v1/models`),

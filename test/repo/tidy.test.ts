@@ -84,6 +84,15 @@ describe('the folder names are the architecture', () => {
     assert.deepEqual(wrong, []);
   });
 
+  test('only process and transport itself name an implementation of HTTP; the others speak through the ports', () => {
+    const wrong = [...graph]
+      .filter(([file]) => !file.startsWith('src/transport/') && !COMPOSERS.includes(folderOf(file)))
+      .flatMap(([file, imports]) => imports.map((name) => [file, name] as const))
+      .filter(([, name]) => /^src\/transport\/(node|lean)\//.test(name))
+      .map(([file, name]) => `${file} imports ${name}`);
+    assert.deepEqual(wrong, []);
+  });
+
   test('no import cycles at run time', () => {
     const runtime = new Map(sources.map((file) => [file, runtimeImports(file)]));
     const state = new Map<string, 'open' | 'done'>();

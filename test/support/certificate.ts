@@ -1,5 +1,6 @@
 /** A certificate that signs itself, made anew for each run: nothing to expire, and no key to keep. */
 import { generateKeyPairSync, sign } from 'node:crypto';
+import { isIP } from 'node:net';
 
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
@@ -33,11 +34,13 @@ export function certificateOfLocalhost(): Certificate {
   return certificateOf('localhost');
 }
 
-/** For that name and no other; it is its own authority. */
+/** For that name, or IPv4 address, and no other; it is its own authority. */
 export function certificateOf(host: string): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const name = sequence(set(sequence(COMMON_NAME, der(0x0c, Buffer.from(host)))));
-  const altNames = sequence(der(0x82, Buffer.from(host)));
+  const altNames = sequence(
+    isIP(host) === 4 ? der(0x87, Buffer.from(host.split('.').map(Number))) : der(0x82, Buffer.from(host)),
+  );
   const body = sequence(
     context(0, integer(2)),
     integer(1),

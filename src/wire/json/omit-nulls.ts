@@ -3,7 +3,17 @@
  * neither the validation nor a provider meets it. What the public schemas do not know stays as it was sent.
  */
 import { type ParsedBody, parseBody } from './parse-request.ts';
-import { type Layout, OPEN_BRACE, OPEN_BRACKET, objectLayout, skipSpace, valueEnd } from './scan.ts';
+import {
+  type Layout,
+  type Member,
+  memberRanges,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  objectLayout,
+  type Range,
+  skipSpace,
+  valueEnd,
+} from './scan.ts';
 
 /** The optional members of an object, and those of the objects inside it. Other members are never looked into. */
 export interface OptionalFields {
@@ -12,11 +22,6 @@ export interface OptionalFields {
   readonly inside?: Readonly<Record<string, OptionalFields>>;
   /** Where the optional members depend on the value of one member: what they are for each value, and otherwise. */
   readonly by?: { readonly member: string; readonly values: Readonly<Record<string, OptionalFields>> };
-}
-
-interface Range {
-  readonly start: number;
-  readonly end: number;
 }
 
 const NULL = 'null';
@@ -49,20 +54,17 @@ class NullFinder {
   object(layout: Layout, fields: OptionalFields): void {
     const { optional, inside } = this.#applying(layout, fields);
     const text = this.#text;
-    let end = layout.open + 1;
-    let anyKept = false;
+    const isOmitted = ({ name, valueStart }: Member): boolean =>
+      text.startsWith(NULL, valueStart) && optional.includes(name);
+    const ranges = memberRanges(text, layout, isOmitted);
+    let next = 0;
     for (const member of layout.members) {
-      const isNull = text.startsWith(NULL, member.valueStart);
-      if (isNull && optional.includes(member.name)) {
-        // With the comma before it, or, where nothing before it is kept, with the comma behind it.
-        const comma = skipSpace(text, member.valueEnd);
-        const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
-        this.ranges.push({ start: end, end: cutEnd });
-        end = cutEnd;
+      const range = ranges[next];
+      if (range !== undefined && range.end >= member.valueEnd && isOmitted(member)) {
+        this.ranges.push(range);
+        next += 1;
         continue;
       }
-      anyKept = true;
-      end = member.valueEnd;
       const inner = inside?.[member.name];
       if (inner !== undefined && this.#holdsNull(member.valueStart, member.valueEnd)) {
         this.#value(member.valueStart, member.valueEnd, inner);

@@ -44,6 +44,8 @@ export class TranslateStream implements LaneStream {
   #state: LaneStep['state'] = 'waiting';
   #failure: LaneFailure | null = null;
   #started = false;
+  /** The answer has its finish reason. */
+  #finished = false;
   /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
   #out = '';
@@ -81,6 +83,8 @@ export class TranslateStream implements LaneStream {
   }
 
   cutShort(tokens: TokenCounts, position?: StreamPosition): LaneStep {
+    // The provider's own end is here already; only its last event is not.
+    if (this.#finished) return this.end();
     return this.#step(() => {
       if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
@@ -152,7 +156,10 @@ export class TranslateStream implements LaneStream {
       this.#write({ type: 'start', id: null, createdS: null });
     }
     if (event.type === 'start') this.#started = true;
-    if (event.type === 'finish') this.#endBlocks();
+    if (event.type === 'finish') {
+      this.#finished = true;
+      this.#endBlocks(event.reason === 'length');
+    }
     this.#note(event);
     this.#out += this.#writer.write(event);
     this.#state = event.type === 'end' ? 'complete' : 'open';
@@ -168,9 +175,10 @@ export class TranslateStream implements LaneStream {
   }
 
   /** An answer that ends in the middle of a block still ends the block: clients show nothing of an open one. */
-  #endBlocks(): void {
+  #endBlocks(incomplete: boolean): void {
     for (const [key, kind] of [...this.#blocks]) {
-      for (const event of this.#filter.apply({ type: `${kind}-end`, key })) this.#write(event);
+      const end: TurnEvent = kind === 'tool' ? { type: 'tool-end', key, incomplete } : { type: `${kind}-end`, key };
+      for (const event of this.#filter.apply(end)) this.#write(event);
     }
   }
 

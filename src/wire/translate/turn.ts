@@ -293,7 +293,8 @@ export type TurnEvent =
       readonly itemId?: string | undefined;
     }
   | { readonly type: 'tool-delta'; readonly key: number; readonly text: string }
-  | { readonly type: 'tool-end'; readonly key: number }
+  /** `incomplete`: the answer ended in the middle of the call, which must not be run. */
+  | { readonly type: 'tool-end'; readonly key: number; readonly incomplete?: boolean | undefined }
   /** A block that only its own format knows, complete. */
   | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
   /** The best figures so far; a later one replaces an earlier one. */

@@ -162,7 +162,7 @@ describe('two workers', () => {
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`^gateway: 127\\.0\\.0\\.1:${port} is in use: .*\\n$`));
     }
-    assert.equal((await fetch(`${gateway.origin}/healthz`)).status, 200);
+    assert.equal((await fetch(`${gateway.origin}/readyz`)).status, 200);
   });
 
   test('a host that is no address of this machine is told in one line', async (t) => {

@@ -26,6 +26,15 @@ describe('docs/architecture.md', () => {
     assert.deepEqual(unknown, []);
   });
 
+  test('every stop of the tour exists', () => {
+    const stops = [...section('Tour of one streamed request').matchAll(/^\| \d+ \| \[`([^`]+)`\].* \| `(\w+)` \|/gm)];
+    assert.ok(stops.length > 20);
+    for (const [, file = '', name = ''] of stops) {
+      const source = readFileSync(join(root, 'src', file), 'utf8');
+      assert.match(source, new RegExp(`(function|class) ${name}\\b|^  ${name}\\(`, 'm'), `${file}: ${name}`);
+    }
+  });
+
   test('every folder of src has its paragraph', () => {
     const described = [...section('Folders').matchAll(/\*\*`src\/([^`]+)`\*\*/g)].map((match) => match[1] ?? '');
     assert.deepEqual(described.toSorted(), readdirSync(join(root, 'src')).toSorted());

@@ -34,7 +34,9 @@ describe('SECURITY.md', () => {
       assert.equal(value, setting(groups[group] ?? {}, key), name);
     }
     const ofLimits = named.filter(({ name }) => name.startsWith('limits.'));
-    assert.equal(ofLimits.length, Object.keys(limits).length, 'one row for each of limits');
+    // What depends on the machine has no figure.
+    const withFigure = Object.values(limits).filter((value) => value !== null);
+    assert.equal(ofLimits.length, withFigure.length, 'one row for each of limits');
   });
 
   test('has the value of every constant that it names', () => {
@@ -43,7 +45,7 @@ describe('SECURITY.md', () => {
       .map((name) => readFileSync(join(root, 'src', name), 'utf8'))
       .join('\n');
     const constants = rows.filter(({ name }) => !name.includes('.'));
-    assert.ok(constants.length >= 10);
+    assert.ok(constants.length >= 8);
     for (const { name, value } of constants) {
       const declared = [...source.matchAll(new RegExp(`const ${name} = ([\\d_ *]+);`, 'g'))].map((match) =>
         (match[1] ?? '').split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '')), 1),

@@ -64,13 +64,17 @@ async function viewWhen(gateway: FaultyGateway, key: CreatedKey, wanted: (view: 
   throw new Error(`never got there: ${JSON.stringify(await gateway.admin.showKey(key.id))}`);
 }
 
-async function healthWhen(gateway: FaultyGateway, status: number): Promise<void> {
+async function visitPath(gateway: FaultyGateway, path: string): Promise<Response> {
+  const response = await fetch(gateway.origin + path);
+  await response.arrayBuffer();
+  return response;
+}
+
+async function readinessWhen(gateway: FaultyGateway, status: number): Promise<void> {
   for (const deadlineMs = Date.now() + 10_000; Date.now() < deadlineMs; await delay(20)) {
-    const response = await fetch(`${gateway.origin}/healthz`);
-    await response.arrayBuffer();
-    if (response.status === status) return;
+    if ((await visitPath(gateway, '/readyz')).status === status) return;
   }
-  throw new Error(`/healthz never answered ${status}`);
+  throw new Error(`/readyz never answered ${status}`);
 }
 
 /** Charged once, nothing held, and the books agree. */
@@ -104,11 +108,12 @@ describe('a store that is down at admission', () => {
     }
     await refusal(visit(key, 'models'), 'models', 503, 'service_unavailable');
     await refusal(visit(key, 'usage'), 'usage', 503, 'service_unavailable');
-    await healthWhen(gateway, 503);
+    await readinessWhen(gateway, 503);
+    assert.equal((await visitPath(gateway, '/healthz')).status, 200, 'the process itself is alive');
     assert.equal(upstream.arrivals, 0);
 
     gateway.store.comeBack();
-    await healthWhen(gateway, 200);
+    await readinessWhen(gateway, 200);
     const answer = ask(key, 'chat');
     (await upstream.next()).answer();
     assert.equal((await answer).status, 200);

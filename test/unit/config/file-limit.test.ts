@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { fileLimitWarning, parseFileLimit, readFileLimit } from '../../../src/config/file-limit.ts';
+import {
+  connectionsWarning,
+  connectionsWithin,
+  fileLimitWarning,
+  parseFileLimit,
+  readFileLimit,
+} from '../../../src/config/file-limit.ts';
 
 function limits(soft: string): string {
   return [
@@ -30,6 +36,19 @@ describe('the limit of open files', () => {
     assert.match(line, /may open 1024 files, enough for about 448 streams at once: raise the limit \(ulimit -n 65536/);
     assert.equal(line.split('\n').length, 1);
     assert.match(fileLimitWarning(10) ?? '', /about 1 streams/);
+  });
+
+  test('[F32] leaves a file for the call of every connection, shared between workers', () => {
+    assert.deepEqual(
+      [1_024, 65_536, 10, Number.POSITIVE_INFINITY, null].map((limit) => connectionsWithin(limit, 1)),
+      [448, 32_704, 1, Number.POSITIVE_INFINITY, 8_160],
+    );
+    assert.equal(connectionsWithin(65_536, 4), 8_152);
+    assert.equal(connectionsWarning(448, 1_024, 1), null);
+    assert.equal(
+      connectionsWarning(449, 1_024, 1),
+      'limits.connections is 449, but the limit of open files (1024) leaves 448: beyond that, connections or calls to providers can fail',
+    );
   });
 
   test('is not spoken of when it is high enough or unknown', () => {

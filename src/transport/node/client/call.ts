@@ -7,9 +7,9 @@ import type { Dispatcher } from 'undici';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
 import type { Node } from '../../../lib/linked-list.ts';
 import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
-import { connectFailure, failureCode, isStale } from './failure.ts';
+import { connectFailure, failureCode, isProxyRefusal, isStale } from './failure.ts';
 import type { UpstreamPool } from './pool.ts';
-import { isAmbiguous, type RawHeaders } from './response-head.ts';
+import { isAmbiguous, isTrailer, type RawHeaders } from './response-head.ts';
 
 /** A server may announce its response a few times; one that does nothing else is given up. */
 const INFORMATIONAL_MAX = 16;
@@ -119,7 +119,7 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     if (this.#state !== 'waiting') return;
     if (status < 200) {
       this.#informational += 1;
-      if (this.#informational > INFORMATIONAL_MAX) this.#breakOff('too many informational responses');
+      if (this.#informational > INFORMATIONAL_MAX) this.#breakOff('too_large');
       return;
     }
     if (isAmbiguous(headers)) {
@@ -154,8 +154,12 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     if (!this.#paused && this.#state === 'receiving') this.#deadlines.set(this, this.#timeouts.idleMs);
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: RawHeaders): void {
     if (this.#state !== 'receiving') return;
+    if (!isTrailer(trailers)) {
+      this.#breakOff('malformed');
+      return;
+    }
     if (this.#paused) {
       this.#ended = 'complete';
       return;
@@ -176,6 +180,10 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
       process.nextTick(() => this.#notConnected(error));
     } else if (this.#paused) {
       this.#ended ??= error;
+    } else if (this.#state === 'waiting' && isProxyRefusal(error)) {
+      // Of a proxy that forwards requests instead of connections.
+      const { kind, code, detail } = connectFailure(error, this.#pool.proxy);
+      this.#fail(kind, code, detail);
     } else {
       this.#end(error);
     }

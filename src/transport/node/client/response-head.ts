@@ -1,5 +1,7 @@
 /** What undici's parser lets pass although two readers could disagree about where the response ends. */
 
+import { checkTrailerName } from '../../framing.ts';
+
 /** By their names in lower case. */
 export type RawHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -10,6 +12,16 @@ export function isAmbiguous(headers: RawHeaders): boolean {
   const length = headers['content-length'];
   if (coding === undefined) return length !== undefined && !isLength(length);
   return length !== undefined || typeof coding !== 'string' || coding.toLowerCase().trim() !== 'chunked';
+}
+
+/** Whether all of its fields may be in a trailer. */
+export function isTrailer(trailers: RawHeaders): boolean {
+  try {
+    for (const name in trailers) checkTrailerName(name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isLength(value: string | string[]): boolean {

@@ -47,6 +47,9 @@ export const IMPLEMENTATIONS: readonly Implementation[] = [
     'behind 100 Continue is taken, at once': 'undici refuses a 100 that it did not ask for',
     'behind 100 Continue is taken, byte by byte': 'undici refuses a 100 that it did not ask for',
     'chunks in HTTP/1.0 is refused, and the connection is closed': 'undici does not tell the version of a response',
+    'a coding in the trailer is refused, and the connection is closed':
+      'undici has completed the response by then: it is refused, and its connection is kept',
+    'a chunk extension without a name is refused, and the connection is closed': 'llhttp accepts it',
     'a reset does not complete an answer without a length':
       'undici takes a reset for its end; whether the content is complete is for its reader to tell',
     'that comes before the request is written is taken, and its connection is not used again':

@@ -4,6 +4,7 @@ import { describe } from 'node:test';
 import { readResponseHead } from '../../../../src/transport/lean/client/response-head.ts';
 import { answer, BODY, ClientFixture, IMPLEMENTATIONS } from './fixture.ts';
 
+const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 const BROKEN = /^broken \((?:malformed|closed early)\)$/;
 
 for (const implementation of IMPLEMENTATIONS) {
@@ -131,6 +132,11 @@ for (const implementation of IMPLEMENTATIONS) {
       'a folded field': answer('x', 'x: y\r\n z'),
       'a space before a colon': answer('x', 'x : y'),
       'NUL in a field': answer('x', 'x: \0'),
+      'a length in the trailer': `${CHUNKED_HEAD}1\r\nx\r\n0\r\ncontent-length: 1\r\n\r\n`,
+      'a coding in the trailer': `${CHUNKED_HEAD}1\r\nx\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      'a chunk extension with a bare LF': `${CHUNKED_HEAD}1;a\nb\r\nx\r\n0\r\n\r\n`,
+      'a chunk extension without a name': `${CHUNKED_HEAD}1;=b\r\nx\r\n0\r\n\r\n`,
+      'a chunk extension with a control character': `${CHUNKED_HEAD}1;a=\0\r\nx\r\n0\r\n\r\n`,
       'a chunk without a size': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\r\n',
     };
     for (const [what, bytes] of Object.entries(malformed)) {
@@ -141,6 +147,15 @@ for (const implementation of IMPLEMENTATIONS) {
         // Where a length was announced, undici's error says only that so many bytes did not come.
         assert.match(await heard.over, implementation.name === 'lean' ? /^broken \(malformed\)$/ : BROKEN);
         await connection.closed;
+      });
+    }
+
+    for (const field of ['content-length: 1', 'transfer-encoding: chunked']) {
+      test(`${field} in the trailer is refused`, async () => {
+        await using fixture = await ClientFixture.start(implementation);
+        const { heard, connection } = await fixture.asked();
+        connection.say(`${CHUNKED_HEAD}1\r\nx\r\n0\r\n${field}\r\n\r\n`);
+        assert.match(await heard.over, BROKEN);
       });
     }
 

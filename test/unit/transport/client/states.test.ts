@@ -68,6 +68,20 @@ for (const implementation of IMPLEMENTATIONS) {
       });
     }
 
+    test('while a large body is being written closes the connection', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const piece = Buffer.alloc(16 * 1_024 * 1_024, 0x61);
+      const { heard, handle } = fixture.ask({ body: [piece, piece, piece] });
+      const connection = await fixture.server.next();
+      connection.socket.pause();
+      await another(fixture);
+      handle.abort();
+      connection.socket.resume();
+      await connection.closed;
+      assert.ok(connection.text.length < 3 * piece.length);
+      assert.equal(heard.outcome, null);
+    });
+
     test('while a piece is told: no further piece, although more had arrived', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
@@ -234,6 +248,30 @@ for (const implementation of IMPLEMENTATIONS) {
         assert.equal(await heard.over, 'first_byte_timeout (ETIMEDOUT)');
         await connection.closed;
       }
+    });
+
+    test('[F31] for the head is not renewed by informational responses', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const timeouts = { ...TIMEOUTS, firstByteMs: 400 };
+      const { heard, connection } = await fixture.asked({ timeouts });
+      const witness = await fixture.asked({ timeouts });
+      connection.say('HTTP/1.1 102 Processing\r\n\r\n');
+      // It comes when most of the time is over, by the clock of a call that has less.
+      const earlier = await fixture.asked({ timeouts: { ...timeouts, firstByteMs: 200 } });
+      await earlier.heard.over;
+      connection.say('HTTP/1.1 103 Early Hints\r\n\r\n');
+      assert.equal(await witness.heard.over, 'first_byte_timeout (ETIMEDOUT)');
+      const later = await fixture.asked({ timeouts: { ...timeouts, firstByteMs: 200 } });
+      await later.heard.over;
+      assert.equal(heard.outcome, 'first_byte_timeout (ETIMEDOUT)');
+    });
+
+    test('[F31] is not needed for a server that never stops to announce its response', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const { heard, connection } = await fixture.asked();
+      connection.say('HTTP/1.1 102 Processing\r\n\r\n'.repeat(1_000));
+      assert.equal(await heard.over, 'broken (too_large)');
+      await connection.closed;
     });
 
     test('for the head does not end an answer that has begun', async () => {

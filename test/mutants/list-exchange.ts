@@ -1,0 +1,317 @@
+import type { Mutant } from './list.ts';
+
+const HOLDS = 'test/gateway/holds.test.ts';
+const AUTHENTICATION = 'test/gateway/authentication.test.ts';
+const CANCELLATION = 'test/gateway/upstream/cancellation.test.ts';
+const STORE_FAILURES = 'test/resilience/chaos/store-failures.test.ts';
+const IDEMPOTENCY = 'test/gateway/idempotency.test.ts';
+const TIME_OUTS = 'test/gateway/upstream/time-outs.test.ts';
+const DRAIN = 'test/gateway/drain.test.ts';
+
+export const EXCHANGE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'admission order: the body is read before the credential is judged',
+    edits: [
+      [
+        'exchange/run.ts',
+        `  const caller = await authenticate(gateway, request);
+  const read = await readRequest(request, config.policy.limits.bodyBytes);`,
+        `  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const caller = await authenticate(gateway, request);`,
+      ],
+    ],
+    tests: [[AUTHENTICATION, 'a credential is judged before its body is read']],
+  },
+  {
+    name: 'admission order: a request that is refused for its body takes no place in the rate limit',
+    edits: [
+      [
+        'exchange/admit.ts',
+        '    const outcome = await gateway.ledger.admit(admitRequest',
+        '    if (decision instanceof GatewayError) throw decision;\n    const outcome = await gateway.ledger.admit(admitRequest',
+      ],
+    ],
+    tests: [['test/gateway/rate.test.ts', 'a request refused for its body takes its place first']],
+  },
+  {
+    name: 'admission order: the Idempotency-Key is judged before the context window',
+    edits: [
+      [
+        'exchange/admit.ts',
+        'if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };',
+        'if (!counted && plan.input.mayExceedWindow) return idempotencyKeyProblem(input.request.headers) ?? { plan, hold: null };',
+      ],
+    ],
+    tests: [['test/gateway/counting.test.ts', '[R26] [R63] the context comes before the Idempotency-Key']],
+  },
+  {
+    name: 'hold bounds: the likely input is held instead of the most that it can be',
+    edits: [
+      [
+        'exchange/price.ts',
+        'return worst(mode, plan, plan.input.high, outputTokens);',
+        'return worst(mode, plan, plan.input.likely, outputTokens);',
+      ],
+    ],
+    tests: [[HOLDS, 'the worst case is held while it runs']],
+  },
+  {
+    name: 'hold bounds: n does not multiply the output',
+    edits: [
+      ['exchange/price.ts', 'Math.min(plan.outputLimit * choices, most)', 'Math.min(plan.outputLimit, most)'],
+      ['exchange/price.ts', 'Math.min(plan.outputLimitMin * choices, most)', 'Math.min(plan.outputLimitMin, most)'],
+    ],
+    tests: [[HOLDS, 'n multiplies the output bound']],
+  },
+  {
+    name: 'hold bounds: the output limit does not shrink to what is held',
+    edits: [
+      [
+        'exchange/price.ts',
+        'return Math.min(plan.outputLimit, Math.floor(tokens / plan.request.info.choices));',
+        'return Math.max(plan.outputLimit, tokens * 0);',
+      ],
+    ],
+    tests: [[HOLDS, 'it shrinks to what the balance affords']],
+  },
+  {
+    name: 'hold bounds: the plain price is held, not the dearest class',
+    edits: [
+      [
+        'core/money.ts',
+        'input = dearer(dearer(input, rates.input), dearer(cacheRead, dearer(cacheWrite, cacheWrite1h)));',
+        'input = dearer(input, rates.input);\n    void [cacheRead, cacheWrite, cacheWrite1h];',
+      ],
+    ],
+    tests: [[HOLDS, 'held at the dearest price class']],
+  },
+  {
+    name: 'a cost is rounded down',
+    edits: [
+      ['core/money.ts', 'return (numerator + denominator - 1n) / denominator;', 'return numerator / denominator;'],
+    ],
+    tests: [['test/unit/core/money.test.ts']],
+  },
+  {
+    name: 'a charge beyond the hold is not flagged',
+    edits: [['exchange/meter.ts', 'if (owed > held) return', 'if (owed < 0n) return']],
+    tests: [[HOLDS, 'the hold is charged and the difference is flagged']],
+  },
+  {
+    name: 'settle before the last byte: nothing waits for the charge',
+    edits: [
+      [
+        'exchange/run.ts',
+        "exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));",
+        "void exchange.settle(end.meter, 'complete', end.contentType).catch(() => {});",
+      ],
+    ],
+    tests: [[STORE_FAILURES, 'the stream goes on, only its end waits for the charge']],
+  },
+  {
+    name: 'settle before the last byte: a whole answer does not wait',
+    edits: [
+      [
+        'exchange/run.ts',
+        '  try {\n    exchange.checkCharged(',
+        '  if (!exchange.info.stream) response.send(200, end.contentType, terminal);\n  try {\n    exchange.checkCharged(',
+      ],
+      [
+        'exchange/run.ts',
+        'if (!exchange.info.stream) response.send(200, end.contentType, terminal);\n  else {',
+        'if (exchange.info.stream) {',
+      ],
+    ],
+    tests: [[STORE_FAILURES, 'a whole answer waits with its body']],
+  },
+  {
+    name: 'settle before the last byte: an answer whose hold another process has ended is sent complete',
+    edits: [['exchange/exchange.ts', "    throw new GatewayError('service_unavailable', LOST);", '    void LOST;']],
+    tests: [['test/resilience/chaos/ended-elsewhere.test.ts']],
+  },
+  {
+    name: 'a settlement that the store did not take is not sent again',
+    edits: [
+      [
+        'exchange/admission.ts',
+        'setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();',
+        'void RETRY_MAX_MS;',
+      ],
+    ],
+    tests: [[STORE_FAILURES, 'the end waits only so long']],
+  },
+  {
+    name: 'a hold may end twice',
+    edits: [
+      ['exchange/admission.ts', 'if (this.#ended) throw new Error', 'if (this.#over && !this.#ended) throw new Error'],
+    ],
+    tests: [['test/unit/exchange/admission.test.ts']],
+  },
+  {
+    name: 'progress is not marked',
+    edits: [['exchange/in-flight.ts', 'if (mark) this.#ledger.mark(mark);', 'void mark;']],
+    tests: [['test/resilience/crash/kill.test.ts', 'kill -9 under load']],
+  },
+  {
+    name: 'cancellation charge: a stream that its client leaves is free',
+    edits: [
+      [
+        'exchange/run.ts',
+        "end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void()",
+        'exchange.void()',
+      ],
+    ],
+    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+  },
+  {
+    name: 'cancellation charge: it leaves a usage record',
+    edits: [
+      [
+        'exchange/exchange.ts',
+        "usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),",
+        "usage: this.#usageRecord(charge, outcome === 'cancelled' ? 'broken' : outcome),",
+      ],
+    ],
+    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+  },
+  {
+    name: 'cancellation charge: a call that the provider has not accepted is charged',
+    edits: [['exchange/run.ts', 'end.accepted ? exchange.settle', 'end.kind ? exchange.settle']],
+    tests: [[CANCELLATION, 'before the headers of the provider']],
+  },
+  {
+    name: 'a client that goes away leaves the provider running',
+    edits: [
+      [
+        'exchange/attempt.ts',
+        "    this.#handle?.abort();\n    this.#end({ kind: 'stopped'",
+        "    this.#end({ kind: 'stopped'",
+      ],
+    ],
+    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+  },
+  {
+    name: 'a stream that breaks after content is free',
+    edits: [
+      [
+        'exchange/run.ts',
+        "end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void()",
+        'exchange.void()',
+      ],
+    ],
+    tests: [['test/gateway/upstream/broken-answers.test.ts', 'mid-stream: in-band failure, billed with a record']],
+  },
+  {
+    name: 'another target is asked after content was sent',
+    edits: [['exchange/run.ts', ' || exchange.response.headersSent) break;', ') break;']],
+    tests: [['test/gateway/upstream/routing.test.ts', 'never after content was sent']],
+  },
+  {
+    name: 'a request that is itself at fault is sent to the next target',
+    edits: [['exchange/run.ts', "end.retry === 'never' || ", '']],
+    tests: [['test/gateway/upstream/routing.test.ts', 'a 400 is the client’s own']],
+  },
+  {
+    name: 'keep-alives: into the middle of a frame',
+    edits: [['exchange/attempt.ts', '!this.#blocked && this.#betweenFrames()) response', '!this.#blocked) response']],
+    tests: [[TIME_OUTS, 'never gets a keep-alive into the middle of a frame']],
+  },
+  {
+    name: 'keep-alives: none are sent',
+    edits: [['exchange/attempt.ts', 'response.write(keepAlive);', 'void keepAlive;']],
+    tests: [[TIME_OUTS, '[R47]']],
+  },
+  {
+    name: 'keep-alives: a silent stream is never begun',
+    edits: [['exchange/attempt.ts', 'if (this.#stream) this.#armSilence(this.#options.streams.headersWaitMs);', '']],
+    tests: [[TIME_OUTS, '[R47] is begun some time after']],
+  },
+  {
+    name: 'a client that reads slowly does not hold the provider up',
+    edits: [
+      [
+        'exchange/attempt.ts',
+        '      this.#blocked = true;\n      this.#handle?.pause();',
+        '      this.#blocked = true;',
+      ],
+    ],
+    tests: [['test/gateway/upstream/back-pressure.test.ts', 'holds the provider up']],
+  },
+  {
+    name: 'the total time of a stream is not limited',
+    edits: [['exchange/exchange.ts', "else this.#stop('deadline');", '']],
+    tests: [[TIME_OUTS, 'for longer than a stream may take']],
+  },
+  {
+    name: 'replay: a stored stream lacks its end',
+    edits: [['exchange/run.ts', 'exchange.recorder?.add(terminal);', '']],
+    tests: [[IDEMPOTENCY, '[R20] [R21]']],
+  },
+  {
+    name: 'replay: the path is not part of the fingerprint',
+    edits: [['exchange/admit.ts', "fingerprintOf('POST', request.path, ", "fingerprintOf('POST', '', "]],
+    tests: [[IDEMPOTENCY, 'another body, path or only another space is a conflict']],
+  },
+  {
+    name: 'replay: the body is not part of the fingerprint',
+    edits: [['exchange/admit.ts', 'request.path, decision.plan.request.bytes)', 'request.path, Buffer.alloc(0))']],
+    tests: [[IDEMPOTENCY, 'another body, path or only another space is a conflict']],
+  },
+  {
+    name: 'drain: a charge that is not durable yet is not waited for',
+    edits: [
+      ['exchange/run.ts', 'exchange.whenOver(() => gateway.inFlight.remove(node));', 'gateway.inFlight.remove(node);'],
+    ],
+    tests: [['test/gateway/late-commit.test.ts', 'still made when the gateway is told to stop']],
+  },
+  {
+    name: 'drain: requests that have not been admitted are not waited for',
+    edits: [
+      ['exchange/in-flight.ts', '(this.#stopping || this.#requests === 0)', '(this.#stopping || this.#requests >= 0)'],
+    ],
+    tests: [[DRAIN, 'a drain waits for a request that has not been admitted yet']],
+  },
+  {
+    name: 'drain: nothing is stopped at the deadline',
+    edits: [['exchange/in-flight.ts', '    for (const exchange of this.#live.values()) exchange.stop();\n', '']],
+    tests: [[DRAIN, 'at the deadline what runs is stopped']],
+  },
+  {
+    name: 'auth: a secret that was revoked goes on working from the cache',
+    edits: [['exchange/admit.ts', "if (!key) throw keyRefused('revoked');", 'if (!key) return caller;']],
+    tests: [[AUTHENTICATION, 'the revoked one stops working at once']],
+  },
+  {
+    name: 'auth: a key works at the other origin',
+    edits: [['exchange/authenticate.ts', 'if (key.mode !== originMode) {', 'if (key.mode === undefined) {']],
+    tests: [[AUTHENTICATION, 'a key at the other origin']],
+  },
+  {
+    name: 'auth: an expired key works',
+    edits: [['core/key.ts', 'key.expiresAtMs <= nowMs', 'key.expiresAtMs < 0']],
+    tests: [[AUTHENTICATION, 'expired is derived', '[R1] [R3] [R4]']],
+  },
+  {
+    name: 'auth: two credentials are accepted',
+    edits: [
+      [
+        'exchange/authenticate.ts',
+        'if (authorization !== null && apiKey !== null)',
+        'if (authorization === undefined)',
+      ],
+    ],
+    tests: [[AUTHENTICATION, 'two credentials in one request are refused']],
+  },
+  {
+    name: 'auth: a mistyped key is looked up',
+    edits: [
+      ['core/key.ts', ' && checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS)', ''],
+    ],
+    tests: [[AUTHENTICATION, 'every single mistyped character is noticed']],
+  },
+  {
+    name: 'auth: the scope of a key is not looked at',
+    edits: [['exchange/make-plan.ts', '(key.models === null || key.models.includes(model.id))', 'model.id.length > 0']],
+    tests: [[AUTHENTICATION, 'a model outside of the entitlements is a 403']],
+  },
+];

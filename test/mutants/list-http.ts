@@ -1,0 +1,165 @@
+import type { Mutant } from './list.ts';
+
+const REFUSALS = 'test/unit/transport/server/refusals.test.ts';
+const REFUSED = 'test/gateway/refused-requests.test.ts';
+const ERRORS = 'test/gateway/errors.test.ts';
+const HEALTH = 'test/unit/http/health.test.ts';
+const READINESS = 'test/unit/process/readiness.test.ts';
+
+export const HTTP_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'header strictness: both framing headers are accepted',
+    edits: [['transport/framing.ts', 'if (length !== null || http10 ||', 'if (http10 ||']],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'header strictness: a repeated framing header is accepted',
+    edits: [
+      [
+        'transport/framing.ts',
+        "if (before !== null) throw new Http1Error('malformed', 'repeated framing header');",
+        'void before;',
+      ],
+    ],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'header strictness: two Host headers are accepted',
+    edits: [['transport/request-head.ts', "if (hosts > 1) throw malformed('repeated Host header');", '']],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'header strictness: a request without Host is accepted',
+    edits: [
+      [
+        'transport/request-head.ts',
+        "if (hosts === 0 && !http10) throw new Http1Error('no_host', 'missing Host header');",
+        '',
+      ],
+    ],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'header strictness: Transfer-Encoding in HTTP/1.0 is accepted',
+    edits: [['transport/framing.ts', 'length !== null || http10 || coding', 'length !== null || coding']],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'header strictness: a framing field in a trailer is accepted',
+    edits: [['transport/framing.ts', '/^(?:content-length|transfer-encoding|connection', '/^(?:connection']],
+    tests: [[REFUSALS], ['test/unit/transport/server/connections.test.ts', 'that has become malformed is refused']],
+  },
+  {
+    name: 'header strictness: the lean server accepts bare line feeds',
+    edits: [
+      ['transport/lean/head.ts', '+(?:\\r\\n[!#', '+(?:\\r?\\n[!#'],
+      ['transport/lean/head.ts', '|[^\\r]\\n|\\r[^\\n]/', '/'],
+    ],
+    tests: [[REFUSALS]],
+  },
+  {
+    name: 'more headers than the limit are accepted',
+    edits: [['transport/request-head.ts', 'if (count > countMax) throw', 'if (count < 0) throw']],
+    tests: [[REFUSALS], ['test/unit/transport/server/limits.test.ts', 'is bounded in bytes and in fields']],
+  },
+  {
+    name: 'connections beyond the limit are served',
+    edits: [['transport/connection-limit.ts', 'if (open < this.#max) return true;', 'if (open >= 0) return true;']],
+    tests: [['test/unit/transport/server/limits.test.ts', 'beyond the limit are answered with the reason']],
+  },
+  {
+    name: 'a body in chunks may be of any size',
+    edits: [['http/body.ts', 'if (bytes > this.#limitBytes) {', 'if (bytes < 0) {']],
+    tests: [[REFUSED, 'a body over the limit is a 413']],
+  },
+  {
+    name: 'a body that is not announced as JSON is accepted',
+    edits: [['http/body.ts', 'if (type === null || !', 'if (type !== null && type === String(!']],
+    tests: [[REFUSED, 'a body that is not sent as JSON is a 400']],
+  },
+  {
+    name: 'drain: requests on open connections are served on',
+    edits: [['http/app.ts', 'if (!options.accepting() && path', 'if (path === null && path']],
+    tests: [[HEALTH]],
+  },
+  {
+    name: 'drain: answers do not announce the end of their connection',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        'this.#keeps = canFinish && !this.#owner.closing &&',
+        'this.#keeps = canFinish &&',
+      ],
+    ],
+    tests: [['test/unit/transport/server/connections.test.ts', 'closes idle connections, answers the last requests']],
+  },
+  {
+    name: 'readiness: the store is not read',
+    edits: [
+      ['process/readiness.ts', 'return this.#readable && this.#options.serving();', 'return this.#options.serving();'],
+    ],
+    tests: [[READINESS]],
+  },
+  {
+    name: 'readiness: a store that does not answer is waited for',
+    edits: [['process/readiness.ts', 'setTimeout(() => resolve(false), this', 'setTimeout(() => {}, this']],
+    tests: [[READINESS, 'is not waited for without end']],
+  },
+  {
+    name: 'readiness: a gateway that drains is ready',
+    edits: [
+      ['process/serve.ts', 'serving: () => !draining && maintenance.healthy', 'serving: () => maintenance.healthy'],
+    ],
+    tests: [['test/gateway/readiness.test.ts']],
+  },
+  {
+    name: 'liveness depends on the store',
+    edits: [
+      [
+        'http/app.ts',
+        "add('GET', LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));",
+        "add('GET', LIVENESS, (request, response) => {\n    void options.ready().then((ready) => (ready ? plainReply(request, response).json({ status: 'ok' }) : plainReply(request, response).error(new GatewayError('service_unavailable'))));\n  });",
+      ],
+    ],
+    tests: [[HEALTH]],
+  },
+  {
+    name: 'Retry-After is not sent',
+    edits: [['http/reply.ts', "...(failure.retryAfterS === null ? [] : ['retry-after', failure.retryAfterS]),", '']],
+    tests: [[ERRORS, '[R29]']],
+  },
+  {
+    name: 'clients are not told that a retry is useless',
+    edits: [['http/reply.ts', "...(failure.mayRetry ? [] : ['x-should-retry', 'false']),", '']],
+    tests: [[ERRORS, '[R33]']],
+  },
+  {
+    name: 'Format B answers lack their request-id',
+    edits: [['http/reply.ts', "if (this.#envelope === 'B') headers.push('request-id', this.requestId);", '']],
+    tests: [[REFUSED, 'Format B routes name it as request-id too']],
+  },
+  {
+    name: 'an endpoint sends statuses that its list does not have',
+    edits: [
+      [
+        'core/failure.ts',
+        '(endpoint === null || lists(endpoint, error.condition))',
+        '(endpoint === null || lists !== undefined)',
+      ],
+    ],
+    tests: [
+      [ERRORS, 'no endpoint tells a status that its list does not have', 'only what cannot happen at an endpoint'],
+    ],
+  },
+  {
+    name: 'the rate headers are missing',
+    edits: [
+      [
+        'http/reply.ts',
+        "headers.push('x-ratelimit-limit-requests', rate.limit, 'x-ratelimit-remaining-requests', rate.remaining);",
+        '',
+      ],
+    ],
+    tests: [['test/gateway/rate.test.ts', '[R12]']],
+  },
+];

@@ -1,0 +1,144 @@
+import type { Edit, Mutant } from './list.ts';
+
+const LOCK = 'PERFORM 1 FROM accounts WHERE key_id = ANY (keys) ORDER BY key_id FOR UPDATE;';
+const NO_LOCK = LOCK.replace(' FOR UPDATE', '');
+const APPLY_BATCH = 'ledger/migrations/postgres/0003-late-arrivals.sql';
+const OPERATIONS = 'ledger/migrations/postgres/0002-operations.sql';
+const KEY_UNLOCKED: Edit = ['ledger/postgres/keys.ts', 'WHERE key_id = $1 FOR UPDATE', 'WHERE key_id = $1'];
+/** Every lock on accounts, in each function that takes one. */
+const UNLOCKED: readonly Edit[] = [[APPLY_BATCH, LOCK, NO_LOCK], [OPERATIONS, LOCK, NO_LOCK, 3], KEY_UNLOCKED];
+
+const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
+const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
+
+export const LEDGER_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'PostgreSQL: no account is locked, and the balance is overspent',
+    edits: UNLOCKED,
+    tests: [[CONTRACT_POSTGRES, '64 parallel requests over four gateways with balance for one']],
+  },
+  {
+    name: 'PostgreSQL: no account is locked, and the rate limit is exceeded',
+    edits: UNLOCKED,
+    tests: [[CONTRACT_POSTGRES, 'the requests per minute at the boundary over four gateways']],
+  },
+  {
+    name: 'PostgreSQL: no account is locked, and four gateways exceed the rate limit',
+    edits: UNLOCKED,
+    tests: [['test/resilience/chaos/postgres.test.ts', 'never more than the limit is admitted over all of them']],
+  },
+  {
+    name: 'PostgreSQL: no account is locked, and settlements are lost',
+    edits: UNLOCKED,
+    tests: [[CONTRACT_POSTGRES, 'settlements, extensions and purchases over four gateways that meet']],
+  },
+  {
+    name: 'PostgreSQL: a purchase does not lock its account',
+    edits: [KEY_UNLOCKED],
+    tests: [[CONTRACT_POSTGRES, 'purchases over four gateways that meet']],
+  },
+  {
+    name: 'PostgreSQL: synchronous_commit is not forced on',
+    edits: [
+      [
+        'ledger/postgres/connection.ts',
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+        'SELECT 1',
+      ],
+    ],
+    tests: [['test/unit/ledger/postgres/durability.test.ts']],
+  },
+  {
+    name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
+    edits: [[APPLY_BATCH, 'IF o.was_voided THEN', 'IF false THEN']],
+    tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],
+  },
+  {
+    name: 'PostgreSQL: what others hold is not looked at',
+    edits: [[APPLY_BATCH, 'IF means - a.reserved < amount THEN', 'IF means < amount THEN']],
+    tests: [[CONTRACT_POSTGRES, '[R15] credit: too little is insufficient']],
+  },
+  {
+    name: 'PostgreSQL: the rate limit is off by one',
+    edits: [[APPLY_BATCH, 'IF place >= a.rate_first THEN', 'IF place > a.rate_first THEN']],
+    tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
+  },
+  {
+    name: 'PostgreSQL: another request under the same claim is replayed',
+    edits: [[OPERATIONS, 'IF c.fingerprint <> o_fingerprint THEN', 'IF false THEN']],
+    tests: [[CONTRACT_POSTGRES, '[R23]']],
+  },
+  {
+    name: 'PostgreSQL: recovery ends the holds of the living',
+    edits: [[OPERATIONS, 'NOT EXISTS (SELECT FROM owners w WHERE w.id = h.owner)', 'TRUE']],
+    tests: [[CONTRACT_POSTGRES, 'heartbeats keep a process and its holds alive']],
+  },
+  {
+    name: 'PostgreSQL: a process that was declared dead holds balance',
+    edits: [[APPLY_BATCH, 'o.o <> ALL (living) THEN', 'false THEN']],
+    tests: [[CONTRACT_POSTGRES, 'a lost lease is taken up anew', '[F10]']],
+  },
+  {
+    name: 'PostgreSQL: a late mark replaces a newer one',
+    edits: [[APPLY_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
+    tests: [[CONTRACT_POSTGRES, 'a mark that arrives after a newer one changes nothing']],
+  },
+  {
+    name: 'SQLite: no connection waits for the disk (synchronous=OFF)',
+    edits: [['ledger/sqlite/database.ts', 'PRAGMA synchronous = FULL;', 'PRAGMA synchronous = OFF;']],
+    tests: [['test/unit/ledger/sqlite/settings.test.ts', '[F4]']],
+  },
+  {
+    name: 'SQLite: the serving connection does not wait when the log begins anew (synchronous=OFF)',
+    edits: [['ledger/sqlite/in-process-store.ts', "'PRAGMA synchronous = NORMAL;", "'PRAGMA synchronous = OFF;"]],
+    tests: [[IN_PROCESS_STORE, 'SQLite itself waits for the disk when the log begins anew']],
+  },
+  {
+    name: 'SQLite: batches never save the rates',
+    edits: [['ledger/sqlite/account-cache.ts', 'RATES_SAVE_MS = 250', 'RATES_SAVE_MS = Number.POSITIVE_INFINITY']],
+    tests: [['test/unit/ledger/sqlite/settings.test.ts', '[R11]']],
+  },
+  {
+    name: 'a charge is acknowledged before it is on the disk',
+    edits: [['ledger/group-commit/durability.ts', "  'admit',\n  'extend',", "  'admit',\n  'settle',\n  'extend',"]],
+    tests: [[IN_PROCESS_STORE, 'a loss of power at any flush']],
+  },
+  {
+    name: 'an answer is replayed before its charge is on the disk',
+    edits: [
+      [
+        'ledger/group-commit/durability.ts',
+        "return operation.op === 'admit' && result !== null && 'kind' in result && result.kind === 'replay';",
+        'return result === undefined;',
+      ],
+    ],
+    tests: [[IN_PROCESS_STORE], ['test/unit/ledger/group-commit/batcher.test.ts']],
+  },
+  {
+    name: 'a flush that failed is taken for a good one',
+    edits: [['ledger/sqlite/in-process-store.ts', '      throw this.#break(error);', '      void error;']],
+    tests: [[IN_PROCESS_STORE]],
+  },
+  {
+    name: 'a batch that failed loses its marks',
+    edits: [['ledger/group-commit/batcher.ts', '      this.#keepMarks(marks);', '']],
+    tests: [['test/unit/ledger/group-commit/batcher.test.ts', 'again when its batch failed']],
+  },
+  {
+    name: 'an admission whose acknowledgement was lost keeps its hold',
+    edits: [
+      ['ledger/ledger.ts', 'orphaned.add({ holdId: request.hold.id, keyId: request.keyId });', 'void request.hold;'],
+    ],
+    tests: [['test/resilience/chaos/store-failures.test.ts', 'a hold whose acknowledgement was lost is given back']],
+  },
+  {
+    name: 'after an outage the first to come back declares all others dead',
+    edits: [['ledger/maintenance.ts', 'if (nowMs() >= othersHeardFromMs) await', 'await']],
+    tests: [['test/unit/ledger/maintenance.test.ts']],
+  },
+  {
+    name: 'the audit overlooks what is kept as used',
+    edits: [['ledger/rules/audit-findings.ts', "['used', kept.used, credit ? counted.used : 0n],", '']],
+    tests: [['test/contract/sqlite.test.ts', 'the audit names what does not add up']],
+  },
+];

@@ -1,0 +1,196 @@
+import type { Mutant } from './list.ts';
+
+const ANSWERS = 'test/gateway/answers.test.ts';
+const BROKEN = 'test/gateway/upstream/broken-answers.test.ts';
+const BYTES = 'test/gateway/upstream/bytes.test.ts';
+
+export const WIRE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'redaction: the gateway’s own credentials pass',
+    edits: [['wire/upstream-message.ts', "if (secret !== '') out = out.replaceAll(secret, REDACTED);", 'void secret;']],
+    tests: [['test/unit/provider/failure.test.ts']],
+  },
+  {
+    name: 'redaction: what looks like a credential passes',
+    edits: [['wire/upstream-message.ts', '(isOpaque(word) ? REDACTED : word)', '(isOpaque(word) ? word : word)']],
+    tests: [['test/unit/provider/failure.test.ts']],
+  },
+  {
+    name: 'redaction: an error inside a stream is repeated as it is',
+    edits: [
+      [
+        'wire/upstream-failure.ts',
+        'redact(raw).slice(0, MESSAGE_CHARACTERS_MAX)',
+        'raw.slice(0, MESSAGE_CHARACTERS_MAX)',
+      ],
+    ],
+    tests: [['test/unit/wire/stream-failures.test.ts'], ['test/unit/wire/passthrough/stream.test.ts']],
+  },
+  {
+    name: 'model id: the upstream’s own stays in whole answers',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        "const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);",
+        'const body = named ? bytes : Buffer.from(bytes);',
+      ],
+    ],
+    tests: [[ANSWERS, '[R38] is the one that the client asked for']],
+  },
+  {
+    name: 'model id: the upstream’s own stays in streams',
+    edits: [['wire/passthrough/observer.ts', 'edits.replace(valueStart, end, this.#bytes);', 'void edits;']],
+    tests: [[ANSWERS, '[R38] so it is in every event of a stream']],
+  },
+  {
+    name: 'model id: the public one is sent upstream',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        "changes.push({ path: ['model'], json: JSON.stringify(order.upstreamModel) });",
+        '',
+      ],
+    ],
+    tests: [
+      [ANSWERS, '[R38]'],
+      [BYTES, 'a whole answer is the provider’s'],
+    ],
+  },
+  {
+    name: 'passthrough edits: the usage chunk that nobody asked for passes',
+    edits: [['wire/chat/observe.ts', "return this.#options.usageAsked ? 'hold' : 'drop';", "return 'hold';"]],
+    tests: [[ANSWERS, '[R39] the gateway asks for usage']],
+  },
+  {
+    name: 'passthrough edits: the provider is not asked for usage',
+    edits: [['wire/chat/format.ts', "changes.push({ path: ['stream_options', 'include_usage'], json: 'true' });", '']],
+    tests: [[ANSWERS, '[R39] the gateway asks for usage']],
+  },
+  {
+    name: 'passthrough edits: the output limit is not sent upstream',
+    edits: [
+      [
+        'wire/chat/format.ts',
+        'if (!given) changes.push({ path: [outputLimitField], json });',
+        'void [given, outputLimitField];',
+      ],
+    ],
+    tests: [['test/gateway/holds.test.ts', 'where the client gave none, the default is sent upstream']],
+  },
+  {
+    name: 'passthrough edits: a first chat delta without content is not completed',
+    edits: [
+      [
+        'wire/chat/observe.ts',
+        'return this.#openChoices(frame, edits, before);',
+        "void [this.#openChoices, before];\n      return 'event';",
+      ],
+    ],
+    tests: [['test/unit/wire/passthrough/stream.test.ts']],
+  },
+  {
+    name: 'passthrough edits: a comment before the first event is lost',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        'if (forward !== null) this.#keepPrelude(forward);',
+        'void this.#keepPrelude;',
+      ],
+    ],
+    tests: [['test/unit/wire/passthrough/stream.test.ts'], [BYTES]],
+  },
+  {
+    name: 'a stream that was cut off counts as complete',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        'if (this.#observer.finished && this.#observer.closing !== null) {',
+        'if (this.#observer.closing !== null) {',
+      ],
+    ],
+    tests: [[BROKEN, 'mid-stream: in-band failure']],
+  },
+  {
+    name: 'a stream that lacks only its terminal frame counts as broken',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        'if (this.#observer.finished && this.#observer.closing !== null) {',
+        'if (this.#observer.closing === undefined) {',
+      ],
+    ],
+    tests: [[BROKEN, 'after the finish reason and before the terminal frame']],
+  },
+  {
+    name: 'a failed chat stream ends like a complete one',
+    edits: [['wire/chat/failure.ts', '({ error })}\\n\\n`', '({ error })}\\n\\ndata: [DONE]\\n\\n`']],
+    tests: [[BROKEN, 'mid-stream: in-band failure']],
+  },
+  {
+    name: 'the tokens of message_start count as final',
+    edits: [
+      [
+        'wire/messages/observe.ts',
+        "this.#type === 'message_delta' && typeof usage.output_tokens === 'number'",
+        "typeof usage.output_tokens === 'number'",
+      ],
+    ],
+    tests: [
+      ['test/gateway/upstream/cancellation.test.ts', 'mid-stream: closed at once'],
+      [BROKEN, 'mid-stream'],
+    ],
+  },
+  {
+    name: 'a responses stream that ends incomplete is broken',
+    edits: [['wire/responses/observe.ts', "      case 'response.incomplete':\n        if", '        if']],
+    tests: [['test/unit/wire/passthrough/stream.test.ts'], ['test/translate/golden.test.ts']],
+  },
+  {
+    name: 'cached input is charged twice',
+    edits: [['wire/usage.ts', 'total - cacheRead - cacheWrite : total;', 'total : total;']],
+    tests: [['test/unit/wire/passthrough/whole.test.ts'], ['test/translate/round-trip.test.ts']],
+  },
+  {
+    name: 'an impossible usage report is believed',
+    edits: [
+      [
+        'wire/usage.ts',
+        "Number.isSafeInteger(value) && value >= 0 ? value : 'insane'",
+        "Number.isFinite(value) ? Math.trunc(Math.max(0, value)) : 'insane'",
+      ],
+    ],
+    tests: [[BROKEN, '[F18]']],
+  },
+  {
+    name: 'hostile JSON: a member given twice is accepted',
+    edits: [
+      [
+        'wire/json/parse-request.ts',
+        'if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);',
+        'void duplicate;',
+      ],
+    ],
+    tests: [['test/gateway/bad-input.test.ts', 'a field given twice']],
+  },
+  {
+    name: 'hostile JSON: __proto__ is accepted',
+    edits: [['wire/json/parse-request.ts', "if (name === '__proto__') return", "if (name === '') return"]],
+    tests: [['test/gateway/bad-input.test.ts', '__proto__ at any depth']],
+  },
+  {
+    name: 'a tool call’s arguments are not counted as output',
+    edits: [['wire/chat/observe.ts', "      scanner.keyIs('arguments') ||\n", '']],
+    tests: [['test/unit/wire/passthrough/stream.test.ts'], ['test/unit/wire/passthrough/frame-template.test.ts']],
+  },
+  {
+    name: 'translation: a stream that was cut off is finished like a complete one',
+    edits: [
+      [
+        'wire/translate/stream.ts',
+        "if (this.#open) this.#fail(brokenStream('The provider ended the stream before the answer was complete.'));",
+        "if (this.#open) this.#write({ type: 'end' });",
+      ],
+    ],
+    tests: [['test/translate/stream.test.ts'], ['test/translate/answer-end.test.ts']],
+  },
+];

@@ -1,0 +1,22 @@
+/**
+ * Ways to break the product on purpose. Each must be noticed by the tests that it names, or a real mistake of the same kind
+ * would not be noticed either. The ledger on SQLite has more of them, in `test/simulation/mutations.ts`.
+ */
+import { EXCHANGE_MUTANTS } from './list-exchange.ts';
+import { HTTP_MUTANTS } from './list-http.ts';
+import { LEDGER_MUTANTS } from './list-ledger.ts';
+import { WIRE_MUTANTS } from './list-wire.ts';
+
+/** File below `src`, what it contains, what replaces it, and how often it occurs where that is not once. */
+export type Edit = readonly [file: string, from: string, to: string, times?: number];
+/** A test file, and parts of the names of the tests in it that are enough; all of them where none is named. */
+export type TestRun = readonly [file: string, ...names: string[]];
+
+export interface Mutant {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+  /** In this order, until one is red. */
+  readonly tests: readonly TestRun[];
+}
+
+export const MUTANTS: readonly Mutant[] = [...LEDGER_MUTANTS, ...EXCHANGE_MUTANTS, ...WIRE_MUTANTS, ...HTTP_MUTANTS];
