@@ -4,6 +4,7 @@
  */
 import type { Condition } from '../core/conditions.ts';
 import type { TokenCounts } from '../core/usage.ts';
+import type { JsonObject } from '../lib/json.ts';
 
 /** What the upstream request must say, whatever the client said. */
 export interface UpstreamParams {
@@ -84,9 +85,9 @@ export interface LaneStream {
 }
 
 export interface StreamPosition {
-  readonly responseId: string | null;
-  readonly createdAtS: number | null;
   readonly nextSequence: number;
+  /** The response as the client has seen it so far, with every field; its id is empty where none has been announced. */
+  response(): JsonObject;
 }
 
 export interface LaneStep {

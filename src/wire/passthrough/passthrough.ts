@@ -30,8 +30,9 @@ export interface PassthroughFormat {
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
   wholeMeter(answer: JsonObject): Meter;
-  observer(request: PassthroughRequest): StreamObserver;
-  /** For a stream that may have to be ended by this side. `outputLimit`: as it was sent upstream. */
+  /** `outputLimit`: as it was sent upstream. */
+  observer(request: PassthroughRequest, outputLimit: number | null): StreamObserver;
+  /** For a stream that may have to be ended by this side. */
   lengthEnding(request: PassthroughRequest, outputLimit: number | null): LengthEnding;
 }
 
@@ -57,7 +58,7 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
     whole: (answer) => wholeAnswer(answer, request.publicModel, format),
     stream: () => {
       const ending = request.mayBeCut ? format.lengthEnding(request, outputLimit) : null;
-      return new PassthroughStream(format.observer(request), ending);
+      return new PassthroughStream(format.observer(request, outputLimit), ending);
     },
   };
 }

@@ -1,40 +1,41 @@
 /** The in-band report of a responses stream that failed after it had started. */
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { InBandFailure } from '../format.ts';
+import { completeResponse } from './complete.ts';
 
-/** A `response.failed` event with a complete response object: clients act on its `error.code`. */
+/**
+ * A `response.failed` event: clients act on its `error.code`. Its response repeats what `response.created` said and holds
+ * the items that were streamed; an item that was not finished is incomplete.
+ */
 export function responsesFailureFrames(failure: InBandFailure): Buffer {
+  const seen = failure.position?.response() ?? blank(failure);
+  const error = {
+    code: failure.code,
+    message: failure.message,
+    type: failure.type,
+    param: null,
+    request_id: failure.requestId,
+  };
+  const output = Array.isArray(seen.output) ? seen.output.map(ended) : [];
   const response = {
-    id: failure.position?.responseId ?? `resp_${failure.requestId}`,
-    object: 'response',
-    created_at: failure.position?.createdAtS ?? 0,
+    ...seen,
+    id: seen.id === '' ? `resp_${failure.requestId}` : seen.id,
     status: 'failed',
-    background: false,
-    error: {
-      code: failure.code,
-      message: failure.message,
-      type: failure.type,
-      param: null,
-      request_id: failure.requestId,
-    },
+    completed_at: null,
     incomplete_details: null,
-    instructions: null,
-    max_output_tokens: null,
-    model: failure.publicModel ?? '',
-    output: [],
-    parallel_tool_calls: true,
-    previous_response_id: null,
-    reasoning: { effort: null, summary: null },
-    store: false,
-    temperature: null,
-    text: { format: { type: 'text' } },
-    tool_choice: 'auto',
-    tools: [],
-    top_p: null,
-    truncation: 'disabled',
-    usage: null,
-    user: null,
-    metadata: {},
+    error,
+    output,
   };
   const event = { type: 'response.failed', sequence_number: failure.position?.nextSequence ?? 0, response };
   return Buffer.from(`event: response.failed\ndata: ${JSON.stringify(event)}\n\n`);
+}
+
+function ended(item: Json): Json {
+  return isObject(item) && item.status === 'in_progress' ? { ...item, status: 'incomplete' } : item;
+}
+
+/** For a failure of which no lane knows anything. */
+function blank({ publicModel }: InBandFailure): JsonObject {
+  const context = { request: {}, outputLimit: null, nowS: () => Math.floor(Date.now() / 1000) };
+  return completeResponse({ id: '', status: 'failed', model: publicModel ?? '' }, context);
 }

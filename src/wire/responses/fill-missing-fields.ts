@@ -1,15 +1,18 @@
 /**
- * Responses objects are complete for every client. A provider whose objects or events are not is read and written
- * anew; whether it is shows in its first event, before which the client has seen nothing.
+ * Responses objects and events are complete for every client. Fields that a provider leaves out are filled in while its
+ * answer passes. A stream whose first event lacks what every server of this format sends is read and rewritten instead,
+ * because such a server leaves out whole events too; the client has seen nothing before that event.
  */
 import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
-import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
+import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
+import { completeResponse } from './complete.ts';
+import { isResponsesAnswer, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
 
-/** What the official clients read without asking whether it is there. */
+/** What the official clients read without checking whether it is there. */
 const REQUIRED = [
   'id',
   'created_at',
@@ -26,11 +29,15 @@ const REQUIRED = [
   'top_p',
 ] as const;
 
-/**
- * `rewrite` gives what reads and rewrites answers; it is only called when that is needed. The output limit is the
- * one that was sent upstream: the response object states it.
- */
-export function fillMissingFieldsLane(passthrough: Lane, rewrite: (outputLimit: number | null) => Answers): Lane {
+export interface Repair {
+  /** The whole answer with every field; null where it has them already, or is not an answer. */
+  complete(answer: JsonObject, outputLimit: number | null): WholeAnswer | null;
+  /** What reads and rewrites answers; only called when that is needed. */
+  rewrite(outputLimit: number | null): Answers;
+}
+
+/** The output limit is the one that was sent upstream: the response object states it. */
+export function fillMissingFieldsLane(passthrough: Lane, repair: Repair): Lane {
   let outputLimit: number | null = null;
   return {
     kind: 'passthrough',
@@ -40,12 +47,19 @@ export function fillMissingFieldsLane(passthrough: Lane, rewrite: (outputLimit: 
     },
     whole(answer) {
       const parsed = parseJson(answer.toString());
-      return isObject(parsed) && parsed.error == null && parsed.object === 'response' && !isCompleteWhole(parsed)
-        ? rewrite(outputLimit).whole(answer)
-        : passthrough.whole(answer);
+      return (isObject(parsed) ? repair.complete(parsed, outputLimit) : null) ?? passthrough.whole(answer);
     },
-    stream: () => new FillingStream(passthrough.stream(), () => rewrite(outputLimit).stream()),
+    stream: () => new FillingStream(passthrough.stream(), () => repair.rewrite(outputLimit).stream()),
   };
+}
+
+export function completeAnswer(answer: JsonObject, options: ResponsesObserverOptions): WholeAnswer | null {
+  if (!isResponsesAnswer(answer)) return null;
+  const complete = completeResponse(answer, options);
+  if (complete === answer && isObject(answer.usage)) return null;
+  const meter = responsesWholeMeter(answer);
+  const usage = isObject(complete.usage) ? complete.usage : options.placeholderUsage(meter.outputBytes);
+  return { body: Buffer.from(JSON.stringify({ ...complete, model: options.publicModel, usage })), meter };
 }
 
 class FillingStream implements LaneStream {
@@ -118,11 +132,6 @@ function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | 
 function isCompleteEvent(event: Json | undefined): boolean {
   if (!isObject(event) || isErrorShape(event) || event.type === 'response.failed') return true;
   return typeof event.sequence_number === 'number' && isObject(event.response) && isComplete(event.response);
-}
-
-/** Usage is null until the end, so only a whole answer lacks it where it is not an object. */
-function isCompleteWhole(response: JsonObject): boolean {
-  return isComplete(response) && isObject(response.usage);
 }
 
 function isComplete(response: JsonObject): boolean {

@@ -1,16 +1,18 @@
 /** Responses as a wire format. */
-import type { WireFormat } from '../format.ts';
+import type { PassthroughRequest, WireFormat } from '../format.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { rewrittenAnswers } from '../rewritten-answers.ts';
+import { placeholderUsage } from '../translate/answer-writing.ts';
 import { responsesFailureFrames } from './failure.ts';
-import { fillMissingFieldsLane } from './fill-missing-fields.ts';
+import { completeAnswer, fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { ResponsesLengthEnding } from './length-ending.ts';
-import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
+import { isResponsesAnswer, ResponsesObserver, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
 import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
+import { writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
 import { writeResponsesBody } from './write-body.ts';
 import { ResponsesWriter } from './writer.ts';
@@ -22,7 +24,7 @@ const passthrough: PassthroughFormat = {
   },
   isAnswer: isResponsesAnswer,
   wholeMeter: responsesWholeMeter,
-  observer: (request) => new ResponsesObserver(request.publicModel),
+  observer: (request, outputLimit) => new ResponsesObserver(completionOf(request, outputLimit)),
   lengthEnding: (request, outputLimit) =>
     new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
 };
@@ -35,9 +37,10 @@ export const responsesFormat: WireFormat = {
   optionalFields: responsesOptionalFields,
   validateRequest: validateResponses,
   passthrough: (request) =>
-    fillMissingFieldsLane(passthroughLane(request, passthrough), (outputLimit) =>
-      rewrittenAnswers(responsesFormat, request, () => outputLimit),
-    ),
+    fillMissingFieldsLane(passthroughLane(request, passthrough), {
+      complete: (answer, outputLimit) => completeAnswer(answer, completionOf(request, outputLimit)),
+      rewrite: (outputLimit) => rewrittenAnswers(responsesFormat, request, () => outputLimit),
+    }),
   failureFrames: responsesFailureFrames,
   keepAlive: Buffer.from(': keep-alive\n\n'),
   outputLimitField: () => 'max_output_tokens',
@@ -49,3 +52,17 @@ export const responsesFormat: WireFormat = {
   writer: (context) => new ResponsesWriter(context),
   writeBody: writeResponsesBody,
 };
+
+function completionOf(
+  { body, publicModel, likelyInputTokens }: PassthroughRequest,
+  outputLimit: number | null,
+): ResponsesObserverOptions {
+  return {
+    request: body,
+    publicModel,
+    outputLimit,
+    nowS: () => Math.floor(Date.now() / 1000),
+    placeholderUsage: (outputBytes) =>
+      writeResponsesTokens(placeholderUsage({ likelyInputTokens: likelyInputTokens ?? (() => 0) }, outputBytes)),
+  };
+}

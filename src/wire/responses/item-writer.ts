@@ -125,7 +125,7 @@ export class ReasoningItem implements OutputItem {
       status: this.#reasoning ? 'completed' : 'in_progress',
       summary: reasoning.texts.map((text) => ({ type: 'summary_text', text })),
       content: reasoning.full?.map((text) => ({ type: 'reasoning_text', text })),
-      encrypted_content: this.#reasoning ? encryptedOf(this.#reasoning) : null,
+      encrypted_content: this.#reasoning ? encryptedOf(this.#reasoning) : undefined,
     });
   }
 
@@ -242,8 +242,8 @@ export class OpaqueItem implements OutputItem {
   }
 }
 
-/** What stands as the encrypted content of a reasoning item; null where the reasoning cannot be sent back anyway. */
-function encryptedOf(reasoning: ReasoningBlock): string | null {
-  if (reasoning.origin === 'responses') return reasoning.encrypted ?? null;
-  return reasoning.origin === 'messages' ? packReasoning(reasoning) : null;
+/** The encrypted content of a reasoning item; undefined where the reasoning cannot be sent back anyway. */
+function encryptedOf(reasoning: ReasoningBlock): string | undefined {
+  if (reasoning.origin === 'responses') return reasoning.encrypted;
+  return reasoning.origin === 'messages' ? packReasoning(reasoning) : undefined;
 }

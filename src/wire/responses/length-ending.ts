@@ -4,9 +4,11 @@
  * as they are up to a bound and read together, so that a short stream costs no parsing.
  */
 import type { TokenCounts } from '../../core/usage.ts';
+import { isObject, parseJson } from '../../lib/json.ts';
 import type { LaneStream, StreamPosition } from '../lane.ts';
 import type { EndingFrames, LengthEnding } from '../passthrough/length-ending.ts';
 import type { FrameView } from '../sse.ts';
+import { eventFrame } from '../translate/answer-writing.ts';
 
 const KEPT_BYTES_MAX = 64 * 1_024;
 
@@ -29,7 +31,8 @@ export class ResponsesLengthEnding implements LengthEnding {
   end(tokens: TokenCounts, position: StreamPosition | null): EndingFrames {
     this.#read();
     const step = this.#rewritten.cutShort?.(tokens, position ?? undefined);
-    return { closing: step?.forward?.toString() ?? '', terminal: this.#rewritten.terminal().toString() };
+    const terminal = this.#rewritten.terminal().toString();
+    return { closing: step?.forward?.toString() ?? '', terminal: position ? repeating(terminal, position) : terminal };
   }
 
   /** What the stream writes of it is not sent: the client has the provider's own bytes. */
@@ -38,4 +41,13 @@ export class ResponsesLengthEnding implements LengthEnding {
     this.#kept = [];
     this.#keptBytes = 0;
   }
+}
+
+/** The event with what the provider's own `response.created` said, besides how it ended. */
+function repeating(terminal: string, position: StreamPosition): string {
+  const event = parseJson(terminal.slice(terminal.indexOf('data: ') + 'data: '.length));
+  if (!isObject(event) || !isObject(event.response)) return terminal;
+  const { status, incomplete_details, output, usage, completed_at } = event.response;
+  const response = { ...position.response(), status, incomplete_details, output, usage, completed_at };
+  return eventFrame(String(event.type), { ...event, response });
 }

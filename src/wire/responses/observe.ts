@@ -1,7 +1,10 @@
-/** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
+/**
+ * Watches a passed-through responses answer: usage, terminal event, the public model id, and what its events lack of the
+ * public schemas, which is filled in. Most events pass as they are.
+ */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
-import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
+import { arrayAt, isObject, type Json, type JsonObject, numberAt, parseJson } from '../../lib/json.ts';
+import { MemberScanner, OPEN_BRACE, skipSpace } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
   type EditList,
@@ -16,30 +19,31 @@ import {
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
+import { type CompletionContext, completeItem, completePart, completeResponse } from './complete.ts';
+import { FLAT_FIELDS, flatFieldsOf, type NestedMember, nestedMember } from './event-fields.ts';
+import { ResponseSnapshot } from './snapshot.ts';
 import { readResponsesTokens } from './tokens.ts';
 
-/** Events that carry the whole response: they hold its model, usage or end, and never reach the client in pieces. */
-const WHOLE_RESPONSE = new Set([
-  'response.created',
-  'response.queued',
-  'response.in_progress',
-  'response.completed',
-  'response.incomplete',
-  'response.failed',
-]);
+export interface ResponsesObserverOptions extends CompletionContext {
+  readonly publicModel: string;
+  /** What is shown as usage where the provider reports none. */
+  placeholderUsage(outputBytes: number): JsonObject;
+}
+
+const NOT_JSON = 'The provider sent an event that is not JSON.';
 
 export class ResponsesObserver implements StreamObserver {
   /** `response.completed` carries the whole answer: it cannot be invented. */
   readonly closing = null;
   readonly finished = false;
   failure: LaneFailure | null = null;
+  readonly #options: ResponsesObserverOptions;
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
+  readonly #snapshot = new ResponseSnapshot();
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
-  #responseId: string | null = null;
-  #createdAtS: number | null = null;
   #nextSequence = 0;
 
   // What the scan of the current frame found.
@@ -48,9 +52,16 @@ export class ResponsesObserver implements StreamObserver {
   #error = false;
   #code = false;
   #message = false;
+  /** The flat fields that the event has, as bits of `FLAT_FIELDS`. */
+  #fields = 0;
+  #outputIndex = -1;
+  #partIndex = 0;
+  #deltaStart = 0;
+  #deltaEnd = -1;
 
-  constructor(publicModel: string) {
-    this.#model = new PublicModel(publicModel);
+  constructor(options: ResponsesObserverOptions) {
+    this.#options = options;
+    this.#model = new PublicModel(options.publicModel);
   }
 
   meter(): Meter {
@@ -58,34 +69,31 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   position(): StreamPosition {
-    return { responseId: this.#responseId, createdAtS: this.#createdAtS, nextSequence: this.#nextSequence };
+    const { publicModel } = this.#options;
+    const response = (): JsonObject => {
+      const seen = this.#snapshot.response() ?? { id: '', status: 'in_progress', output: [] };
+      return { ...completeResponse(seen, this.#options), model: publicModel };
+    };
+    return { nextSequence: this.#nextSequence, response };
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
-      return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+      return this.#fail(brokenStream(NOT_JSON));
     }
+    const before = edits.length;
     this.#scan(frame, edits);
-    if (this.#error || (this.#code && this.#message)) return this.#fail(readFailure(parsedData(frame), first));
-    switch (this.#type) {
-      case 'error':
-      case 'response.failed':
-        return this.#fail(readFailure(parsedData(frame), first));
-      case 'response.completed':
-      case 'response.incomplete':
-        if (parsedData(frame) === undefined)
-          return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
-        if (this.#usage !== null) {
-          this.#reported = readResponsesTokens(parseJson(this.#usage));
-          this.#reportedFinal = this.#reported !== null;
-        }
-        return 'terminal';
-      case '':
-        return this.#untyped(frame, first);
-      default:
-        return 'event';
+    const type = this.#type;
+    if (this.#error || type === 'error' || type === 'response.failed' || (this.#code && this.#message)) {
+      return this.#fail(readFailure(parsedData(frame), first));
     }
+    if (type === '') return this.#untyped(frame, first);
+    const member = nestedMember(type);
+    if (member !== undefined) return this.#nested(frame, member, edits, before);
+    this.#fillFlatFields(frame, edits);
+    this.#keepDelta(frame);
+    return 'event';
   }
 
   mayFlow(beginning: FrameView): boolean {
@@ -97,7 +105,7 @@ export class ResponsesObserver implements StreamObserver {
         if (scanner.depth === 1 && scanner.keyIs('type')) type = scanner.valueText().slice(1, -1);
       }
     }
-    return type !== '' && !WHOLE_RESPONSE.has(type);
+    return type !== '' && type !== 'response.failed' && nestedMember(type) === undefined;
   }
 
   flow(beginning: FrameView, edits: EditList): void {
@@ -120,6 +128,77 @@ export class ResponsesObserver implements StreamObserver {
     return 'event';
   }
 
+  /** An event that carries a response, an item or a part: where that lacks something, the event is written again. */
+  #nested(frame: FrameView, member: NestedMember, edits: EditList, before: number): Verdict {
+    const event = parsedData(frame);
+    if (!isObject(event)) return this.#fail(brokenStream(NOT_JSON));
+    const type = this.#type;
+    const terminal = type === 'response.completed' || type === 'response.incomplete';
+    if (terminal && this.#usage !== null) {
+      this.#reported = readResponsesTokens(parseJson(this.#usage));
+      this.#reportedFinal = this.#reported !== null;
+    }
+    const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
+    const value = event[member];
+    const complete = this.#complete(member, value, index, terminal);
+    const missing = this.#missingFlatFields();
+    if (complete !== value || Object.keys(missing).length > 0) {
+      edits.cut(before);
+      const published =
+        member === 'response' ? { ...(complete as JsonObject), model: this.#options.publicModel } : complete;
+      edits.replace(
+        frame.dataStart,
+        frame.dataEnd,
+        Buffer.from(JSON.stringify({ ...event, ...missing, [member]: published })),
+      );
+    }
+    if (isObject(complete)) this.#remember(member, index, complete);
+    return terminal ? 'terminal' : 'event';
+  }
+
+  #complete(member: NestedMember, value: Json | undefined, index: number, terminal: boolean): Json | undefined {
+    if (member === 'part') return value === undefined ? value : completePart(value);
+    if (member === 'item') {
+      const status = this.#type.endsWith('.added') ? 'in_progress' : 'completed';
+      return value === undefined ? value : completeItem(value, `${index}`, status);
+    }
+    const complete = completeResponse(isObject(value) ? value : {}, this.#options, this.#snapshot.identity);
+    if (!terminal || isObject(complete.usage)) return complete;
+    return { ...complete, usage: this.#options.placeholderUsage(this.#output.bytes) };
+  }
+
+  #remember(member: NestedMember, index: number, value: JsonObject): void {
+    if (member === 'response') this.#snapshot.created(value);
+    else if (this.#type === 'response.output_item.added') this.#snapshot.added(index, value);
+    else if (this.#type === 'response.output_item.done') this.#snapshot.done(index, value);
+  }
+
+  #keepDelta({ bytes }: FrameView): void {
+    if (this.#deltaEnd === -1) return;
+    const raw = bytes.toString('latin1', this.#deltaStart, this.#deltaEnd);
+    this.#snapshot.delta(this.#outputIndex, this.#type, this.#partIndex, raw);
+  }
+
+  #missingFlatFields(): JsonObject {
+    const missing = flatFieldsOf(this.#type) & ~this.#fields;
+    if (missing === 0) return {};
+    const fields: Record<string, string | number | readonly []> = {};
+    if (missing & FLAT_FIELDS.sequence_number) fields.sequence_number = this.#nextSequence++;
+    if (missing & FLAT_FIELDS.item_id) fields.item_id = this.#snapshot.lastId;
+    if (missing & FLAT_FIELDS.output_index) fields.output_index = this.#snapshot.lastIndex;
+    if (missing & FLAT_FIELDS.content_index) fields.content_index = 0;
+    if (missing & FLAT_FIELDS.summary_index) fields.summary_index = 0;
+    if (missing & FLAT_FIELDS.logprobs) fields.logprobs = [];
+    return fields;
+  }
+
+  #fillFlatFields(frame: FrameView, edits: EditList): void {
+    const missing = this.#missingFlatFields();
+    if (Object.keys(missing).length === 0) return;
+    const brace = skipSpace(frame.text, frame.dataStart);
+    edits.replace(brace + 1, brace + 1, Buffer.from(`${JSON.stringify(missing).slice(1, -1)},`));
+  }
+
   #scan(frame: FrameView, edits: EditList): void {
     const scanner = this.#scanner;
     this.#type = '';
@@ -127,6 +206,10 @@ export class ResponsesObserver implements StreamObserver {
     this.#error = false;
     this.#code = false;
     this.#message = false;
+    this.#fields = 0;
+    this.#outputIndex = -1;
+    this.#partIndex = 0;
+    this.#deltaEnd = -1;
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
@@ -138,32 +221,50 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   #scanTop(scanner: MemberScanner): void {
-    if (scanner.isString) {
-      if (scanner.keyIs('type')) this.#type = scanner.valueText().slice(1, -1);
-      else if (scanner.keyIs('delta')) this.#output.count(scanner);
-      else if (scanner.keyIs('message')) this.#message = true;
-      else if (scanner.keyIs('object')) this.#error ||= scanner.stringIs('error');
-    }
-    if (scanner.keyIs('error')) this.#error ||= isErrorValue(scanner);
-    else if (scanner.keyIs('code')) this.#code = true;
-    else if (scanner.keyIs('sequence_number')) {
+    if (scanner.keyIs('sequence_number')) {
       const sequence = figure(Number(scanner.valueText()));
-      if (typeof sequence === 'number') this.#nextSequence = sequence + 1;
+      if (typeof sequence !== 'number') return;
+      this.#fields |= FLAT_FIELDS.sequence_number;
+      this.#nextSequence = sequence + 1;
+    } else if (scanner.keyIs('item_id')) {
+      this.#fields |= FLAT_FIELDS.item_id;
+    } else if (scanner.keyIs('output_index')) {
+      this.#fields |= FLAT_FIELDS.output_index;
+      this.#outputIndex = Number(scanner.valueText()) || 0;
+    } else if (scanner.keyIs('content_index')) {
+      this.#fields |= FLAT_FIELDS.content_index;
+      this.#partIndex = Number(scanner.valueText()) || 0;
+    } else if (scanner.keyIs('summary_index')) {
+      this.#fields |= FLAT_FIELDS.summary_index;
+      this.#partIndex = Number(scanner.valueText()) || 0;
+    } else if (scanner.keyIs('logprobs')) {
+      this.#fields |= FLAT_FIELDS.logprobs;
+    } else if (scanner.keyIs('error')) {
+      this.#error ||= isErrorValue(scanner);
+    } else if (scanner.keyIs('code')) {
+      this.#code = true;
+    } else if (scanner.isString) {
+      this.#scanString(scanner);
+    }
+  }
+
+  #scanString(scanner: MemberScanner): void {
+    if (scanner.keyIs('type')) {
+      this.#type = scanner.valueText().slice(1, -1);
+    } else if (scanner.keyIs('delta')) {
+      this.#output.count(scanner);
+      this.#deltaStart = scanner.valueStart + 1;
+      this.#deltaEnd = scanner.stringEnd === -1 ? -1 : scanner.stringEnd - 1;
+    } else if (scanner.keyIs('message')) {
+      this.#message = true;
+    } else if (scanner.keyIs('object')) {
+      this.#error ||= scanner.stringIs('error');
     }
   }
 
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
-    if (scanner.keyIs('model')) {
-      this.#model.put(scanner, edits);
-    } else if (scanner.keyIs('usage')) {
-      if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
-    } else if (this.#responseId === null && scanner.keyIs('id') && scanner.isString) {
-      const id = parseJson(scanner.valueText());
-      if (typeof id === 'string') this.#responseId = id;
-    } else if (this.#createdAtS === null && scanner.keyIs('created_at')) {
-      const created = figure(Number(scanner.valueText()));
-      if (typeof created === 'number') this.#createdAtS = created;
-    }
+    if (scanner.keyIs('model')) this.#model.put(scanner, edits);
+    else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Usage in the terms of the responses format. */
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
-import type { Json } from '../../lib/json.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
 import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
@@ -14,7 +14,7 @@ export function readResponsesTokens(usage: Json | undefined): TokenCounts | null
   return openaiCounts(usage, NAMES);
 }
 
-export function writeResponsesTokens(tokens: TokenCounts): object {
+export function writeResponsesTokens(tokens: TokenCounts): JsonObject {
   return {
     input_tokens: inputTokens(tokens),
     input_tokens_details: {

@@ -1,5 +1,6 @@
 /** Events of the hub → response stream events, the full sequence of them. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { StreamPosition } from '../lane.ts';
 import { answerId, bareId, eventFrame, placeholderUsage } from '../translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
@@ -32,11 +33,7 @@ export class ResponsesWriter implements EventWriter {
   }
 
   position(): StreamPosition {
-    return {
-      responseId: this.#id === '' ? null : this.#id,
-      createdAtS: this.#id === '' ? null : this.#createdS,
-      nextSequence: this.#sequence,
-    };
+    return { nextSequence: this.#sequence, response: () => this.response() };
   }
 
   continueAt(sequence: number): void {
@@ -57,7 +54,7 @@ export class ResponsesWriter implements EventWriter {
   }
 
   /** The object as it is after everything written so far. */
-  response(): object {
+  response(): JsonObject {
     const { status, reason } = responseEnding(this.#finish, this.#refused);
     const finished = this.#finish !== null;
     return responseObject(this.#context, {

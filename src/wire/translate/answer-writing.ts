@@ -32,7 +32,7 @@ export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' 
 const CHARACTERS_PER_TOKEN = 4;
 
 /** What is shown as usage where the format must show some and the provider reported none. */
-export function placeholderUsage(context: AnswerContext, characters: number): TokenCounts {
+export function placeholderUsage(context: Pick<AnswerContext, 'likelyInputTokens'>, characters: number): TokenCounts {
   const output = Math.ceil(characters / CHARACTERS_PER_TOKEN);
   return { ...NO_TOKENS, input: context.likelyInputTokens(), output };
 }

@@ -112,7 +112,7 @@ describe('[R46] in-band failures', () => {
   });
 
   test('responses: response.failed, in sequence, with error.code', () => {
-    const position = { responseId: 'resp_9', createdAtS: 5, nextSequence: 12 };
+    const position = { nextSequence: 12, response: () => ({ id: 'resp_9', created_at: 5, output: [] }) };
     const text = FORMATS.responses.failureFrames({ ...failure, position, publicModel: 'm' }).toString();
     const [name, data = ''] = text.trimEnd().split('\n');
     assert.equal(name, 'event: response.failed');

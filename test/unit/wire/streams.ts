@@ -173,11 +173,11 @@ export function infoOf(format: FormatName, body: object, betas = false): Request
 }
 
 /** The lane for a minimal request with these extra fields. */
-export function laneFor(format: FormatName, extra: object = {}, publicModel = PUBLIC_MODEL) {
+export function laneFor(format: FormatName, extra: object = {}, publicModel = PUBLIC_MODEL, mayBeCut = false) {
   const bytes = Buffer.from(JSON.stringify({ ...MINIMAL[format], ...extra }));
   const body = asObject(JSON.parse(bytes.toString()));
   const info = FORMATS[format].validateRequest(body, bytes, { betas: false });
-  return FORMATS[format].passthrough({ bytes, body, info, publicModel });
+  return FORMATS[format].passthrough({ bytes, body, info, publicModel, mayBeCut });
 }
 
 export interface Run {
