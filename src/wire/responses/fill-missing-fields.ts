@@ -6,6 +6,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 
 /** What the official clients read without asking whether it is there. */
@@ -84,6 +85,10 @@ class FillingStream implements LaneStream {
 
   meter(): Meter {
     return this.#lane.meter();
+  }
+
+  sample(): OutputSample | null {
+    return this.#lane.sample?.() ?? null;
   }
 
   cutShort(tokens: TokenCounts): LaneStep {

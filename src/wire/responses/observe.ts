@@ -3,6 +3,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import {
   type EditList,
   looksLikeObject,
@@ -51,6 +52,10 @@ export class ResponsesObserver implements StreamObserver {
 
   meter(): Meter {
     return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+  }
+
+  sample(): OutputSample {
+    return this.#output.sample;
   }
 
   position(): StreamPosition {
