@@ -8,7 +8,7 @@ import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { countTexts, type Encoder, textCounter } from '../src/counting/exact-count.ts';
 import { likelyTokens } from '../src/counting/heuristic.ts';
-import { countOutput } from '../src/counting/input-estimate.ts';
+import { likelyOutput } from '../src/counting/output-count.ts';
 import { readPrompt } from '../src/counting/prompt-text.ts';
 import { CJK, PROSE } from './counter-samples.ts';
 
@@ -88,7 +88,7 @@ function errors(): string {
       percent(likely / o - 1),
       percent(likely / c - 1),
       percent(worst),
-      percent(countOutput(bytes) / o - 1),
+      percent(likelyOutput(bytes) / o - 1),
       `× ${(high / o).toFixed(1)}`,
       `× ${(bytes / o).toFixed(1)}`,
     ];

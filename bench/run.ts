@@ -1,7 +1,8 @@
 /**
  * `npm run bench [-- W1 W3 …] [--quick] [--json FILE] [--peers a,b] [--without-gateway]`: measures the gateway and its
  * peers in one interleaved run, prints the tables and writes bench/results/latest.md. A peer `gateway@/path/to/checkout`
- * is the gateway of another checkout.
+ * is the gateway of another checkout. `npm run bench -- agents` is an
+ * experiment of its own, see agents.ts.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measureAgents } from './agents.ts';
 import { caseFigures } from './figures.ts';
 import { LoadClient } from './load-client.ts';
 import { type Bench, type CaseResult, measureCase } from './measure.ts';
@@ -175,8 +177,18 @@ async function checkBooks(session: Session, workload: Workload, peer: RunningPee
   for (const finding of findings) session.failures.push(`${workload.id}: ${finding}`);
 }
 
+/** It measures no time, so it runs alone and without peers. */
+async function runAgents(options: Options, say: (line: string) => void): Promise<number> {
+  if (options.workloads.length > 1) throw new Error('`agents` runs alone');
+  const failures = await measureAgents(say);
+  for (const failure of failures) say(`FAILED: ${failure}`);
+  return failures.length === 0 ? 0 : 1;
+}
+
 async function main(): Promise<number> {
   const options = readOptions();
+  const say = (line: string): void => console.log(line);
+  if (options.workloads.includes('AGENTS')) return runAgents(options, say);
   const startedAt = new Date();
   const notes: string[] = [];
   const placement = findPlacement();
@@ -185,7 +197,6 @@ async function main(): Promise<number> {
   const failures: string[] = [];
   const wantsGateway = !options.withoutGateway && options.peers?.has(GATEWAY) !== false;
   if (wantsGateway && !adapters.some(({ name }) => name === GATEWAY)) failures.push('the gateway is missing');
-  const say = (line: string): void => console.log(line);
   for (const note of notes) say(`- ${note}`);
   if (placement.pinned) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
   const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'));

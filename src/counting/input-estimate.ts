@@ -35,7 +35,7 @@ const IMAGE_TOKENS_LIKELY = 1_200;
 const FILE_TOKENS_MAX = 2_000_000;
 const FILE_TOKENS_LIKELY = 3_000;
 
-const BYTES_PER_OUTPUT_TOKEN_LIKELY = 4;
+const FILE_BYTES_PER_TOKEN_LIKELY = 4;
 /** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
@@ -161,7 +161,7 @@ export class InputEstimate {
     const { certain, definitions, segments, images, files, fileTokensMax } = this.#read();
     const text = this.#countedWhole?.likely ?? likelyTokens([...certain, ...definitions]);
     const inFiles =
-      fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / BYTES_PER_OUTPUT_TOKEN_LIKELY);
+      fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / FILE_BYTES_PER_TOKEN_LIKELY);
     return text + segments * SEGMENT_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
   }
 
@@ -174,9 +174,4 @@ export class InputEstimate {
     this.#prompt ??= readPrompt(this.#request.body);
     return this.#prompt;
   }
-}
-
-/** How many tokens this much generated text likely was. */
-export function countOutput(outputBytes: number): number {
-  return Math.ceil(outputBytes / BYTES_PER_OUTPUT_TOKEN_LIKELY);
 }

@@ -7,13 +7,12 @@ import type { UpstreamCall } from '../provider/upstream.ts';
 import type { CallRecord } from '../routing/target-health.ts';
 import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts';
 import { FORMATS } from '../wire/formats.ts';
-import type { Lane, Meter } from '../wire/lane.ts';
-import { Attempt, type AttemptEnd, type AttemptOptions } from './attempt.ts';
+import type { Lane } from '../wire/lane.ts';
+import { Attempt, type AttemptEnd, type AttemptOptions, type Seen } from './attempt.ts';
 import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { usageOf } from './meter.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { RequestHeaders } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -111,8 +110,8 @@ class AttemptSetup implements AttemptOptions {
     );
   }
 
-  tokensSeen(meter: Meter): TokenCounts {
-    return usageOf(this.#exchange.plan, meter).tokens;
+  cutShort(seen: Seen): Promise<TokenCounts> {
+    return this.#exchange.cutShort(seen);
   }
 }
 

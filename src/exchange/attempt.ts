@@ -22,6 +22,7 @@ import type {
   UpstreamListener,
 } from '../provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
+import type { OutputSample } from '../wire/output-sample.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -49,10 +50,15 @@ export interface AttemptOptions {
   onEnd(end: AttemptEnd): void;
   /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */
   onFault(error: unknown): void;
-  /** Only where the hold grows with the stream; the lane then writes the answer itself. */
+  /** Only where the hold grows with the stream; the lane can then end the answer. */
   readonly elastic: ElasticHold | null;
-  /** What the exchange would be charged for by now. */
-  tokensSeen(meter: Meter): TokenCounts;
+  /** The stream is about to be cut: resolves to what it is charged for. */
+  cutShort(seen: Seen): Promise<TokenCounts>;
+}
+
+/** What the meter has seen of an attempt, and the text that it has seen, if it may have to be counted. */
+export interface Seen extends Meter {
+  readonly sample?: OutputSample | null;
 }
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
@@ -70,14 +76,14 @@ export type AttemptEnd =
       readonly kind: 'stopped';
       readonly reason: StopReason;
       readonly accepted: boolean;
-      readonly meter: Meter | null;
+      readonly meter: Seen | null;
       readonly position: StreamPosition | null;
     };
 
 export interface AttemptFailure extends ProviderFailure {
   readonly kind: 'failed';
   /** Null while no content has been sent to the client: then nothing is owed. */
-  readonly meter: Meter | null;
+  readonly meter: Seen | null;
   readonly position: StreamPosition | null;
 }
 
@@ -129,10 +135,15 @@ export class Attempt implements UpstreamListener, ElasticListener {
     return this.#stream ? this.#stream.meter() : NOTHING_SEEN;
   }
 
+  #seen(): Seen {
+    const stream = this.#stream;
+    return stream ? { ...stream.meter(), sample: stream.sample?.() ?? null } : NOTHING_SEEN;
+  }
+
   stop(reason: StopReason): void {
     if (this.#phase === 'ended') return;
     const accepted = this.#phase === 'accepted';
-    const meter = this.progress();
+    const meter = accepted ? this.#seen() : null;
     this.#handle?.abort();
     this.#end({ kind: 'stopped', reason, accepted, meter, position: this.#position() });
   }
@@ -257,10 +268,17 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   exhausted(): void {
-    if (!this.#outrun || this.#phase === 'ended' || !this.#stream?.cutShort) return;
+    if (!this.#outrun || this.#phase === 'ended' || !this.#stream) return;
     this.#handle?.abort();
+    void this.#cutShort(this.#stream);
+  }
+
+  async #cutShort(stream: LaneStream): Promise<void> {
     try {
-      this.#take(this.#stream.cutShort(this.#options.tokensSeen(this.#stream.meter())));
+      const tokens = await this.#options.cutShort(this.#seen());
+      // The client may have gone meanwhile.
+      if (this.#phase === 'ended') return;
+      this.#take(stream.cutShort?.(tokens) ?? stream.end());
     } catch (error) {
       this.#fault(error);
     }
@@ -335,7 +353,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #fail(failure: ProviderFailure): void {
-    const meter = this.#contentSent && this.#stream ? this.#stream.meter() : null;
+    const meter = this.#contentSent && this.#stream ? this.#seen() : null;
     this.#end({ kind: 'failed', ...failure, meter, position: this.#position() });
   }
 

@@ -3,16 +3,18 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { TokenCounts } from '../core/usage.ts';
+import { countOutput } from '../counting/output-count.ts';
 import type { Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Attempt, StopReason } from './attempt.ts';
+import type { Attempt, Seen, StopReason } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
-import { type Charge, chargeFor } from './meter.ts';
+import { type Charge, chargeFor, usageOf } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
 import { ReplyRecorder } from './reply-recorder.ts';
@@ -48,6 +50,10 @@ export class Exchange implements InFlightExchange {
   #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
+  /** What the output came to that nobody has reported, once it has been counted. */
+  #outputTokens: number | null = null;
+  /** The stream was ended from this side, as at its length limit. */
+  #cutShort = false;
   /** What a settlement asked for. */
   #charged = 0n;
 
@@ -146,12 +152,18 @@ export class Exchange implements InFlightExchange {
   }
 
   /** `contentType` is that of a complete answer; null where there is none to be replayed. */
-  settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
-    let charge = this.#charge(meter, outcome === 'complete');
+  settle(meter: Seen | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
+    if (outcome === 'complete' || !meter) return this.#settle(meter, outcome, contentType);
+    return this.#countOutput(meter).then(() => this.#settle(meter, outcome, contentType));
+  }
+
+  #settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
+    const complete = outcome === 'complete' && !this.#cutShort;
+    let charge = this.#charge(meter, complete);
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
     return this.#admission.settle(this.#worthHolding(charge.owed), () => {
-      if (this.elastic) charge = this.#charge(meter, outcome === 'complete');
+      if (this.elastic) charge = this.#charge(meter, complete);
       this.#charged = charge.amount;
       return {
         holdId: this.#admission.holdId,
@@ -163,6 +175,19 @@ export class Exchange implements InFlightExchange {
         flag: charge.flag,
       };
     });
+  }
+
+  /** What a stream that has to be cut comes to: its client is told so, and it is charged. */
+  async cutShort(meter: Seen): Promise<TokenCounts> {
+    this.#cutShort = true;
+    await this.#countOutput(meter);
+    return usageOf(this.plan, meter, this.#outputTokens).tokens;
+  }
+
+  /** Output that nobody has reported is counted, off the loop; the provider has nothing to do with it any more. */
+  async #countOutput({ reportedFinal, sample, outputBytes }: Seen): Promise<void> {
+    if (reportedFinal || !sample) return;
+    this.#outputTokens = await countOutput(this.#gateway.counter, sample, outputBytes, this.plan.targets);
   }
 
   /**
@@ -201,7 +226,7 @@ export class Exchange implements InFlightExchange {
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {
-    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, complete);
+    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, this.#outputTokens, complete);
   }
 
   /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */

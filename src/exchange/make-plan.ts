@@ -98,7 +98,10 @@ export function makePlan(
     });
   }
   const candidates = candidatesFor(endpoint.format, usable);
-  const elastic = isElastic(model, candidates, policy, key, endpoint, request);
+  const limits = outputLimits(model, endpoint, info);
+  // A first slice that carries all of the output never has to grow.
+  const mayGrow = !(limits instanceof GatewayError) && limits.outputLimit > ELASTIC_SLICE_TOKENS;
+  const elastic = mayGrow && isElastic(model, candidates, policy, key, endpoint, request);
   const input = new InputEstimate(request, model, usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
@@ -109,7 +112,6 @@ export function makePlan(
   });
   const reachable = reachableTargets(candidates, catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
-  const limits = outputLimits(model, endpoint, info);
   if (limits instanceof GatewayError) return limits;
   const outputLimit = input.outputRoom(limits.outputLimit);
   if (model.contextWindow !== null && input.overflowTokens !== null) {

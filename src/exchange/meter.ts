@@ -3,7 +3,7 @@
 import type { Mode } from '../core/key.ts';
 import { costNanos } from '../core/money.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
-import { countOutput } from '../counting/input-estimate.ts';
+import { likelyOutput } from '../counting/output-count.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Plan } from './plan.ts';
 
@@ -19,9 +19,19 @@ export interface Charge {
   readonly flag: string | null;
 }
 
-/** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
-export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | null, complete: boolean): Charge {
-  const usage = usageOf(plan, meter);
+/**
+ * `complete` says whether the provider came to the end of its answer, so that a missing report is its omission.
+ * `outputTokens`: as `usageOf` has it.
+ */
+export function chargeFor(
+  mode: Mode,
+  plan: Plan,
+  held: bigint,
+  meter: Meter | null,
+  outputTokens: number | null,
+  complete: boolean,
+): Charge {
+  const usage = usageOf(plan, meter, outputTokens);
   const cost = costNanos(plan.model.pricing, usage.tokens);
   const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {
@@ -34,10 +44,13 @@ export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | n
   };
 }
 
-/** As reported where the report is final; otherwise the reported input, or its likely count, and the output as counted. */
-export function usageOf(plan: Plan, meter: Meter | null): Usage {
+/**
+ * As reported where the report is final; otherwise the reported input, or its likely count, and the output as it was
+ * counted (`outputTokens`), or else by its length.
+ */
+export function usageOf(plan: Plan, meter: Meter | null, outputTokens: number | null): Usage {
   if (meter?.reported && meter.reportedFinal) return { tokens: meter.reported, source: 'reported' };
-  const counted = meter ? countOutput(meter.outputBytes) : 0;
+  const counted = meter ? (outputTokens ?? likelyOutput(meter.outputBytes)) : 0;
   const input: TokenCounts = meter?.reported ?? { ...NO_TOKENS, input: plan.input.likely };
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }

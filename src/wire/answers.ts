@@ -5,6 +5,7 @@ import { type JsonObject, parseJson } from '../lib/json.ts';
 import { broken } from './errors.ts';
 import type { WireFormat } from './format.ts';
 import type { Lane } from './lane.ts';
+import { OutputSample } from './output-sample.ts';
 import { AnswerFilter } from './translate/answer-filter.ts';
 import { TranslateStream, TurnMeter } from './translate/stream.ts';
 import type { ToolNames } from './translate/tool-names.ts';
@@ -62,7 +63,7 @@ export function answersThrough(request: AnswersRequest): Answers {
     whole(answer) {
       const parsed = parseJson(answer.toString());
       if (parsed === undefined) broken('it is not JSON.');
-      const meter = new TurnMeter();
+      const meter = new TurnMeter(null);
       const answerFilter = filter();
       const events: TurnEvent[] = [];
       for (const event of target.readBody(parsed)) {
@@ -75,6 +76,7 @@ export function answersThrough(request: AnswersRequest): Answers {
       }
       return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter: meter.read() };
     },
-    stream: () => new TranslateStream(target.reader(), client.writer(context()), filter(), new TurnMeter()),
+    stream: () =>
+      new TranslateStream(target.reader(), client.writer(context()), filter(), new TurnMeter(new OutputSample())),
   };
 }

@@ -5,6 +5,7 @@
 import type { Condition } from '../core/conditions.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { JsonObject } from '../lib/json.ts';
+import type { OutputSample } from './output-sample.ts';
 
 /** What the upstream request must say, whatever the client said. */
 export interface UpstreamParams {
@@ -71,6 +72,8 @@ export interface LaneStream {
   /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
   terminal(): Buffer;
   meter(): Meter;
+  /** The beginning of the generated text, to be counted where nobody reports its tokens. */
+  sample?(): OutputSample | null;
   /**
    * Ends the answer here, as its format ends at the length limit; the state is `complete` after it. Absent where the
    * stream was not prepared for it. `position`: where the client's stream is, if it is not where this one is.

@@ -72,7 +72,7 @@ function tried(stream: Partial<LaneStream>): Tried {
     onEnd: () => {},
     onFault: (error) => faults.push(error),
     elastic: null,
-    tokensSeen: thrown,
+    cutShort: thrown,
   };
   const handle: UpstreamHandle = {
     pause: () => {},
@@ -104,7 +104,7 @@ describe('a fault while an answer is read', () => {
     attempt.onEnd();
     const end = await attempt.ended;
     assert.ok(end.kind === 'failed');
-    assert.deepEqual([end.condition, end.meter], ['upstream_error', METER]);
+    assert.deepEqual([end.condition, end.meter], ['upstream_error', { ...METER, sample: null }]);
     assert.equal(faults.length, 1);
   });
 
@@ -114,7 +114,7 @@ describe('a fault while an answer is read', () => {
     attempt.onFailure({ kind: 'broken', message: 'the connection to the provider broke' });
     const end = await attempt.ended;
     assert.ok(end.kind === 'failed');
-    assert.deepEqual(end.meter, METER);
+    assert.deepEqual(end.meter, { ...METER, sample: null });
     assert.equal(faults.length, 1);
   });
 });

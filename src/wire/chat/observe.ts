@@ -3,6 +3,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
   type EditList,
@@ -67,6 +68,10 @@ export class ChatObserver implements TemplatableObserver {
 
   meter(): Meter {
     return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
+  }
+
+  sample(): OutputSample {
+    return this.output.sample;
   }
 
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {

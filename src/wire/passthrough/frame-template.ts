@@ -8,6 +8,7 @@
  */
 import { closingQuote, unescapedBytes } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
 import type { EditList, OutputCounter, PlacedEdit, StreamObserver, Text, Verdict } from './observer.ts';
 
@@ -31,7 +32,9 @@ export class RepeatAware implements StreamObserver {
   frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
     const observer = this.#observer;
     if (!first && this.#template.matches(frame, edits)) {
-      observer.output.whole(this.#template.outputBytes);
+      const { output } = observer;
+      output.whole(this.#template.outputBytes);
+      if (!output.sample.full) this.#template.copyText(frame, output.sample);
       return 'event';
     }
     const before = edits.length;
@@ -68,6 +71,10 @@ export class RepeatAware implements StreamObserver {
     return this.#observer.meter();
   }
 
+  sample(): OutputSample {
+    return this.#observer.sample();
+  }
+
   position(): StreamPosition | null {
     return this.#observer.position?.() ?? null;
   }
@@ -89,6 +96,8 @@ class FrameTemplate {
   #tailLength = 0;
   #edit: PlacedEdit | null = null;
   #misses = 0;
+  /** Start and end of each text in the frame that matched last. */
+  readonly #offsets: number[] = [];
 
   /** Makes the frame the template. Its edits are those from index `before` on. */
   learn(frame: FrameView, output: OutputCounter, edits: EditList, before: number): void {
@@ -126,6 +135,8 @@ class FrameTemplate {
       const close = closingQuote(text, at, end);
       if (close === -1 || !isAt(text, close, piece)) return false;
       if (this.#texts[index]?.generated === true) bytes += unescapedBytes(text, at, close);
+      this.#offsets[2 * index] = at;
+      this.#offsets[2 * index + 1] = close;
       at = close + piece.length;
     }
     if (at !== end) return false;
@@ -134,6 +145,14 @@ class FrameTemplate {
     this.outputBytes = bytes;
     if (this.#misses > 0) this.#misses--;
     return true;
+  }
+
+  /** The generated text of the frame that has just matched. */
+  copyText({ text }: FrameView, sample: OutputSample): void {
+    for (let index = 0; index < this.#texts.length; index++) {
+      if (this.#texts[index]?.generated !== true) continue;
+      sample.addEscaped(text, this.#offsets[2 * index] ?? 0, this.#offsets[2 * index + 1] ?? 0);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Json } from '../../lib/json.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
+import { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
 
 /**
@@ -27,6 +28,7 @@ export interface StreamObserver {
   readonly finished: boolean;
   readonly closing: Buffer | null;
   meter(): Meter;
+  sample(): OutputSample;
   position?(): StreamPosition | null;
 }
 
@@ -95,6 +97,7 @@ export interface Text {
 /** Counts generated text by the raw bytes of the strings that carry it. */
 export class OutputCounter {
   bytes = 0;
+  readonly sample = new OutputSample();
   /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
   #cutOff = false;
   /** The texts of the current frame: start and end of each, negative for padding, the end 0 where it is cut off. */
@@ -106,6 +109,9 @@ export class OutputCounter {
     const start = scanner.valueStart + 1;
     const end = this.#cutOff ? scanner.end : scanner.stringEnd - 1;
     this.bytes += unescapedBytes(scanner.text, start, end);
+    if (!this.sample.full) this.sample.addEscaped(scanner.text, start, end);
+    // What is missing of it would have to be read from pieces that may begin inside an escape.
+    if (this.#cutOff) this.sample.close();
     this.#note(start, this.#cutOff ? 0 : end);
   }
 

@@ -18,6 +18,7 @@ import type {
   UpstreamParams,
   WholeAnswer,
 } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
@@ -135,6 +136,10 @@ export class PassthroughStream implements LaneStream {
 
   meter(): Meter {
     return this.#observer.meter();
+  }
+
+  sample(): OutputSample {
+    return this.#observer.sample();
   }
 
   cutShort(tokens: TokenCounts): LaneStep {

@@ -7,6 +7,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
@@ -99,6 +100,10 @@ class FillingStream implements LaneStream {
 
   meter(): Meter {
     return this.#lane.meter();
+  }
+
+  sample(): OutputSample | null {
+    return this.#lane.sample?.() ?? null;
   }
 
   cutShort(tokens: TokenCounts): LaneStep {

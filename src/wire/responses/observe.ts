@@ -6,6 +6,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject, numberAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, skipSpace } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import {
   type EditList,
   isErrorValue,
@@ -66,6 +67,10 @@ export class ResponsesObserver implements StreamObserver {
 
   meter(): Meter {
     return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+  }
+
+  sample(): OutputSample {
+    return this.#output.sample;
   }
 
   position(): StreamPosition {

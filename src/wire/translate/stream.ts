@@ -3,16 +3,23 @@ import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
+import type { OutputSample } from '../output-sample.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
 
+/** `sample`: where text that nobody reported may have to be counted. */
 export class TurnMeter {
+  readonly sample: OutputSample | null;
   #reported: TokenCounts | null = null;
   #final = false;
   #outputBytes = 0;
+
+  constructor(sample: OutputSample | null) {
+    this.sample = sample;
+  }
 
   take(event: TurnEvent): void {
     switch (event.type) {
@@ -20,6 +27,7 @@ export class TurnMeter {
       case 'reasoning-delta':
       case 'tool-delta':
         this.#outputBytes += Buffer.byteLength(event.text);
+        if (this.sample?.full === false) this.sample.addText(event.text);
         return;
       case 'usage':
         this.#reported = saneCounts(event.tokens);
@@ -80,6 +88,10 @@ export class TranslateStream implements LaneStream {
 
   meter(): Meter {
     return this.#meter.read();
+  }
+
+  sample(): OutputSample | null {
+    return this.#meter.sample;
   }
 
   cutShort(tokens: TokenCounts, position?: StreamPosition): LaneStep {

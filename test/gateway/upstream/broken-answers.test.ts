@@ -25,8 +25,8 @@ describe('a provider that breaks the connection', () => {
       const client = streamed(key, format);
       const call = await fixture.first.next();
       call.streamHead();
-      call.chunk(SPEECH[format].opening.join('') + SPEECH[format].text('x'.repeat(400)));
-      await client.until(/x{400}/);
+      call.chunk(SPEECH[format].opening.join('') + SPEECH[format].text(' and'.repeat(100)));
+      await client.until(/( and){100}/);
       call.reset();
       const { text, complete } = await client.ended;
       assert.equal(complete, true);
