@@ -18,9 +18,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, '64 parallel requests over four gateways with balance for one']],
   },
   {
-    name: 'PostgreSQL: no account is locked, and the rate limit is exceeded',
+    name: 'PostgreSQL: no account is locked, and slots of the rate limit are lost',
     edits: UNLOCKED,
-    tests: [[CONTRACT_POSTGRES, 'the requests per minute at the boundary over four gateways']],
+    tests: [[CONTRACT_POSTGRES, 'a settlement that meets admissions of other gateways']],
   },
   {
     name: 'PostgreSQL: no account is locked, and four gateways exceed the rate limit',
@@ -33,9 +33,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'settlements, extensions and purchases over four gateways that meet']],
   },
   {
-    name: 'PostgreSQL: a purchase does not lock its account',
+    name: 'PostgreSQL: a change of a key does not lock its account',
     edits: [KEY_UNLOCKED],
-    tests: [[CONTRACT_POSTGRES, 'purchases over four gateways that meet']],
+    tests: [[CONTRACT_POSTGRES, 'changes of a key through two gateways that meet']],
   },
   {
     name: 'PostgreSQL: synchronous_commit is not forced on',

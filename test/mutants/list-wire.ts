@@ -108,7 +108,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
         'if (this.#observer.closing !== null) {',
       ],
     ],
-    tests: [[BROKEN, 'mid-stream: in-band failure']],
+    tests: [[BROKEN, 'mid-stream: in-band failure, billed with a record, never retried (chat)']],
   },
   {
     name: 'a stream that lacks only its terminal frame counts as broken',
@@ -124,7 +124,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a failed chat stream ends like a complete one',
     edits: [['wire/chat/failure.ts', '({ error })}\\n\\n`', '({ error })}\\n\\ndata: [DONE]\\n\\n`']],
-    tests: [[BROKEN, 'mid-stream: in-band failure']],
+    tests: [[BROKEN, 'mid-stream: in-band failure, billed with a record, never retried (chat)']],
   },
   {
     name: 'the tokens of message_start count as final',
@@ -136,7 +136,10 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [
-      ['test/gateway/upstream/cancellation.test.ts', 'mid-stream: closed at once'],
+      [
+        'test/gateway/upstream/cancellation.test.ts',
+        'mid-stream: closed at once, what was produced is charged, no usage record (chat)',
+      ],
       [BROKEN, 'mid-stream'],
     ],
   },
