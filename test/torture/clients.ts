@@ -82,6 +82,11 @@ function completeUsage(stream: boolean, text: string): TokensSeen | null {
   return { input: prompt_tokens, output: completion_tokens };
 }
 
+/** Nobody listened: a client that asks again at once learns nothing new. */
+function outage({ status }: Call): number {
+  return status === 0 ? 150 : 0;
+}
+
 /** Until the round is over. */
 export interface Round {
   over: boolean;
@@ -92,13 +97,13 @@ export interface Round {
 export async function callAgain(round: Round, client: number, account: Account, random: Random): Promise<void> {
   while (!round.over) {
     const stream = random.chance(65);
-    await ask(round.origin(client), account, {
+    const call = await ask(round.origin(client), account, {
       stream,
       tokens: random.between(1, 60),
       delayMs: random.between(1, 12),
       ...(stream && random.chance(25) ? { cancelAfter: random.int(20) } : {}),
     });
-    await delay(random.int(PAUSE_MS));
+    await delay(random.int(PAUSE_MS) + outage(call));
   }
 }
 
@@ -107,12 +112,12 @@ export async function overspend(round: Round, client: number, account: Account, 
   while (!round.over) {
     const tokens = random.between(5, 20);
     const at = random.between(6, 12);
-    await Promise.all(
+    const calls = await Promise.all(
       Array.from({ length: at }, (_, i) =>
         ask(round.origin(client + i), account, { stream: random.chance(50), tokens, delayMs: 2, maxTokens: 20 }),
       ),
     );
-    await delay(random.between(PAUSE_MS, 400));
+    await delay(random.between(PAUSE_MS, 400) + Math.max(...calls.map(outage)));
   }
 }
 

@@ -57,7 +57,8 @@ export class TorturedGateway {
     await this.process.kill('SIGKILL');
   }
 
-  async killAndStart(random: Random): Promise<void> {
+  async killAndStart(random: Random): Promise<number> {
+    let crashes = 1;
     await this.kill();
     // Some are killed once more while they start: recovery itself is cut off.
     if (random.chance(25)) {
@@ -67,23 +68,27 @@ export class TorturedGateway {
         () => this.kill(),
         () => undefined,
       );
+      crashes += 1;
     }
     await this.start(random.chance(30) ? random.between(20, 300) : 0);
+    return crashes;
   }
 
   /** Past its lease, so that everybody else takes it for dead. */
-  async freeze(random: Random): Promise<void> {
+  async freeze(random: Random): Promise<number> {
     const { child } = this.process;
     child.kill('SIGSTOP');
     await delay(LEASE_S * 1_000 + random.between(200, 2_000));
     child.kill('SIGCONT');
+    return 0;
   }
 
-  async drainAndStart(): Promise<void> {
+  async drainAndStart(): Promise<number> {
     this.#asked = true;
     await this.process.kill('SIGTERM');
     const { exitCode } = this.process.child;
     if (exitCode !== 0) this.#deaths.push(`a drain ended with ${exitCode}: ${this.process.output().slice(-2_000)}`);
     await this.start();
+    return 0;
   }
 }

@@ -8,7 +8,7 @@ import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import type { Random } from '../simulation/random.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { TorturedGateway } from './gateways.ts';
-import { configFor, LEASE_S, type World, type WorldOptions } from './world.ts';
+import { configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
 
 const REPLICAS = 2;
 const SECRET = 'an installation secret for tests only';
@@ -53,30 +53,31 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
   return {
     name: `postgres, ${REPLICAS} gateways, ${workers} ${workers === 1 ? 'worker' : 'workers'} each`,
     faults: [
-      { name: 'kill -9', weight: 8, crash: true, run: (random) => one(gateways, random).killAndStart(random) },
+      { name: 'kill -9', weight: 8, run: (random) => one(gateways, random).killAndStart(random) },
       {
         name: 'kill -9 of both',
         weight: 2,
-        crash: true,
+
         run: async () => {
           await Promise.all(gateways.map((gateway) => gateway.kill()));
           for (const gateway of gateways) await gateway.start();
+          return gateways.length;
         },
       },
-      { name: 'frozen past its lease', weight: 3, crash: false, run: (random) => one(gateways, random).freeze(random) },
-      { name: 'drained and started', weight: 1, crash: false, run: (random) => one(gateways, random).drainAndStart() },
-      { name: 'PostgreSQL stopped at once', weight: 3, crash: true, run: () => server.restart('immediate') },
-      { name: 'PostgreSQL restarted', weight: 1, crash: false, run: () => server.restart('fast') },
-      { name: 'database connections cut', weight: 3, crash: false, run: async (random) => one(proxies, random).cut() },
+      { name: 'frozen past its lease', weight: 3, run: (random) => one(gateways, random).freeze(random) },
+      { name: 'drained and started', weight: 1, run: (random) => one(gateways, random).drainAndStart() },
+      { name: 'PostgreSQL stopped at once', weight: 3, run: () => server.restart('immediate').then(() => 1) },
+      { name: 'PostgreSQL restarted', weight: 1, run: () => server.restart('fast').then(() => 0) },
+      { name: 'database connections cut', weight: 3, run: (random) => cut(one(proxies, random)) },
       {
         name: 'database answers lost',
         weight: 3,
-        crash: false,
+
         run: (random) => loseAnswers(one(proxies, random), random),
       },
-      { name: 'database out of reach', weight: 2, crash: false, run: (random) => sever(one(proxies, random), random) },
-      { name: 'statement stalled in the database', weight: 1, crash: false, run: () => stall(server, database) },
-      { name: 'provider cut', weight: 2, crash: false, run: async () => provider.cut() },
+      { name: 'database out of reach', weight: 2, run: (random) => sever(one(proxies, random), random) },
+      { name: 'statement stalled in the database', weight: 1, run: () => stall(server, database) },
+      { name: 'provider cut', weight: 2, run: () => cut(provider) },
     ],
     recoveryMs: LEASE_S * 1_000 + GIVEN_UP_MS + 15_000,
     origin: (client) => gateways[client % REPLICAS]?.process.origin ?? '',
@@ -98,18 +99,20 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
   };
 }
 
-async function loseAnswers(proxy: ChaosProxy, random: Random): Promise<void> {
+async function loseAnswers(proxy: ChaosProxy, random: Random): Promise<number> {
   await Promise.race([proxy.loseAnswers(random.between(1, 3)), delay(2_000)]);
+  return 0;
 }
 
-async function sever(proxy: ChaosProxy, random: Random): Promise<void> {
+async function sever(proxy: ChaosProxy, random: Random): Promise<number> {
   proxy.sever();
   await delay(random.between(300, 3_000));
   proxy.mend();
+  return 0;
 }
 
 /** Stops a process of the database in the middle of a batch until its gateway has given that up. */
-async function stall(server: TestPostgres, database: string): Promise<void> {
+async function stall(server: TestPostgres, database: string): Promise<number> {
   const pid = await server
     .query(
       database,
@@ -118,8 +121,9 @@ async function stall(server: TestPostgres, database: string): Promise<void> {
     )
     .then(([row]) => Number(row?.pid ?? 0));
   // Between two batches; the next fault is drawn.
-  if (pid === 0) return;
+  if (pid === 0) return 0;
   process.kill(pid, 'SIGSTOP');
   await delay(STALL_MS);
   process.kill(pid, 'SIGCONT');
+  return 0;
 }

@@ -23,7 +23,7 @@ function summary(name: string, seed: number, seconds: number, { byFault, ...figu
   const faults = [...byFault].map(([fault, times]) => `${times} × ${fault}`).join(', ');
   return [
     `${name}, seed ${seed}, ${seconds} s: ${figures.rounds} rounds, ${figures.crashes} crashes, ${figures.calls} calls`,
-    `  seen complete: ${figures.complete}, replayed: ${figures.replayed}, refused for balance or rate: ${figures.refused}`,
+    `  seen complete: ${figures.complete}, replayed: ${figures.replayed}, refused for balance or rate: ${figures.refused}, without any answer: ${figures.unanswered}`,
     `  faults: ${faults || 'none'}`,
   ].join('\n');
 }

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import { TorturedGateway } from './gateways.ts';
-import { type Charge, configFor, LEASE_S, type World, type WorldOptions } from './world.ts';
+import { type Charge, configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
 
 export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
   await using parts = new AsyncDisposableStack();
@@ -26,10 +26,10 @@ export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
   return {
     name: `sqlite, ${workers} ${workers === 1 ? 'worker' : 'workers'}`,
     faults: [
-      { name: 'kill -9', weight: 10, crash: true, run: (random) => gateway.killAndStart(random) },
-      { name: 'frozen past its lease', weight: 2, crash: false, run: (random) => gateway.freeze(random) },
-      { name: 'drained and started', weight: 1, crash: false, run: () => gateway.drainAndStart() },
-      { name: 'provider cut', weight: 2, crash: false, run: async () => proxy.cut() },
+      { name: 'kill -9', weight: 10, run: (random) => gateway.killAndStart(random) },
+      { name: 'frozen past its lease', weight: 2, run: (random) => gateway.freeze(random) },
+      { name: 'drained and started', weight: 1, run: () => gateway.drainAndStart() },
+      { name: 'provider cut', weight: 2, run: () => cut(proxy) },
     ],
     recoveryMs: LEASE_S * 1_000 + 20_000,
     origin: () => gateway.process.origin,

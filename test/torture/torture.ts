@@ -9,7 +9,10 @@ export interface Figures {
   rounds: number;
   crashes: number;
   faults: number;
+  /** Those that were answered, with whatever status. */
   calls: number;
+  /** Not even a status came: nobody listened, or the connection broke before. */
+  unanswered: number;
   complete: number;
   replayed: number;
   refused: number;
@@ -45,6 +48,7 @@ export async function torture(
     crashes: 0,
     faults: 0,
     calls: 0,
+    unanswered: 0,
     complete: 0,
     replayed: 0,
     refused: 0,
@@ -115,10 +119,9 @@ async function makeFaults(world: World, random: Random, figures: Figures): Promi
     const name = random.weighted(weights);
     const fault = world.faults.find((one) => one.name === name);
     if (fault === undefined) throw new Error(`no fault is called ${name}`);
-    await fault.run(random);
+    figures.crashes += await fault.run(random);
     figures.faults += 1;
     figures.byFault.set(name, (figures.byFault.get(name) ?? 0) + 1);
-    if (fault.crash) figures.crashes += 1;
   }
   await delay(Math.max(random.between(100, 800), ROUND_MS_MIN - (Date.now() - startedMs)));
 }
@@ -186,8 +189,9 @@ async function patiently<T>(work: () => Promise<T>, deadlineMs: number): Promise
 
 function count(figures: Figures, accounts: readonly Account[]): void {
   for (const { calls } of accounts) {
-    figures.calls += calls.length;
     for (const { tokens, replayed, status } of calls) {
+      if (status === 0) figures.unanswered += 1;
+      else figures.calls += 1;
       if (replayed) figures.replayed += 1;
       else if (tokens !== null) figures.complete += 1;
       if (status === 402 || status === 429) figures.refused += 1;

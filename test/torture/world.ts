@@ -1,5 +1,6 @@
 /** The gateways that are tortured, what they depend on, and what can happen to them. */
 import type { AdminClient } from '../../src/admin/client.ts';
+import type { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import type { Random } from '../simulation/random.ts';
 
 /** A charge as the ledger has it. */
@@ -14,10 +15,8 @@ export interface Fault {
   readonly name: string;
   /** How often it is drawn, compared with the others. */
   readonly weight: number;
-  /** Whether a process of the product or its database was killed by it. */
-  readonly crash: boolean;
-  /** Resolves when everything is back that it has taken away. */
-  run(random: Random): Promise<void>;
+  /** Resolves when everything is back that it has taken away, with how many processes of gateways or databases it has killed. */
+  run(random: Random): Promise<number>;
 }
 
 export interface World extends AsyncDisposable {
@@ -61,4 +60,9 @@ sandbox: false
 routing: { max_attempts: 1 }
 limits: { drain: 2 }
 `;
+}
+
+export async function cut(proxy: ChaosProxy): Promise<number> {
+  proxy.cut();
+  return 0;
 }
