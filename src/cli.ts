@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
-import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, START } from './admin/commands.ts';
+import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, MODELS, START } from './admin/commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
@@ -81,7 +81,15 @@ async function run(line: readonly string[]): Promise<void> {
     process.exitCode = output.exitCode;
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR]);
+  if (first === 'models') {
+    const { switches } = readArguments(MODELS, line);
+    const settings = readSettings(process.env);
+    const { listModelSources } = await import('./process/model-sources.ts');
+    const options = { settings, env: process.env, connectAdmin: () => connectAdmin(settings, false) };
+    process.stdout.write(await listModelSources(options, switches.has('json')));
+    return;
+  }
+  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
@@ -155,6 +163,10 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock: systemClock(),
     gatewayOrigin: publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
+    refreshModelLists: async () => {
+      const { refreshModelLists } = await import('./process/model-lists.ts');
+      return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
+    },
   });
   return { api: service, close: () => ledger.close() };
 }

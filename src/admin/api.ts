@@ -17,6 +17,21 @@ export interface AdminApi {
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
+  /** What providers said of their models when they were asked last. */
+  modelLists(): Promise<ModelListsView>;
+  /** Asks them again. */
+  refreshModelLists(): Promise<ModelListsRefreshView>;
+}
+
+export interface ModelListsView {
+  readonly object: 'model_lists';
+  /** The document in the store, as its text; null where nobody was asked yet. */
+  readonly document: string | null;
+}
+
+export interface ModelListsRefreshView {
+  readonly asked: readonly { readonly provider: string; readonly models: number }[];
+  readonly failed: readonly { readonly provider: string; readonly reason: string }[];
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */

@@ -7,6 +7,8 @@ import {
   type AuditView,
   type CreatedKey,
   type KeyView,
+  type ModelListsRefreshView,
+  type ModelListsView,
 } from './api.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
@@ -59,6 +61,14 @@ export class AdminClient implements AdminApi {
 
   audit(): Promise<AuditView> {
     return this.#call('GET', ['audit']);
+  }
+
+  modelLists(): Promise<ModelListsView> {
+    return this.#call('GET', ['model-lists']);
+  }
+
+  refreshModelLists(): Promise<ModelListsRefreshView> {
+    return this.#call('POST', ['model-lists']);
   }
 
   async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {

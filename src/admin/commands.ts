@@ -149,9 +149,18 @@ export const DOCTOR: CommandShape = {
   summary: 'check config, providers, models and store; --no-probe skips the one-token generations, which cost money',
 };
 
+/** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
+export const MODELS: CommandShape = {
+  words: ['models'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'every model with its price and limits, and where and when each of them comes from',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show the version'],
   ];

@@ -24,6 +24,8 @@ const ROUTES: readonly AdminRoute[] = [
     service.revokeSecret(id, prefix),
   ),
   route('GET', '/admin/audit', 200, (service) => service.audit()),
+  route('GET', '/admin/model-lists', 200, (service) => service.modelLists()),
+  { ...route('POST', '/admin/model-lists', 200, (service) => service.refreshModelLists()), takesBody: false },
 ];
 
 export interface FoundRoute {

@@ -1,10 +1,19 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
 import { randomBytes } from 'node:crypto';
+import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { Clock } from '../core/clock.ts';
 import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
 import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
-import { type AdminApi, AdminError, type AuditView, type CreatedKey, type KeyView } from './api.ts';
+import {
+  type AdminApi,
+  AdminError,
+  type AuditView,
+  type CreatedKey,
+  type KeyView,
+  type ModelListsRefreshView,
+  type ModelListsView,
+} from './api.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { auditView, keyView } from './view.ts';
 
@@ -20,6 +29,8 @@ export interface AdminServiceOptions {
    * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
+  /** Asks the providers for their model lists and stores them. */
+  refreshModelLists?(): Promise<ModelListsRefreshView>;
 }
 
 export interface KnownNames {
@@ -103,6 +114,17 @@ export class AdminService implements AdminApi {
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return this.showKey(keyId);
+  }
+
+  async modelLists(): Promise<ModelListsView> {
+    const document = await this.#options.ledger.getDocument(MODEL_LISTS_DOCUMENT);
+    return { object: 'model_lists', document: document?.value ?? null };
+  }
+
+  async refreshModelLists(): Promise<ModelListsRefreshView> {
+    const { refreshModelLists } = this.#options;
+    if (refreshModelLists === undefined) throw new AdminError('unavailable', 'providers cannot be asked from here');
+    return refreshModelLists();
   }
 
   async audit(): Promise<AuditView> {

@@ -9,7 +9,7 @@ import {
   type Timeouts,
 } from '../core/provider.ts';
 import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
-import { pricingFromUsd, publishedUsd, type UsdPricing } from './pricing.ts';
+import { pricingFromUsd, publishedUsd, type UsdModifiers, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
 
 /** Undefined where neither the file nor a well-known name determines it. */
@@ -56,8 +56,6 @@ export function assembleProvider(
       ...provider.options,
     },
     package: factory && { name: provider.package ?? name, create: factory, callOptions: provider.call_options },
-    hostedTools: provider.hosted_tools ?? [],
-    serviceTiers: provider.service_tiers ?? [],
     circuitBreaker: provider.circuit_breaker ?? true,
   };
 }
@@ -84,6 +82,8 @@ export interface ModelParts {
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number;
   readonly sources: ModelSources;
+  /** By the name of the provider. */
+  readonly modifiers?: Readonly<Record<string, UsdModifiers>> | undefined;
   readonly markup?: number | undefined;
   readonly displayName?: string | undefined;
   readonly tagline?: string | undefined;
@@ -97,7 +97,8 @@ export interface ModelParts {
 export function assembleModel(parts: ModelParts): Model {
   const [first, ...rest] = parts.targets;
   if (first === undefined) throw new Error(`model ${parts.id} has no target`);
-  const providerPricing = pricingFromUsd(parts.usd, parts.usdPerCredit);
+  const { usd, usdPerCredit, markup, modifiers } = parts;
+  const providerPricing = pricingFromUsd(usd, usdPerCredit, 1, modifiers);
   return {
     id: parts.id,
     createdS: parts.createdS ?? 0,
@@ -116,9 +117,9 @@ export function assembleModel(parts: ModelParts): Model {
       streaming: parts.capabilities?.streaming ?? true,
     },
     visibleOutput: parts.visibleOutput ?? (parts.capabilities?.reasoning === false ? true : null),
-    pricing: parts.markup === undefined ? providerPricing : pricingFromUsd(parts.usd, parts.usdPerCredit, parts.markup),
+    pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
     providerPricing,
-    publishedPricing: publishedUsd(parts.usd, parts.markup),
+    publishedPricing: publishedUsd(usd, markup),
     sources: parts.sources,
     targets: [first, ...rest],
     public: parts.public ?? false,

@@ -6,6 +6,8 @@ import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.t
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
 import { didYouMean } from './nearest-name.ts';
+import { priceModifiers } from './price-modifiers.ts';
+import type { UsdModifiers } from './pricing.ts';
 import type { Problem } from './problem.ts';
 import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.ts';
 
@@ -181,12 +183,27 @@ function buildModel(
   const window = facts.find(({ contextWindow }) => contextWindow !== null)?.contextWindow;
   const contextWindow = model.context_window ?? window?.value ?? null;
   const limit = commonOutputLimit(facts, contextWindow);
+  const modifiers: Record<string, UsdModifiers> = {};
+  for (const { provider: name, upstreamModel, priceBook, hostedTools: bookTools } of facts) {
+    const ofProvider = file.providers?.[name];
+    const found = priceModifiers({ priceBook, upstreamModel, bookTools, provider: ofProvider, model });
+    const [type] = found.unpriced;
+    if (type !== undefined) {
+      const at = model.hosted_tools?.[type] === undefined ? joinPath('providers', name) : path;
+      return {
+        path: joinPath(joinPath(at, 'hosted_tools'), type),
+        message: 'the key `per_1000_calls` is missing and no published price is known: give USD per thousand calls',
+      };
+    }
+    modifiers[name] = found.modifiers;
+  }
   return assembleModel({
     id: model.id,
     provider,
     targets: expandTargets(model, listed, providers, options.weighted),
     usd,
     usdPerCredit: options.usdPerCredit,
+    modifiers,
     markup: model.markup ?? file.providers?.[provider]?.markup,
     contextWindow,
     maxOutputTokens: model.max_output_tokens ?? limit.value,
@@ -212,14 +229,16 @@ function targetFacts(
   own: string,
   providers: ReadonlyMap<string, Provider>,
   context: FactsContext,
-): TargetFacts[] {
+): (TargetFacts & { readonly provider: string; readonly upstreamModel: string })[] {
   const ordered = [
     ...listed.filter((target) => target.provider === own),
     ...listed.filter((target) => target.provider !== own),
   ];
   return ordered.flatMap((target) => {
     const provider = providers.get(target.provider);
-    return provider === undefined ? [] : [factsOf(provider, target.model ?? model.id, context)];
+    if (provider === undefined) return [];
+    const upstreamModel = target.model ?? model.id;
+    return [{ ...factsOf(provider, upstreamModel, context), provider: provider.name, upstreamModel }];
   });
 }
 

@@ -41,4 +41,6 @@ export interface Config extends Policy {
   readonly files: readonly string[];
   readonly catalog: Catalog;
   readonly sandbox: boolean;
+  /** Whether providers are asked for their model lists. */
+  readonly modelLists: boolean;
 }

@@ -10,6 +10,7 @@ import { type ListedModels, readModelList } from './model-list.ts';
 import { listKey } from './model-lists.ts';
 import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
+import { priceModifiers } from './price-modifiers.ts';
 import { type Environment, SettingError } from './settings.ts';
 
 /** The models that `GET {baseUrl}/models` lists, or null when nothing useful answers in time. */
@@ -89,6 +90,15 @@ function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptio
       })),
       usd: facts.pricing.value,
       usdPerCredit: options.usdPerCredit,
+      modifiers: {
+        [host.name]: priceModifiers({
+          priceBook: facts.priceBook,
+          upstreamModel,
+          bookTools: facts.hostedTools,
+          provider: undefined,
+          model: undefined,
+        }).modifiers,
+      },
     });
   });
 }
@@ -114,8 +124,7 @@ function localModels(provider: string, listed: ListedModels, { usdPerCredit, now
     .filter(([id]) => isTextModelName(id) && /^[!-~]{1,200}$/.test(id))
     .map(([id, { contextWindow, maxOutputTokens }]) => {
       const stated = maxOutputTokens === null ? null : { value: maxOutputTokens, source };
-      const facts = { displayName: undefined, pricing: null, contextWindow: null, maxOutputTokens: stated };
-      const limit = commonOutputLimit([facts], contextWindow);
+      const limit = commonOutputLimit([{ maxOutputTokens: stated }], contextWindow);
       return assembleModel({
         id: `${provider}/${id}`,
         provider,

@@ -7,6 +7,7 @@ import type { ListedModel } from './model-list.ts';
 import { listKey, type ModelLists } from './model-lists.ts';
 import { knownModel, priceBookFor } from './price-book.ts';
 import type { UsdPricing } from './pricing.ts';
+import { withMakersClasses } from './resold-pricing.ts';
 
 /** A figure with its source. */
 export interface Figure<Value> {
@@ -19,6 +20,9 @@ export interface TargetFacts {
   readonly pricing: Figure<UsdPricing> | null;
   readonly contextWindow: Figure<number> | null;
   readonly maxOutputTokens: Figure<number> | null;
+  readonly priceBook: string | null;
+  /** USD per thousand calls of hosted tools, by type, as published. */
+  readonly hostedTools: Readonly<Record<string, number>>;
 }
 
 /** What the facts are looked up in. */
@@ -47,12 +51,18 @@ export function factsOf(provider: Provider, upstreamModel: string, context: Fact
   const exact = dataProvider === null ? null : shippedModel(dataProvider, upstreamModel);
   const limits = dataProvider === null ? null : shippedLimits(dataProvider, upstreamModel);
   const book = priceBookSource();
+  const pricing =
+    figure(known?.pricing, book) ??
+    figure(listed?.model.pricing, listed?.source) ??
+    figure(exact?.pricing, exact?.source);
   return {
     displayName: known?.name,
-    pricing:
-      figure(known?.pricing, book) ??
-      figure(listed?.model.pricing, listed?.source) ??
-      figure(exact?.pricing, exact?.source),
+    priceBook,
+    hostedTools: known?.hostedTools ?? {},
+    pricing: pricing && {
+      ...pricing,
+      value: withMakersClasses(pricing.value, priceBook, upstreamModel, context.now),
+    },
     contextWindow:
       figure(listed?.model.contextWindow, listed?.source) ??
       figure(known?.contextWindow, book) ??
@@ -66,7 +76,10 @@ export function factsOf(provider: Provider, upstreamModel: string, context: Fact
  * The output limit that all of these targets accept, so that no failover is refused; a target whose limit is unknown
  * counts with the cautious default. Never more than the context window.
  */
-export function commonOutputLimit(facts: readonly TargetFacts[], contextWindow: number | null): Figure<number> {
+export function commonOutputLimit(
+  facts: readonly Pick<TargetFacts, 'maxOutputTokens'>[],
+  contextWindow: number | null,
+): Figure<number> {
   let least: Figure<number> | null = null;
   for (const { maxOutputTokens } of facts) {
     const one = maxOutputTokens ?? { value: ASSUMED_OUTPUT_TOKENS, source: ASSUMED };

@@ -18,7 +18,7 @@ let compiled: ValidateFunction<FileConfig> | null = null;
 function validator(): ValidateFunction<FileConfig> {
   if (compiled !== null) return compiled;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, meta: false, validateSchema: false });
-  ajv.addVocabulary(['patternErrorMessage']);
+  ajv.addVocabulary(['patternErrorMessage', 'typeErrorMessage']);
   compiled = ajv.compile<FileConfig>(FileSchema);
   return compiled;
 }
@@ -76,6 +76,9 @@ function messageOf(error: ErrorObject): string {
       return unknownKey(String(error.params.additionalProperty), error.parentSchema);
     case 'required':
       return `the key \`${String(error.params.missingProperty)}\` is missing`;
+    case 'type':
+      if (typeof error.parentSchema?.typeErrorMessage === 'string') return error.parentSchema.typeErrorMessage;
+      return describeErrors([error], YAML_TYPES);
     case 'minProperties':
       return 'must give at least one price besides from_input_tokens';
     default:
@@ -83,7 +86,14 @@ function messageOf(error: ErrorObject): string {
   }
 }
 
+/** Keys of earlier releases, with what to write today. */
+const REPLACED_KEYS: ReadonlyMap<string, string> = new Map([
+  ['service_tiers', 'multipliers: { service_tier: { priority: 1.75 } }'],
+]);
+
 function unknownKey(key: string, schema: ErrorObject['parentSchema']): string {
+  const replacement = REPLACED_KEYS.get(key);
+  if (replacement !== undefined) return `unknown key \`${key}\`: say what it costs, e.g. ${replacement}`;
   const properties: unknown = schema?.properties;
   if (typeof properties === 'object' && properties !== null) {
     const known = Object.keys(properties).filter((name) => name !== '$schema');

@@ -89,6 +89,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   return freeze<Config>({
     catalog: { providers, models },
     sandbox,
+    modelLists: file.model_lists ?? true,
     tls,
     files,
     limits,
@@ -177,6 +178,7 @@ function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
     order: routing.order ?? (weighted ? 'weighted' : 'listed'),
     maxAttempts: routing.max_attempts ?? 3,
     attemptBudgetMs: milliseconds(routing.attempt_budget, 30_000),
+    cacheAffinity: routing.cache_affinity ?? true,
   };
 }
 

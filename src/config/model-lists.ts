@@ -41,6 +41,30 @@ export function listRequestOf({ baseUrl }: Provider): ListRequest {
   };
 }
 
+interface ListAddress {
+  readonly origin: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The address of a provider's model list, from the usual one. */
+export function listAddress<Address extends ListAddress>(
+  usual: Address,
+  request: ListRequest,
+  apiKey: string | null,
+): Address {
+  let address = usual;
+  if (request.url !== null) {
+    const { origin, pathname, search } = new URL(request.url);
+    address = { ...address, origin, path: pathname + search };
+  }
+  if (request.keyHeader !== null && apiKey !== null) {
+    const { authorization: _, ...headers } = address.headers;
+    address = { ...address, headers: { ...headers, [request.keyHeader]: apiKey } };
+  }
+  return address;
+}
+
 /** The text of the document. Only what is stated is written. */
 export function encodeModelLists(lists: ModelLists): string {
   const providers: Record<string, object> = {};

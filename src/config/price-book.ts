@@ -18,6 +18,8 @@ export interface KnownModel {
   readonly contextWindow: number | null;
   /** Null: no price, or one that counts something other than text tokens. */
   readonly pricing: UsdPricing | null;
+  /** USD per thousand calls, by type of hosted tool. */
+  readonly hostedTools: Readonly<Record<string, number>>;
 }
 
 const CLASS_KEYS = {
@@ -26,19 +28,27 @@ const CLASS_KEYS = {
   cache_read_mtok: 'cache_read',
   cache_write_mtok: 'cache_write',
   cache_write_1h_mtok: 'cache_write_1h',
+  input_audio_mtok: 'input_audio',
+  input_image_mtok: 'input_image',
 } as const;
 
+const TOOL_KEYS: Readonly<Record<string, string>> = {
+  web_searches_kcount: 'web_search',
+  social_searches_kcount: 'x_search',
+  storage_searches_kcount: 'file_search',
+};
+
 /**
- * Hosted tools, which are refused unless the operator allows them, and audio input, which costs what text costs here.
- * A price by any other unit cannot be charged by tokens of these classes, so the model counts as unpriced.
+ * Hosted tools, which are refused unless the operator prices them, and audio and images that were read from a cache, which
+ * no provider reports apart. A price by any other unit cannot be charged by tokens of these classes, so the model counts as unpriced.
  */
 const BESIDE_KEYS: ReadonlySet<string> = new Set([
   'web_searches_kcount',
   'social_searches_kcount',
   'storage_searches_kcount',
   'code_executions_kcount',
-  'input_audio_mtok',
   'cache_audio_read_mtok',
+  'cache_image_read_mtok',
 ]);
 
 /** Models with these names generate something other than text, or nothing. */
@@ -78,10 +88,21 @@ export function knownTextModels(
 }
 
 function describe(info: ModelInfo, at: Date): KnownModel {
-  const pricing = usdPricing(pricesOn(info, at));
+  const prices = pricesOn(info, at);
+  const pricing = usdPricing(prices);
   // A zero is often a missing price, so only the operator can declare a model free.
   const free = pricing !== null && pricing.input === 0 && pricing.output === 0;
-  return { name: info.name, contextWindow: info.context_window ?? null, pricing: free ? null : pricing };
+  return {
+    name: info.name,
+    contextWindow: info.context_window ?? null,
+    pricing: free ? null : pricing,
+    hostedTools: Object.fromEntries(
+      Object.entries(prices).flatMap(([key, price]) => {
+        const type = TOOL_KEYS[key];
+        return type === undefined || price === undefined ? [] : [[type, basePrice(price)]];
+      }),
+    ),
+  };
 }
 
 /** The id where it matches itself, else the first exact name that matches. */

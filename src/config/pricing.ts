@@ -1,5 +1,5 @@
 /** Converts prices in USD per million tokens to the exact rationals that charges are computed from. */
-import type { PriceTier, Pricing, Rates } from '../core/money.ts';
+import type { Fraction, HostedToolPrice, PriceModifiers, PriceTier, Pricing, Rates } from '../core/money.ts';
 import {
   decimalNumber,
   divide,
@@ -17,6 +17,11 @@ export interface UsdRates {
   readonly cache_read?: number | undefined;
   readonly cache_write?: number | undefined;
   readonly cache_write_1h?: number | undefined;
+  /** Parts of the input and output; where they have no price they cost what text costs. */
+  readonly input_audio?: number | undefined;
+  readonly input_image?: number | undefined;
+  readonly output_audio?: number | undefined;
+  readonly output_image?: number | undefined;
 }
 
 /** What changes for a request whose whole input has at least this many tokens; classes not given stay as they are. */
@@ -28,15 +33,36 @@ export interface UsdPricing extends UsdRates {
   readonly tiers?: readonly UsdTier[] | undefined;
 }
 
-const PRICE_CLASSES = ['input', 'output', 'cache_read', 'cache_write', 'cache_write_1h'] as const;
+/** What changes or adds to the price of tokens at one provider, as people write it. */
+export interface UsdModifiers {
+  readonly multipliers: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly hostedTools: Readonly<Record<string, { readonly usdPer1000Calls: number; readonly maxCalls: number }>>;
+}
 
-type RationalRates = Readonly<Record<keyof Rates, Rational>>;
+const PRICE_CLASSES = [
+  'input',
+  'output',
+  'cache_read',
+  'cache_write',
+  'cache_write_1h',
+  'input_audio',
+  'input_image',
+  'output_audio',
+  'output_image',
+] as const;
+
+type RationalRates = { readonly [Name in keyof Rates]: Rational };
 
 /**
  * Nanos per token from USD per million tokens: × 10⁹ nanos a credit ÷ 10⁶ tokens ÷ USD a credit × mark-up.
  * All rates share one denominator.
  */
-export function pricingFromUsd(usd: UsdPricing, usdPerCredit: number, markup = 1): Pricing {
+export function pricingFromUsd(
+  usd: UsdPricing,
+  usdPerCredit: number,
+  markup = 1,
+  modifiers: Readonly<Record<string, UsdModifiers>> = {},
+): Pricing {
   const factor = multiply(divide(rational(1000n), rationalFromDecimal(usdPerCredit)), rationalFromDecimal(markup));
   const tiers = steps(usd).map(({ from, rates }) => ({ from, rates: scaledRates(rates, factor) }));
   let per = 1n;
@@ -50,7 +76,34 @@ export function pricingFromUsd(usd: UsdPricing, usdPerCredit: number, markup = 1
     }),
   );
   if (first === undefined) throw new Error('a price has at least one tier');
-  return { per, tiers: [first, ...rest] };
+  const pricing = { per, tiers: [first, ...rest] } as const;
+  const modified = Object.entries(modifiers).filter(([, { multipliers, hostedTools }]) => {
+    return Object.keys(multipliers).length > 0 || Object.keys(hostedTools).length > 0;
+  });
+  if (modified.length === 0) return pricing;
+  return {
+    ...pricing,
+    modifiers: Object.fromEntries(modified.map(([provider, one]) => [provider, modifiersFromUsd(one, factor)])),
+  };
+}
+
+/** `factor` turns USD per million tokens into nanos per token. A fee is marked up like tokens are; a multiplier is not. */
+function modifiersFromUsd({ multipliers, hostedTools }: UsdModifiers, factor: Rational): PriceModifiers {
+  return {
+    multipliers: mapValues(multipliers, (values) => mapValues(values, (value): Fraction => rationalFromDecimal(value))),
+    hostedTools: mapValues(
+      hostedTools,
+      ({ usdPer1000Calls, maxCalls }): HostedToolPrice => ({
+        // A thousand calls instead of a million tokens.
+        nanosPerCall: multiply(multiply(rationalFromDecimal(usdPer1000Calls), factor), rational(1000n)),
+        maxCalls,
+      }),
+    ),
+  };
+}
+
+function mapValues<From, To>(record: Readonly<Record<string, From>>, change: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
 }
 
 /** What the catalog shows: USD per million tokens by class, mark-up included; a later tier's classes carry its beginning. */
@@ -90,16 +143,17 @@ function scaledRates(usd: UsdRates, factor: Rational): RationalRates {
     cacheRead: scaled(usd.cache_read ?? usd.input),
     cacheWrite: scaled(cacheWrite),
     cacheWrite1h: scaled(usd.cache_write_1h ?? cacheWrite),
+    ...(usd.input_audio === undefined ? {} : { inputAudio: scaled(usd.input_audio) }),
+    ...(usd.input_image === undefined ? {} : { inputImage: scaled(usd.input_image) }),
+    ...(usd.output_audio === undefined ? {} : { outputAudio: scaled(usd.output_audio) }),
+    ...(usd.output_image === undefined ? {} : { outputImage: scaled(usd.output_image) }),
   };
 }
 
 function integerRates(rates: RationalRates, per: bigint): Rates {
-  const integer = ({ numerator, denominator }: Rational): bigint => numerator * (per / denominator);
-  return {
-    input: integer(rates.input),
-    output: integer(rates.output),
-    cacheRead: integer(rates.cacheRead),
-    cacheWrite: integer(rates.cacheWrite),
-    cacheWrite1h: integer(rates.cacheWrite1h),
-  };
+  const integers = Object.entries(rates).map(([name, { numerator, denominator }]) => [
+    name,
+    numerator * (per / denominator),
+  ]);
+  return Object.fromEntries(integers) as Rates;
 }

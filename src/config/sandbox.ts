@@ -18,8 +18,6 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     headers: {},
     chatLimitField: 'max_tokens',
     options: {},
-    hostedTools: [],
-    serviceTiers: [],
     // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;

@@ -1,14 +1,11 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
+import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { closed, text } from './schema-parts.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
-
-/** Editors show `patternErrorMessage`, and so does the loader. */
-function text(pattern: string, allowed: string, description: string) {
-  return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });
-}
 
 function seconds(description: string, maximum = 3600, minimum = 0.001) {
   return Type.Optional(Type.Number({ minimum, maximum, description: `${description} In seconds.` }));
@@ -18,7 +15,6 @@ function bytes(description: string, maximum: number) {
   return Type.Optional(Type.Integer({ minimum: 1024, maximum, description: `${description} In bytes.` }));
 }
 
-const closed = { additionalProperties: false };
 const GIB = 1024 ** 3;
 
 const ProviderName = text(
@@ -45,44 +41,6 @@ const Label = Type.String({ minLength: 1, maxLength: 200 });
 const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
   description: 'The wire format used with the provider.',
 });
-const Markup = Type.Number({
-  exclusiveMinimum: 0,
-  maximum: 1000,
-  description:
-    'What the caller pays per unit of the provider price: 1.2 adds a fifth. A model’s own counts instead of its provider’s.',
-});
-const Names = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { uniqueItems: true, maxItems: 100 });
-
-const Usd = Type.Number({ minimum: 0, maximum: 1_000_000, description: 'USD per million tokens.' });
-const CacheRates = {
-  cache_read: Type.Optional(Usd),
-  cache_write: Type.Optional(Usd),
-  cache_write_1h: Type.Optional(Usd),
-};
-
-const PriceTierSchema = Type.Object(
-  {
-    from_input_tokens: Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description: 'The tier counts when the whole input has at least this many tokens.',
-    }),
-    input: Type.Optional(Usd),
-    output: Type.Optional(Usd),
-    ...CacheRates,
-  },
-  { ...closed, minProperties: 2, description: 'What changes for long inputs; classes not given stay as they are.' },
-);
-
-const PricingSchema = Type.Object(
-  { input: Usd, output: Usd, ...CacheRates, tiers: Type.Optional(Type.Array(PriceTierSchema, { maxItems: 20 })) },
-  {
-    ...closed,
-    description:
-      'USD per million tokens. Cache classes not given cost what input costs. Omitted: the published price of the upstream model.',
-  },
-);
-
 const TimeoutsSchema = Type.Object(
   {
     connect: seconds('To open a connection. Default 5.', 300),
@@ -160,12 +118,12 @@ const ProviderSchema = Type.Object(
     markup: Type.Optional(Markup),
     chat_limit_field: Type.Optional(
       Type.Enum(['max_tokens', 'max_completion_tokens'], {
-        description: 'The chat field for the output limit where the client named none.',
+        description: 'The chat field in which it is sent the output limit.',
       }),
     ),
     count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
-    hosted_tools: Type.Optional(Names),
-    service_tiers: Type.Optional(Names),
+    hosted_tools: HostedTools,
+    multipliers: Multipliers,
     circuit_breaker: Type.Optional(
       Type.Boolean({
         description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
@@ -248,7 +206,8 @@ const ModelSchema = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000_000,
-        description: 'The published output limit. Default: what the family of the upstream model accepts, else 4096.',
+        description:
+          'The published output limit. Default: what the provider lists or is published of the upstream model, else 4096.',
       }),
     ),
     capabilities: Type.Optional(CapabilitiesSchema),
@@ -260,6 +219,8 @@ const ModelSchema = Type.Object(
     ),
     pricing: Type.Optional(PricingSchema),
     markup: Type.Optional(Markup),
+    hosted_tools: HostedTools,
+    multipliers: Multipliers,
     public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
   },
   { ...closed, description: 'A model that clients can ask for.' },
@@ -276,6 +237,12 @@ export const FileSchema = Type.Object(
     ),
     models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
     sandbox: Type.Optional(Type.Boolean({ description: 'The built-in simulated provider. Default: true.' })),
+    model_lists: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether providers are asked for their model lists at the start, where the file leaves limits or prices open. Default: true.',
+      }),
+    ),
     credits: Type.Optional(
       Type.Object(
         {
@@ -361,6 +328,12 @@ export const FileSchema = Type.Object(
           order: Type.Optional(
             Type.Enum(['listed', 'weighted', 'least-latency'], {
               description: 'Default: weighted when a target has a weight, else listed.',
+            }),
+          ),
+          cache_affinity: Type.Optional(
+            Type.Boolean({
+              description:
+                'Whether the requests of a conversation go to the same target and credential, where the provider has its prompt cached. Default: true.',
             }),
           ),
           max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, description: 'Default 3.' })),

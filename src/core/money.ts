@@ -16,6 +16,11 @@ export interface Rates {
   /** Cache write with the provider's default lifetime (five minutes). */
   readonly cacheWrite: bigint;
   readonly cacheWrite1h: bigint;
+  /** Parts of `input` and `output` whose price differs; absent where they cost what text costs. */
+  readonly inputAudio?: bigint;
+  readonly inputImage?: bigint;
+  readonly outputAudio?: bigint;
+  readonly outputImage?: bigint;
 }
 
 export interface PriceTier {
@@ -24,15 +29,75 @@ export interface PriceTier {
   readonly rates: Rates;
 }
 
+/** An exact factor or amount; the denominator is positive. */
+export interface Fraction {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+}
+
+/** Fields of a request that multiply what its tokens cost. */
+export const MULTIPLIER_FIELDS = ['speed', 'service_tier', 'inference_geo'] as const;
+export type MultiplierField = (typeof MULTIPLIER_FIELDS)[number];
+
+export interface HostedToolPrice {
+  /** What one call costs, in nanos. */
+  readonly nanosPerCall: Fraction;
+  /** The most calls that one request may make; the hold carries them. */
+  readonly maxCalls: number;
+}
+
+/** What changes or adds to the price of tokens at one provider. */
+export interface PriceModifiers {
+  /** Field → value → factor on every token price. A value that is not here has no price. */
+  readonly multipliers: Readonly<Partial<Record<MultiplierField, Readonly<Record<string, Fraction>>>>>;
+  /** By type of tool. */
+  readonly hostedTools: Readonly<Record<string, HostedToolPrice>>;
+}
+
 export interface Pricing {
   /** Nanos per token = rate / per. */
   readonly per: bigint;
   /** Ascending; the first begins at 0. */
   readonly tiers: readonly [PriceTier, ...PriceTier[]];
+  /** By the name of the provider; absent where it has none. */
+  readonly modifiers?: Readonly<Record<string, PriceModifiers>>;
 }
 
-/** The exact cost of these tokens in nanos, rounded up once. */
-export function costNanos(pricing: Pricing, tokens: TokenCounts): bigint {
+/** How the tokens of one request are priced, and what is charged beside them. */
+export interface PriceTerms {
+  /** The product of all multipliers. */
+  readonly factor: Fraction;
+  /** For calls of hosted tools, in nanos. */
+  readonly feeNanos: Fraction;
+}
+
+/** For a charge: also how many of the tokens were audio and images. */
+export interface ChargeTerms extends PriceTerms {
+  readonly parts?: TokenParts | undefined;
+}
+
+/** Parts of the input that was neither read from nor written to a cache, and of the output. */
+export interface TokenParts {
+  readonly inputAudio: number;
+  readonly inputImage: number;
+  readonly outputAudio: number;
+  readonly outputImage: number;
+}
+
+/** For a hold: also whether there can be audio or images at all. */
+export interface HoldTerms extends PriceTerms {
+  readonly audio?: boolean | undefined;
+  readonly images?: boolean | undefined;
+}
+
+const ONE: Fraction = { numerator: 1n, denominator: 1n };
+const ZERO: Fraction = { numerator: 0n, denominator: 1n };
+
+/** The plain price of tokens and nothing else. */
+export const PLAIN_TERMS: PriceTerms = { factor: ONE, feeNanos: ZERO };
+
+/** The exact cost in nanos, rounded up once. */
+export function costNanos(pricing: Pricing, tokens: TokenCounts, terms: ChargeTerms = PLAIN_TERMS): bigint {
   const inputTokens = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h;
   const { rates } = tierFor(pricing, inputTokens);
   let sum = BigInt(tokens.input) * rates.input + BigInt(tokens.output) * rates.output;
@@ -40,22 +105,39 @@ export function costNanos(pricing: Pricing, tokens: TokenCounts): bigint {
   if (tokens.cacheRead > 0) sum += BigInt(tokens.cacheRead) * rates.cacheRead;
   if (tokens.cacheWrite > 0) sum += BigInt(tokens.cacheWrite) * rates.cacheWrite;
   if (tokens.cacheWrite1h > 0) sum += BigInt(tokens.cacheWrite1h) * rates.cacheWrite1h;
-  return ceilDivide(sum, pricing.per);
+  if (terms.parts !== undefined) sum += partsDifference(rates, tokens, terms.parts);
+  return withTerms(sum, pricing.per, terms);
 }
 
 /** The most that a request with at most these many tokens can cost, whatever class and tier they fall in. */
-export function worstCostNanos(pricing: Pricing, inputTokens: number, outputTokens: number): bigint {
-  const { input, output } = dearestRates(pricing, inputTokens);
-  return ceilDivide(BigInt(inputTokens) * input + BigInt(outputTokens) * output, pricing.per);
+export function worstCostNanos(
+  pricing: Pricing,
+  inputTokens: number,
+  outputTokens: number,
+  terms: HoldTerms = PLAIN_TERMS,
+): bigint {
+  const { input, output } = dearestRates(pricing, inputTokens, terms);
+  return withTerms(BigInt(inputTokens) * input + BigInt(outputTokens) * output, pricing.per, terms);
 }
 
 /** The most output tokens whose worst cost, on top of the input's, stays within `amountNanos`. */
-export function affordableOutputTokens(pricing: Pricing, inputTokens: number, amountNanos: bigint): number {
-  const { input, output } = dearestRates(pricing, inputTokens);
-  const left = amountNanos * pricing.per - BigInt(inputTokens) * input;
+export function affordableOutputTokens(
+  pricing: Pricing,
+  inputTokens: number,
+  amountNanos: bigint,
+  terms: HoldTerms = PLAIN_TERMS,
+): number {
+  const { input, output } = dearestRates(pricing, inputTokens, terms);
+  const { factor, feeNanos } = terms;
+  // (input + output tokens) × factor ÷ per + fee ≤ amount, with every denominator multiplied out.
+  const scale = pricing.per * factor.denominator;
+  const left =
+    (amountNanos * feeNanos.denominator - feeNanos.numerator) * scale -
+    BigInt(inputTokens) * input * factor.numerator * feeNanos.denominator;
   if (left < 0n) return 0;
-  if (output === 0n) return Number.MAX_SAFE_INTEGER;
-  const tokens = left / output;
+  const perToken = output * factor.numerator * feeNanos.denominator;
+  if (perToken === 0n) return Number.MAX_SAFE_INTEGER;
+  const tokens = left / perToken;
   return tokens > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(tokens);
 }
 
@@ -83,7 +165,11 @@ function tierFor(pricing: Pricing, inputTokens: number): PriceTier {
   return chosen;
 }
 
-function dearestRates(pricing: Pricing, inputTokens: number): { input: bigint; output: bigint } {
+function dearestRates(
+  pricing: Pricing,
+  inputTokens: number,
+  { audio = false, images = false }: HoldTerms,
+): { input: bigint; output: bigint } {
   let input = 0n;
   let output = 0n;
   for (const { fromInputTokens, rates } of pricing.tiers) {
@@ -91,8 +177,41 @@ function dearestRates(pricing: Pricing, inputTokens: number): { input: bigint; o
     const { cacheRead, cacheWrite, cacheWrite1h } = rates;
     input = dearer(dearer(input, rates.input), dearer(cacheRead, dearer(cacheWrite, cacheWrite1h)));
     output = dearer(output, rates.output);
+    if (audio) {
+      input = dearer(input, rates.inputAudio ?? 0n);
+      output = dearer(output, rates.outputAudio ?? 0n);
+    }
+    if (images) {
+      input = dearer(input, rates.inputImage ?? 0n);
+      output = dearer(output, rates.outputImage ?? 0n);
+    }
   }
   return { input, output };
+}
+
+/** What audio and images cost more, or less, than text. Parts beyond the whole do not count. */
+function partsDifference(rates: Rates, { input, output }: TokenCounts, parts: TokenParts): bigint {
+  const inputAudio = Math.min(parts.inputAudio, input);
+  const inputImage = Math.min(parts.inputImage, input - inputAudio);
+  const outputAudio = Math.min(parts.outputAudio, output);
+  const outputImage = Math.min(parts.outputImage, output - outputAudio);
+  return (
+    BigInt(inputAudio) * ((rates.inputAudio ?? rates.input) - rates.input) +
+    BigInt(inputImage) * ((rates.inputImage ?? rates.input) - rates.input) +
+    BigInt(outputAudio) * ((rates.outputAudio ?? rates.output) - rates.output) +
+    BigInt(outputImage) * ((rates.outputImage ?? rates.output) - rates.output)
+  );
+}
+
+/** sum ÷ per × factor + fee, rounded up once. */
+function withTerms(sum: bigint, per: bigint, terms: PriceTerms): bigint {
+  const { factor, feeNanos } = terms;
+  if (factor === ONE && feeNanos === ZERO) return ceilDivide(sum, per);
+  const denominator = per * factor.denominator;
+  return ceilDivide(
+    sum * factor.numerator * feeNanos.denominator + feeNanos.numerator * denominator,
+    denominator * feeNanos.denominator,
+  );
 }
 
 function dearer(one: bigint, other: bigint): bigint {

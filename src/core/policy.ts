@@ -34,6 +34,8 @@ export interface Routing {
   readonly attemptBudgetMs: number;
   readonly maxAttempts: number;
   readonly order: 'listed' | 'weighted' | 'least-latency';
+  /** Whether the requests of a conversation go to the same target and credential while these are healthy. */
+  readonly cacheAffinity: boolean;
 }
 
 export interface Policy {

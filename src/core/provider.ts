@@ -61,9 +61,6 @@ export interface Provider {
   readonly options: Readonly<Record<string, unknown>>;
   /** Only for `ai-sdk`. */
   readonly package?: ProviderPackage | undefined;
-  /** Hosted tool types and service tiers that the operator has priced into the models; others are refused. */
-  readonly hostedTools: readonly string[];
-  readonly serviceTiers: readonly string[];
   /** False: its targets are asked however often they fail. */
   readonly circuitBreaker: boolean;
 }

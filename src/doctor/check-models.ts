@@ -15,16 +15,19 @@ export function checkModels(models: readonly Model[], serves: (target: Target) =
     limits: limits(model),
     targets: targets(model, serves),
   }));
-  const idsWithProblem = (check: 'limits' | 'targets'): string[] =>
-    reports.filter((report) => report[check].state === 'problem').map(({ id }) => id);
   const toDo: string[] = [];
-  const unlimited = idsWithProblem('limits');
+  const unlimited = models.filter(({ contextWindow }) => contextWindow === null).map(({ id }) => id);
   if (unlimited.length > 0) {
     toDo.push(
       `${joinNames(unlimited)}: limits are unknown: set context_window and max_output_tokens in the config file`,
     );
   }
-  const unserved = idsWithProblem('targets');
+  const guessed = models.filter((model) => model.contextWindow !== null && hasGuessedLimit(model));
+  if (guessed.length > 0) {
+    const ids = guessed.map(({ id }) => id);
+    toDo.push(`${joinNames(ids)}: the output limit is a guess: set max_output_tokens in the config file`);
+  }
+  const unserved = reports.filter(({ targets }) => targets.state === 'problem').map(({ id }) => id);
   if (unserved.length > 0) {
     toDo.push(
       `${joinNames(unserved)}: no target works: fix its provider (see above), add a target, or remove the model`,
@@ -39,9 +42,16 @@ function priced({ publishedPricing }: Model): Check {
   return ok(Object.values(publishedPricing).every((price) => price === 0) ? 'free' : `${input} / ${output} USD`);
 }
 
-function limits({ contextWindow, maxOutputTokens }: Model): Check {
-  const detail = `${contextWindow ?? 'unknown'} / ${maxOutputTokens ?? 'unknown'}`;
-  return contextWindow === null || maxOutputTokens === null ? problem(detail) : ok(detail);
+function limits(model: Model): Check {
+  const { contextWindow, maxOutputTokens } = model;
+  const guess = hasGuessedLimit(model) ? ' (a guess)' : '';
+  const detail = `${contextWindow ?? 'unknown'} / ${maxOutputTokens ?? 'unknown'}${guess}`;
+  return contextWindow === null || maxOutputTokens === null || guess !== '' ? problem(detail) : ok(detail);
+}
+
+/** Whether neither the file, nor the provider, nor published data states the output limit. */
+function hasGuessedLimit({ sources }: Model): boolean {
+  return sources.maxOutputTokens.kind === 'assumed';
 }
 
 function targets(model: Model, serves: (target: Target) => boolean): Check {

@@ -8,6 +8,7 @@ import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
+import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
 import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
@@ -43,11 +44,9 @@ export async function doctor(options: DoctorOptions, json: boolean): Promise<{ t
 
 export async function checkAll(options: DoctorOptions): Promise<Report> {
   const { dataDir } = options.settings;
-  const [data_folder, { store, pid }, catalog] = await Promise.all([
-    checkDataFolder(dataDir),
-    checkStore(options),
-    checkConfig(options),
-  ]);
+  const [data_folder, { store, pid }] = await Promise.all([checkDataFolder(dataDir), checkStore(options)]);
+  // After the check of the store, because only one process can have an embedded store open.
+  const catalog = await checkConfig(options);
   const open_files = checkOpenFiles(pid);
   const to_do = [...catalog.toDo];
   if (data_folder.state === 'problem')
@@ -102,7 +101,7 @@ async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
   // The sandbox of a running gateway listens on a port that no other process knows, so the check starts its own.
   const sandbox = await startSandbox();
   try {
-    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url });
+    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists: await newestLists(options) });
     return await checkCatalog(config, sandbox.url, options);
   } catch (error) {
     const problems =
@@ -112,6 +111,24 @@ async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
     return { config: problem(detail), providers: [], models: [], toDo: problems.map(oneLine) };
   } finally {
     await sandbox.close();
+  }
+}
+
+/** Providers are asked for their model lists, which are stored; what was stored before counts where that fails. */
+async function newestLists({ settings, connectAdmin }: DoctorOptions): Promise<ModelLists> {
+  if (settings.databaseUrl === null && !existsSync(storeFile(settings.dataDir))) return NO_LISTS;
+  try {
+    const connection = await connectAdmin();
+    try {
+      await connection.api.refreshModelLists();
+      return decodeModelLists((await connection.api.modelLists()).document);
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    // The checks of the store and of each provider tell what is wrong with them; a broken file is told by loading it.
+    if (error instanceof AdminError || error instanceof StoreError || error instanceof ConfigError) return NO_LISTS;
+    throw error;
   }
 }
 

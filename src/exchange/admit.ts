@@ -103,7 +103,7 @@ function admitRequest(
   const claim =
     refused || name === null
       ? null
-      : { name, fingerprint: fingerprintOf('POST', request.path, decision.plan.request.bytes) };
+      : { name, fingerprint: fingerprintOf('POST', request.path, decision.plan.request.received) };
   return { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, rateCounted: counted };
 }
 

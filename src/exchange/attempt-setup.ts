@@ -9,6 +9,7 @@ import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts'
 import { FORMATS } from '../wire/formats.ts';
 import type { Lane, Meter } from '../wire/lane.ts';
 import { Attempt, type AttemptEnd, type AttemptOptions } from './attempt.ts';
+import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
@@ -36,6 +37,7 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
     routing: policy.routing,
     streamed: info.stream,
     keyId: exchange.keyId,
+    conversation: policy.routing.cacheAffinity ? () => conversationOf(exchange.request, plan.request) : null,
     state: gateway.routing,
     clock: gateway.clock,
   });

@@ -25,7 +25,10 @@ export class ElasticHold {
   readonly #plan: Plan;
   readonly #waitMs: number;
   #carriedTokens: number;
-  #state: 'steady' | 'extending' | 'exhausted' = 'steady';
+  /** `short`: it could not be extended ahead of the stream, and is tried once more when the stream has outrun it. */
+  #state: 'steady' | 'extending' | 'short' | 'exhausted' = 'steady';
+  /** When the stream had first seen more than is carried now; null while it has not. */
+  #outrunAtMs: number | null = null;
 
   /** `carriedTokens`: how much output the hold carries as it was admitted. `waitMs`: for other requests' holds to end. */
   constructor(admission: Admission, mode: Mode, plan: Plan, carriedTokens: number, waitMs: number) {
@@ -43,9 +46,12 @@ export class ElasticHold {
   reach(outputBytes: number, listener: ElasticListener): 'carried' | 'wait' | 'exhausted' {
     // A hold that carries the whole output limit carries as many bytes as come.
     if (this.#carriedTokens >= this.#plan.outputLimit) return 'carried';
-    const ahead = outputBytes + ELASTIC_SLICE_TOKENS / 2;
-    if (ahead > this.#carriedTokens && this.#state === 'steady') void this.#extend(outputBytes, listener);
-    if (outputBytes <= this.#carriedTokens) return 'carried';
+    const ahead = outputBytes + ELASTIC_SLICE_TOKENS / 2 > this.#carriedTokens;
+    const outrun = outputBytes > this.#carriedTokens;
+    if (outrun) this.#outrunAtMs ??= performance.now();
+    const ask = this.#state === 'steady' ? ahead : this.#state === 'short' && outrun;
+    if (ask) void this.#extend(outputBytes, listener);
+    if (!outrun) return 'carried';
     return this.#state === 'exhausted' ? 'exhausted' : 'wait';
   }
 
@@ -55,8 +61,11 @@ export class ElasticHold {
     const extension = await this.#extendWhenFree(holdFor(this.#mode, this.#plan, tokens));
     if (extension === 'extended') {
       this.#carriedTokens = tokens;
+      this.#outrunAtMs = null;
       this.#state = 'steady';
       listener.grown();
+    } else if (this.#outrunAtMs === null) {
+      this.#state = 'short';
     } else {
       this.#state = 'exhausted';
       listener.exhausted();
@@ -65,12 +74,17 @@ export class ElasticHold {
 
   /** What other requests hold is given back when they end, so it is waited for; the stream goes on while its hold lasts. */
   async #extendWhenFree(amount: bigint): Promise<Extension> {
-    const untilMs = performance.now() + this.#waitMs;
     let extension = await this.#admission.extend(amount);
-    while (extension === 'temporarily_held' && performance.now() < untilMs) {
-      await delay(RETRY_MS, undefined, { ref: false });
+    while (extension === 'temporarily_held' && this.#waitLeftMs() > 0) {
+      await delay(Math.min(RETRY_MS, this.#waitLeftMs()), undefined, { ref: false });
       extension = await this.#admission.extend(amount);
     }
     return extension;
+  }
+
+  /** The time that a stream may wait counts from when it has nothing left to go on with. */
+  #waitLeftMs(): number {
+    if (this.#outrunAtMs === null) return this.#waitMs;
+    return this.#waitMs - (performance.now() - this.#outrunAtMs);
   }
 }

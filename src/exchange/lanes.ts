@@ -5,6 +5,7 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
+import { hostedToolOf } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { arrayAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
@@ -67,7 +68,8 @@ export class Lanes {
 
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
-    const unpriced = request.info.hostedTools.filter(({ type }) => !provider.hostedTools.includes(type));
+    const { pricing } = this.#options.model;
+    const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
     const lane = this.#carry(withoutTools(request, unpriced), target, provider);
     if (unpriced.length === 0) return lane;
     const warnings = unpriced.map(

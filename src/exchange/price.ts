@@ -1,6 +1,7 @@
 /** Plan → amount to hold; amount held → output limit. In the key's own unit. */
 import type { Mode } from '../core/key.ts';
-import { affordableOutputTokens, worstCostNanos } from '../core/money.ts';
+import { affordableOutputTokens, type HoldTerms, PLAIN_TERMS, worstCostNanos } from '../core/money.ts';
+import { holdTerms } from '../core/price-terms.ts';
 import type { Plan } from './plan.ts';
 
 export interface HoldAmounts {
@@ -28,7 +29,7 @@ export function couldAffordWithExactCount(mode: Mode, plan: Plan, available: big
 export function outputLimitWithin(mode: Mode, plan: Plan, held: bigint): number {
   const tokens =
     mode === 'credit'
-      ? affordableOutputTokens(plan.model.pricing, plan.input.high, held)
+      ? affordableOutputTokens(plan.model.pricing, plan.input.high, held, termsOf(plan))
       : Number(held - BigInt(plan.input.high));
   return Math.min(plan.outputLimit, Math.floor(tokens / plan.request.info.choices));
 }
@@ -40,6 +41,21 @@ export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
 
 function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number): bigint {
   return mode === 'credit'
-    ? worstCostNanos(plan.model.pricing, inputTokens, outputTokens)
+    ? worstCostNanos(plan.model.pricing, inputTokens, outputTokens, termsOf(plan))
     : BigInt(inputTokens) + BigInt(outputTokens);
+}
+
+/** The dearest that tier and hosted tools can make the request at any of its targets. */
+function termsOf({ model, targets, request }: Plan): HoldTerms {
+  const { hostedTools } = request.info;
+  const { multipliers } = request.costFields;
+  if (hostedTools.length === 0 && Object.keys(multipliers).length === 0) return PLAIN_TERMS;
+  return holdTerms(
+    model.pricing,
+    targets.map(({ provider }) => provider),
+    {
+      fields: multipliers,
+      hostedTools: hostedTools.map(({ type }) => type),
+    },
+  );
 }

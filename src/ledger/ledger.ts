@@ -112,6 +112,10 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
       operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
+    putDocument: async (name, value) => {
+      await operations.run<'putDocument'>({ op: 'putDocument', name, value });
+    },
     audit: () => operations.run<'audit'>({ op: 'audit' }),
   };
 }

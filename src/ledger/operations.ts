@@ -16,6 +16,7 @@ import type {
   NewKey,
   SettleOutcome,
   SettleRequest,
+  StoredDocument,
   Summary,
   VoidOutcome,
 } from './port.ts';
@@ -43,6 +44,8 @@ interface OperationTypes {
     CreditOutcome,
   ];
   audit: [unknown, AuditReport];
+  getDocument: [{ readonly name: string }, StoredDocument | null];
+  putDocument: [{ readonly name: string; readonly value: string }, null];
 
   /** Makes the owner live, whether it is new, living or lost. */
   registerOwner: [{ readonly owner: string; readonly leaseMs: number }, null];
@@ -54,7 +57,7 @@ interface OperationTypes {
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
 
-/** The owner was declared dead (its lease was over); it has to register anew before it may hold anything. */
+/** The owner was declared dead (its lease was over); it has to register again before it may hold anything. */
 export interface OwnerLost {
   readonly kind: 'owner_lost';
 }

@@ -13,13 +13,19 @@ export const BUDGET_REST_TOKENS = 256n;
 /** The most that a budget which has reached its limit may have left, in tokens. */
 export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
 
+/** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
+export const MARK_INTERVAL_MS = 800;
+
 export interface Ledger {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
   /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
   admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
-  /** Raises a live hold to `amount` in all; a hold that is already that large stays as it is. */
+  /**
+   * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
+   * from growing waits until it is extended or ends; where all live holds of the key wait, the youngest is `insufficient`.
+   */
   extend(holdId: string, keyId: string, amount: bigint): Promise<ExtendOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;
@@ -166,8 +172,20 @@ export interface Summary {
   readonly requests: number;
 }
 
+/** What all gateways on one store share beside keys and entries: a few small texts by their names. */
+export interface Documents {
+  getDocument(name: string): Promise<StoredDocument | null>;
+  /** The last one that is put counts. */
+  putDocument(name: string, value: string): Promise<void>;
+}
+
+export interface StoredDocument {
+  readonly value: string;
+  readonly atMs: number;
+}
+
 /** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin {
+export interface LedgerAdmin extends Documents {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;

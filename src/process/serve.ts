@@ -20,6 +20,7 @@ import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
+import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
@@ -52,6 +53,8 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
+  takeModelLists(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
   /** After `drain`. The ledger stays open. */
@@ -62,7 +65,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { settings, env, log, ledger } = options;
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
-  const load = (): Promise<Config> => loadConfig({ settings, env, sandboxUrl: options.sandboxUrl });
+  let loading: Promise<unknown> = Promise.resolve();
+  /** One after the other: what was loaded last is the newest. */
+  const load = (): Promise<Config> => {
+    const loaded = loading.then(async () => {
+      const lists = await storedModelLists(ledger, log);
+      return loadConfig({ settings, env, sandboxUrl: options.sandboxUrl, lists });
+    });
+    loading = loaded.catch(() => {});
+    return loaded;
+  };
   let config = await load();
   const watch = watchConfig(
     settings.configFile,
@@ -80,6 +92,17 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     () => config.files,
   );
   parts.defer(() => watch.close());
+  const lists = watchModelLists(ledger, async () => {
+    try {
+      config = await load();
+      options.onCatalog?.(namesOf(config));
+    } catch (err) {
+      // The file was broken meanwhile, which its own watch tells.
+      log.debug({ err }, 'newer model lists were not taken');
+    }
+  });
+  await lists.look();
+  parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
@@ -149,6 +172,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     secure: tls !== null,
     catalog: () => namesOf(config),
+    takeModelLists: lists.look,
     drain: async () => {
       draining = true;
       server.close();

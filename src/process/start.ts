@@ -15,6 +15,7 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
@@ -33,10 +34,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   const log = openLog(settings.logLevel);
   const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
   let ending = false;
-  const end = (exitCode: number): void => {
+  let broken = false;
+  const end = (): void => {
     ending = true;
     running.close().then(
-      () => process.exit(exitCode),
+      () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
         process.exit(1);
@@ -44,11 +46,12 @@ export async function start(settings: Settings, env: Environment): Promise<void>
     );
   };
   // A second signal means: now.
-  process.on('SIGINT', () => (ending ? process.exit(130) : end(0)));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end(0)));
+  process.on('SIGINT', () => (ending ? process.exit(130) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
   void running.broken.then((err) => {
+    broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
-    if (!ending) end(1);
+    if (!ending) end();
   });
 }
 
@@ -78,8 +81,14 @@ export async function startGateway(
   parts.defer(() => serving.close());
   origin = publicOrigin(settings.host, serving.port, serving.secure);
 
+  const lists = { settings, env, documents: ledger };
   const admin = new AdminService({
     ledger,
+    refreshModelLists: async () => {
+      const report = await refreshModelLists({ ...lists, freshMs: 0 });
+      await serving.takeModelLists();
+      return report;
+    },
     installationSecret: secret,
     clock: systemClock(),
     gatewayOrigin: origin,
@@ -103,6 +112,15 @@ export async function startGateway(
   }
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
+  // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
+  const closing = new AbortController();
+  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
+    changed ? serving.takeModelLists() : undefined,
+  );
+  parts.defer(async () => {
+    closing.abort();
+    await refreshed;
+  });
   const running = parts.move();
   return {
     origin,

@@ -67,6 +67,8 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     port,
     secure: workers.every((worker) => worker.secure),
     catalog: () => names,
+    // Each worker looks for newer ones by itself.
+    takeModelLists: async () => {},
     drain: async () => {
       state = 'ending';
       // One that has ended has nothing left to drain.

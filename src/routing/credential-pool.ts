@@ -1,6 +1,7 @@
 /** The credentials of each provider, used in turn; one that was refused or is used up rests for a while. */
 import type { Clock } from '../core/clock.ts';
 import type { Provider } from '../core/provider.ts';
+import { rendezvousScore } from './rendezvous.ts';
 import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
 export type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
@@ -22,21 +23,31 @@ export class CredentialPools {
   }
 
   /**
-   * The next key whose turn it is and that is not resting; where all are, the one that rests the shortest. `refused`
-   * are those that this exchange has tried without success: undefined when no other is left. Null: none is needed.
+   * The next key whose turn it is, or that of the conversation, and that is not resting; where all are, the one that
+   * rests the shortest. `refused` are those that this exchange has tried without success: undefined when no other is left. Null: none is needed.
    */
-  take(provider: CredentialOwner, refused: ReadonlySet<string | null>): string | null | undefined {
+  take(
+    provider: CredentialOwner,
+    refused: ReadonlySet<string | null>,
+    conversation: string | null = null,
+  ): string | null | undefined {
     const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;
     const pool = this.#pool(provider.name);
     let best: string | undefined;
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[(pool.turn + i) % keys.length] ?? NO_KEY;
+    for (const key of this.#inOrder(keys, pool, conversation)) {
       if (refused.has(key === NO_KEY ? null : key)) continue;
       if (best === undefined || this.#restMs(pool, key) < this.#restMs(pool, best)) best = key;
     }
     if (best === undefined) return undefined;
-    pool.turn = (keys.indexOf(best) + 1) % keys.length;
+    if (conversation === null) pool.turn = (keys.indexOf(best) + 1) % keys.length;
     return best === NO_KEY ? null : best;
+  }
+
+  #inOrder(keys: readonly string[], pool: Pool, conversation: string | null): readonly string[] {
+    if (keys.length === 1) return keys;
+    if (conversation === null) return [...keys.slice(pool.turn), ...keys.slice(0, pool.turn)];
+    const score = (key: string): number => rendezvousScore(conversation, key, 1);
+    return [...keys].sort((a, b) => score(b) - score(a));
   }
 
   coolDown(provider: CredentialOwner, apiKey: string | null, ms: number): void {

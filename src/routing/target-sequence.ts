@@ -7,6 +7,7 @@ import type { Target } from '../core/model.ts';
 import type { Routing } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
+import { rendezvousScore } from './rendezvous.ts';
 import type { RoutingState } from './state.ts';
 
 /** Of several candidates at least half stay in use, however they do; a single one may be ejected. */
@@ -40,6 +41,8 @@ export interface TargetSequenceOptions {
   readonly streamed: boolean;
   /** The id of the API key that asks: its own failures can close a target to it alone. */
   readonly keyId: string;
+  /** The conversation that the request belongs to; asked for only where there is a choice. Null: no affinity. */
+  readonly conversation: (() => string) | null;
   readonly state: RoutingState;
   readonly clock: Clock;
 }
@@ -103,9 +106,15 @@ export class TargetSequence {
     if (!candidate.despiteCircuit && isEjected(this.#options, target, provider)) return null;
     const waitMs = candidate.visits === 0 ? 0 : this.#pauseMs(candidate);
     if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
-    const apiKey = state.credentials.take(provider, this.#refusedKeys?.get(provider.name) ?? NONE_REFUSED);
+    const refused = this.#refusedKeys?.get(provider.name) ?? NONE_REFUSED;
+    const conversation = provider.apiKeys.length > 1 ? this.#conversation() : null;
+    const apiKey = state.credentials.take(provider, refused, conversation);
     if (apiKey === undefined) return null;
     return { target, provider, despiteCircuit: candidate.despiteCircuit, visits: candidate.visits, apiKey, waitMs };
+  }
+
+  #conversation(): string | null {
+    return this.#options.conversation?.() ?? null;
   }
 
   /** Longer each time, with jitter so that many exchanges do not return together, and never before the provider's Retry-After. */
@@ -156,11 +165,13 @@ function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
   ];
 }
 
-function ordered(candidates: Candidate[], { routing, streamed, state, keyId }: TargetSequenceOptions): Candidate[] {
+function ordered(candidates: Candidate[], options: TargetSequenceOptions): Candidate[] {
+  const { routing, streamed, state, keyId, conversation } = options;
   switch (routing.order) {
     case 'listed':
       return candidates;
     case 'weighted': {
+      if (candidates.length > 1 && conversation !== null) return byConversation(candidates, conversation());
       const first = weightedChoice(candidates, state.random());
       return first ? [first, ...candidates.filter((candidate) => candidate !== first)] : candidates;
     }
@@ -171,6 +182,15 @@ function ordered(candidates: Candidate[], { routing, streamed, state, keyId }: T
       return [...candidates].sort((a, b) => latencyMs(a) - latencyMs(b));
     }
   }
+}
+
+/** The conversation's own target first, the rest as listed: a prompt that a provider has cached is much cheaper. */
+function byConversation(candidates: Candidate[], conversation: string): Candidate[] {
+  const score = ({ target }: Candidate): number =>
+    rendezvousScore(conversation, `${target.provider} ${target.upstreamModel}`, target.weight);
+  let [first] = candidates;
+  for (const candidate of candidates) if (first && score(candidate) > score(first)) first = candidate;
+  return first ? [first, ...candidates.filter((candidate) => candidate !== first)] : candidates;
 }
 
 /** Undefined where all weights are 0: the listed order stands then. `at` is from 0 up to, but not including, 1. */

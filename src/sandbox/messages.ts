@@ -31,7 +31,6 @@ function read(body: JsonObject): Prompt {
   const model = requireModel(body);
   const inputs = requireList(body, 'messages');
   const results = objectsIn(lastInput(inputs)?.content).filter((part) => part.type === 'tool_result');
-  const format = field(body.output_config, 'format');
   return {
     body,
     model,
@@ -44,12 +43,19 @@ function read(body: JsonObject): Prompt {
     outputLimit: limitIn(body, 'max_tokens'),
     stops: stringsIn(body.stop_sequences),
     answerCount: 1,
-    answerSchema: field(format, 'type') === 'json_schema' ? (field(format, 'schema') ?? {}) : undefined,
+    answerSchema: readAnswerSchema(body),
     inputTokens: inputs.reduce(
       (sum, input) => sum + TOKENS_PER_MESSAGE + contentTokens(input.content),
       contentTokens(body.system) + toolTokens(body.tools),
     ),
   };
+}
+
+/** The format has no JSON mode: a simulated model does what the system prompt asks for. */
+function readAnswerSchema(body: JsonObject): unknown {
+  const format = field(body.output_config, 'format');
+  if (field(format, 'type') === 'json_schema') return field(format, 'schema') ?? {};
+  return /\bJSON object\b/.test(textOf(body.system)) ? { const: { simulated: true } } : undefined;
 }
 
 /** Tools that the provider would run itself have no `input_schema`; they are never called here. */

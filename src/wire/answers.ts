@@ -30,6 +30,8 @@ export interface AnswersRequest extends AnswerOptions {
   readonly names: ToolNames;
   /** Stop sequences that the target's format has no field for. */
   readonly stop: readonly string[];
+  /** Whether the answer must be a JSON object, and the target could only be asked for one. */
+  readonly jsonObject?: boolean | undefined;
   readonly includeUsage: boolean;
   /** As it was sent upstream; null before that. */
   outputLimit(): number | null;
@@ -50,7 +52,12 @@ export function answersThrough(request: AnswersRequest): Answers {
     outputLimit: request.outputLimit(),
   });
   const filter = (): AnswerFilter =>
-    new AnswerFilter({ names: request.names, stop: request.stop, explainsRefusals: client.explainsRefusals });
+    new AnswerFilter({
+      names: request.names,
+      stop: request.stop,
+      jsonObject: request.jsonObject,
+      explainsRefusals: client.explainsRefusals,
+    });
   return {
     whole(answer) {
       const parsed = parseJson(answer.toString());

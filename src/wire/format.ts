@@ -1,6 +1,7 @@
 /** A format module: what the gateway must know of one wire format to bill it, to pass it through and to translate it. */
 import type { Format } from '../core/endpoints.ts';
 import type { Json, JsonObject } from '../lib/json.ts';
+import type { OptionalFields } from './json/omit-nulls.ts';
 import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPosition } from './lane.ts';
 import type { ToolNames } from './translate/tool-names.ts';
@@ -25,16 +26,16 @@ export interface RequestInfo {
   /** How many answers are asked for (`n`). */
   readonly choices: number;
   /** What the request needs of the model; the value is the JSON path of the first field that needs it. */
-  readonly needs: Partial<Record<'tools' | 'images' | 'files', string>>;
+  readonly needs: Partial<Record<Need, string>>;
   /** Images and files in the body, and how many bytes of the body their inline data take. */
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
   /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
   /** What the request says about reasoning; `unsaid` leaves it to the model. */
   readonly reasoning: 'on' | 'off' | 'unsaid';
-  /** The `service_tier` that the client asked for, null where it asked for none. */
-  readonly serviceTier: string | null;
 }
+
+export type Need = 'tools' | 'images' | 'files' | 'reasoning' | 'structured_output' | 'streaming';
 
 export interface HostedTool {
   readonly type: string;
@@ -56,6 +57,8 @@ export interface WireFormat {
   readonly takesStopSequences: boolean;
   /** Whether an answer has a field of its own for the explanation of a refusal. */
   readonly explainsRefusals: boolean;
+  /** The members of a request that may be `null` instead of absent. */
+  readonly optionalFields: OptionalFields;
   /**
    * Validates the parsed body against the schema and the format's own rules and returns its info.
    * Throws `GatewayError('invalid_request')` with `param` set to the first offending field.

@@ -43,6 +43,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
     ...request,
     names,
     stop: to.takesStopSequences ? [] : (turn.settings.stop ?? []),
+    jsonObject: written.asksForJsonObject,
     includeUsage: turn.includeUsage,
     outputLimit: () => sentLimit,
   });

@@ -1,7 +1,8 @@
 /** What a provider's in-band error means for the client. Providers mix the shapes of both formats, so one reader serves all. */
 import type { Condition } from '../core/conditions.ts';
-import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, parseJson, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';
+import type { FrameView } from './sse.ts';
 import { isContextLengthError, redact } from './upstream-message.ts';
 
 const MESSAGE_CHARACTERS_MAX = 500;
@@ -26,7 +27,7 @@ const BUSY_CODES = new Set([
  */
 export function readFailure(value: Json | undefined, first: boolean): LaneFailure {
   const error = errorObject(value);
-  const raw = typeof value === 'string' ? value : error === undefined ? undefined : stringAt(error, 'message');
+  const raw = typeof value === 'string' ? value : error === undefined ? undefined : messageIn(error);
   const codes = error === undefined ? [] : ['code', 'type', 'status'].map((name) => String(error[name] ?? ''));
   const condition = conditionOf(codes, raw ?? '', first);
   const message = raw === undefined || raw === '' ? 'no reason given' : redact(raw).slice(0, MESSAGE_CHARACTERS_MAX);
@@ -36,6 +37,33 @@ export function readFailure(value: Json | undefined, first: boolean): LaneFailur
 
 export function brokenStream(message: string): LaneFailure {
   return { condition: 'upstream_error', message };
+}
+
+/**
+ * Whether an event or a body is an error, in whatever shape: providers and the servers in front of them send shapes that
+ * no format has.
+ */
+export function isErrorShape(value: JsonObject): boolean {
+  if (value.error !== undefined && value.error !== null && value.error !== false) return true;
+  if (value.object === 'error' || value.type === 'error') return true;
+  return typeof value.message === 'string' && 'code' in value;
+}
+
+/**
+ * The failure that text without any SSE field stands for: a JSON error in the place of a frame, or, before the first
+ * event, anything at all. Null for what a client would ignore.
+ */
+export function failureInPlainText(frame: FrameView, first: boolean): LaneFailure | null {
+  if (frame.dataLines > 0 || frame.knownLines > 0) return null;
+  const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
+  if (text === '') return null;
+  const value = parseJson(text);
+  if (isObject(value) && isErrorShape(value)) return readFailure(value, first);
+  return first ? brokenStream('The provider answered with something that is not an event stream.') : null;
+}
+
+function messageIn(error: JsonObject): string | undefined {
+  return stringAt(error, 'message') ?? stringAt(error, 'error') ?? stringAt(error, 'detail');
 }
 
 function errorObject(value: Json | undefined): JsonObject | undefined {

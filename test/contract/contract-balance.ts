@@ -211,6 +211,65 @@ export function balanceContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R13] where all live holds of a key wait for each other, the youngest gets insufficient and the others wait on', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const other = await bench.another();
+    for (const keyId of [await bench.creditKey(900n), await bench.budgetKey(900n)]) {
+      const holds: string[] = [];
+      for (let held = 0; held < 3; held++) {
+        holds.push(await bench.hold(keyId, 300n));
+        bench.clock.advance(1);
+      }
+      const [oldest = '', middle = '', youngest = ''] = holds;
+      // While one of them does not wait, its end can be waited for, whichever that is.
+      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend(oldest, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
+      // Now all wait, and through any process only the youngest is told to end.
+      assert.deepEqual(await other.extend(oldest, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend(youngest, keyId, 400n), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
+      assert.equal((await bench.summary(keyId)).reserved, 900n);
+      await ledger.settle(settleRequest(keyId, youngest, 200n));
+      assert.deepEqual(await ledger.extend(oldest, keyId, 400n), { kind: 'extended', held: 400n });
+      // The oldest does not wait any more, so the youngest of the two that are left may wait for it.
+      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend(oldest, keyId, 500n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'insufficient' });
+      await ledger.void(middle, keyId);
+      assert.deepEqual(await other.extend(oldest, keyId, 700n), { kind: 'extended', held: 700n });
+      await ledger.settle(settleRequest(keyId, oldest, 700n));
+    }
+    await bench.close();
+  });
+
+  test('[R13] a hold that does not grow any more is waited for: its wait ends with an extension, also one to what it has', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const keyId = await bench.creditKey(100n);
+    const older = await bench.hold(keyId, 50n);
+    bench.clock.advance(1);
+    const younger = await bench.hold(keyId, 50n);
+    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend(older, keyId, 50n), { kind: 'extended', held: 50n });
+    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
+    // One that asks for more than the key has will end, so it does not wait either.
+    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend(older, keyId, 101n), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
+    // A new hold does not wait, whoever else does.
+    await ledger.settle(settleRequest(keyId, older, 0n));
+    const newest = await bench.hold(keyId, 50n);
+    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
+    await ledger.void(newest, keyId);
+    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'extended', held: 60n });
+    await bench.close();
+  });
+
   test('[R56] amounts out of range are refused as an error and change nothing', async () => {
     const bench = await Bench.open(open);
     const { ledger } = bench;

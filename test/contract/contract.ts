@@ -3,6 +3,7 @@ import { describe } from 'node:test';
 import { admissionContract } from './contract-admission.ts';
 import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
+import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { settlementContract } from './contract-settlement.ts';
@@ -15,6 +16,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('balance', () => balanceContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
+    describe('shared documents', () => documentContract(open));
     describe('recovery and data lifetime', () => recoveryContract(open));
   });
 }

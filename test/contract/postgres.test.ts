@@ -299,7 +299,7 @@ describe('the schema', () => {
     // What is left is written by operators, or once per process.
     assert.deepEqual(
       rows.map((row) => row.relname),
-      ['migrations', 'owners', 'pings', 'secrets', 'settings'],
+      ['documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
     );
   });
 

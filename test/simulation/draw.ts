@@ -69,7 +69,7 @@ export class Draw {
       case 'void':
         return [{ op: 'void', ...this.#holdOf() }];
       case 'extend':
-        return [{ op: 'extend', ...this.#holdOf(), amount: this.#amount(400) }];
+        return this.#random.chance(50) ? [this.#extend(this.#holdOf())] : this.#extendAll();
       case 'owner':
         return [this.#owner()];
       case 'recover':
@@ -194,6 +194,25 @@ export class Draw {
     };
   }
 
+  #extend(hold: { readonly keyId: string; readonly holdId: string }): Operation {
+    return { op: 'extend', ...hold, amount: this.#amount(400) };
+  }
+
+  /** Holds of a key that want all it has, so that they come to wait for each other; some are content with what they have. */
+  #extendAll(): readonly Operation[] {
+    const random = this.#random;
+    const key = random.pick(this.#model.live())?.key;
+    if (key === undefined) return [];
+    const live = [...key.holds.values()].filter((hold) => hold.end === null && random.chance(70));
+    const means = this.#model.means(key);
+    return live.map((hold) => ({
+      op: 'extend',
+      keyId: key.record.id,
+      holdId: hold.id,
+      amount: random.chance(75) ? means : hold.amount,
+    }));
+  }
+
   /** Mostly newer than all before; some arrive late. */
   #marks(marks: readonly Mark[]): Operation {
     return { op: 'mark', number: this.#random.chance(85) ? this.#step : this.#random.between(0, this.#step), marks };
@@ -271,7 +290,8 @@ export class Draw {
 
   /** One operation of a batch cannot be done; the others must be. */
   #bad(): Operation {
-    const hold = this.#holdOf();
+    // Of a key that exists: which of two reasons to refuse comes first is open.
+    const keyId = this.#random.pick([...this.#model.keys.keys()]) ?? 'nobody';
     const settle = this.#settle();
     return this.#random.pick<Operation>([
       this.#marks([this.#mark(), { ...this.#mark(), charge: -1n }]),
@@ -280,7 +300,7 @@ export class Draw {
         op: 'admit',
         owner: this.#ownerName(),
         request: {
-          keyId: hold.keyId,
+          keyId,
           keyVersion: 1,
           claim: null,
           hold: { id: this.#newId('h'), amount: 5n, amountMin: 6n, ttlMs: 1 },

@@ -9,6 +9,7 @@ export interface ModelHold {
   readonly id: string;
   readonly owner: string;
   amount: bigint;
+  waiting: boolean;
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
-import type { AdmitRequest, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
+import type { AdmitRequest, ExtendOutcome, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
 import { FAILED, LARGEST, type ModelClaim, type ModelHold, type ModelKey, sum } from './model-parts.ts';
@@ -21,8 +21,6 @@ export class Model {
   readonly keys = new Map<string, ModelKey>();
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
-  /** Whether the last restart took places in a rate limit along that still counted. */
-  placesLost = false;
   #recoveries = 0;
 
   constructor(nowMs: number) {
@@ -31,7 +29,6 @@ export class Model {
 
   /** One process has the books for itself: whoever held something before is dead, and its clock may be another. */
   restart(nowMs: number, survivors: Survivors): string | null {
-    this.placesLost = false;
     const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
@@ -40,8 +37,8 @@ export class Model {
   }
 
   /**
-   * What a process kept to itself is gone with it: holds without a mark and a claim, and the newest places in a rate limit.
-   * Returns what should not be gone.
+   * What a process kept to itself is gone with it: holds without a mark and a claim. A request that it died with may have
+   * taken its place in a rate limit already. Returns what should not be gone.
    */
   #forget(survivors: Survivors): string | null {
     for (const { key, hold } of this.live()) {
@@ -53,9 +50,8 @@ export class Model {
       const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
       const places = survivors.places.get(key.record.id) ?? [];
       const [left, had] = [recent(places), recent(key.places)];
-      if (!isDeepStrictEqual(left, had.slice(0, left.length)))
-        return `the places of ${key.record.id} are others than before`;
-      if (left.length < had.length) this.placesLost = true;
+      if (!isDeepStrictEqual(left.slice(0, had.length), had))
+        return `the places of ${key.record.id} are ${left}, they were ${had}`;
       // Older ones too: they count again when the clock is set back.
       key.places = [...places];
     }
@@ -162,6 +158,7 @@ export class Model {
       id: hold.id,
       owner,
       amount,
+      waiting: false,
       heldAtMs: this.nowMs,
       expiresAtMs: this.nowMs + hold.ttlMs,
       claim: claim?.name ?? null,
@@ -178,11 +175,20 @@ export class Model {
     const key = this.keys.get(keyId);
     const hold = key?.holds.get(holdId);
     if (key === undefined || hold === undefined || hold.end !== null) return { kind: 'ended' };
+    const outcome = this.#extended(key, hold, amount);
+    hold.waiting = outcome.kind === 'temporarily_held';
+    if (outcome.kind === 'extended') hold.amount = outcome.held;
+    return outcome;
+  }
+
+  #extended(key: ModelKey, hold: ModelHold, amount: bigint): ExtendOutcome {
     if (amount <= hold.amount) return { kind: 'extended', held: hold.amount };
     if (this.means(key) < amount) return { kind: 'insufficient' };
-    if (this.means(key) - this.reserved(key) < amount - hold.amount) return { kind: 'temporarily_held' };
-    hold.amount = amount;
-    return { kind: 'extended', held: amount };
+    if (this.means(key) - this.reserved(key) >= amount - hold.amount) return { kind: 'extended', held: amount };
+    const others = [...key.holds.values()].filter((other) => other.end === null && other !== hold);
+    // All wait for each other: the youngest gives way.
+    const yields = others.every((other) => other.waiting && isOlder(other, hold));
+    return { kind: yields ? 'insufficient' : 'temporarily_held' };
   }
 
   #mark({ number, marks }: OperationOf<'mark'>): Result {
@@ -253,7 +259,7 @@ export class Model {
   /** Whoever ends a hold that is unknown has given it up: its admission may still arrive. */
   #neverAdmitted(key: ModelKey | undefined, id: string): Result {
     if (key !== undefined && !key.holds.has(id)) {
-      const nothing = { owner: '', amount: 0n, expiresAtMs: 0, claim: null, mark: null };
+      const nothing = { owner: '', amount: 0n, waiting: false, expiresAtMs: 0, claim: null, mark: null };
       key.holds.set(id, { id, ...nothing, heldAtMs: this.nowMs, end: 'voided' });
     }
     return { kind: 'already_voided' };
@@ -388,6 +394,10 @@ export class Model {
     const blocking = this.#inWindow(key).at(-limit);
     return blocking === undefined ? 0 : blocking + MINUTE_MS - this.nowMs;
   }
+}
+
+function isOlder(one: ModelHold, other: ModelHold): boolean {
+  return one.heldAtMs < other.heldAtMs || (one.heldAtMs === other.heldAtMs && one.id < other.id);
 }
 
 function smaller(one: bigint, other: bigint): bigint {

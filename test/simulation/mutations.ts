@@ -63,7 +63,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a restart forgets the rate window',
-    edits: [['sqlite/engine.ts', "'DELETE FROM owners'", "'DELETE FROM owners; DELETE FROM rates'"]],
+    edits: [
+      [
+        'sqlite/engine.ts',
+        "database.exec('DELETE FROM owners');",
+        "database.exec('DELETE FROM owners; DELETE FROM rates');",
+      ],
+    ],
   },
   {
     name: 'a limit that was ahead of a clock set back stays closed',
@@ -78,8 +84,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/account-cache.ts',
-        'if (holds.length > 0 || account.window.unsaved() !== null)',
-        'if (holds.length < 0)',
+        'if (holds.length > 0 || window !== undefined) unpersisted',
+        'if (holds.length < 0) unpersisted',
       ],
     ],
   },
@@ -89,7 +95,36 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
-    edits: [['sqlite/account-cache.ts', 'window.undo();', 'window.unsaved();']],
+    edits: [['sqlite/account-cache.ts', 'for (const window of this.#rateSlots) window.undo();', '']],
+  },
+  {
+    name: 'a place in the rate limit is forgotten at a crash before it was saved',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'the journal of rates is emptied before all of it is saved',
+    edits: [['sqlite/account-cache.ts', 'if (this.#withUnsavedRates.size > 0) return false;', '']],
+  },
+  {
+    name: 'a start does not read the journal of rates',
+    edits: [['sqlite/engine.ts', 'unsavedRuns(sql, journal.read())', 'unsavedRuns(sql, [])']],
+  },
+  {
+    name: 'a start reads saved places from the journal of rates again',
+    edits: [
+      ['sqlite/rate-journal.ts', 'number > saved', 'number >= 0'],
+      [
+        'sqlite/account-cache.ts',
+        'if (this.#journal.position > 0 && this.#ratesSaved()) this.#journal.truncate(0);',
+        '',
+      ],
+    ],
   },
   {
     name: 'recovery does not see what only memory has',
@@ -180,11 +215,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'an extension ignores what others hold',
     edits: [
-      [
-        'sqlite/balance.ts',
-        'if (means - account.reserved < amount - held) return',
-        'if (means < amount - held) return',
-      ],
+      ['sqlite/balance.ts', 'if (means - account.reserved < amount - held)', 'if (means < amount - held)'],
       WITHOUT_BALANCE_CHECK,
     ],
   },
@@ -294,5 +325,31 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'charges of a batch that failed are written with the next one',
     edits: [['sqlite/account-cache.ts', 'this.sql.charges.drop();', '']],
+  },
+  {
+    name: 'no hold gives way where all wait for each other',
+    edits: [['sqlite/balance.ts', 'mustYield(account, hold) ?', 'false ?']],
+  },
+  {
+    name: 'the oldest hold gives way instead of the youngest',
+    edits: [['sqlite/balance.ts', 'isYounger(other, hold))', 'isYounger(hold, other))']],
+  },
+  {
+    name: 'a hold gives way though another one does not wait',
+    edits: [['sqlite/balance.ts', '!other.waiting || ', '']],
+  },
+  {
+    name: 'a hold that was extended still counts as waiting',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        "const waiting = decision.kind === 'temporarily_held';",
+        "const waiting = hold.waiting || decision.kind === 'temporarily_held';",
+      ],
+    ],
+  },
+  {
+    name: 'a rollback forgets that a hold waits',
+    edits: [['sqlite/account-cache.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
 ];

@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { AdminService } from '../../src/admin/service.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { systemClock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { originOf } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { createEngine } from '../../src/ledger/sqlite/engine.ts';
+
+import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { serve } from '../../src/process/serve.ts';
+
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
@@ -27,12 +29,14 @@ const SECRET = 'an installation secret for tests only';
 /** Short, so that readiness follows the store at once. */
 const LEASE_MS = 600;
 
-export async function faultyGateway(config: string): Promise<FaultyGateway> {
+/** `clock`: of the store. */
+export async function faultyGateway(config: string, clock: Clock = systemClock()): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
   const env = { ...gatewayEnvironment(dataDir), GATEWAY_CONFIG: configFileIn(dataDir) };
   await writeFile(env.GATEWAY_CONFIG, config);
-  const database = openDatabase(join(dataDir, 'ledger.db'));
-  const engine = createEngine(database, systemClock());
+  const file = join(dataDir, 'ledger.db');
+  const database = openDatabase(file);
+  const engine = openEngine(database, file, clock);
   const store = new FaultyStore({
     apply: async (batch) => engine.apply(batch),
     close: async () => engine.close(),

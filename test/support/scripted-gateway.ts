@@ -16,10 +16,14 @@ export interface ConfigParts {
   readonly streams?: object;
   readonly routing?: object;
   readonly limits?: object;
+  /** Further members of the model `tested`, and of the configuration. */
+  readonly model?: object;
+  readonly settings?: object;
 }
 
 /** YAML is a superset of JSON. */
-export function configText({ providers, targets, streams = {}, routing = {}, limits = {} }: ConfigParts): string {
+export function configText(parts: ConfigParts): string {
+  const { providers, targets, streams = {}, routing = {}, limits = {} } = parts;
   return JSON.stringify({
     providers,
     models: [
@@ -29,6 +33,7 @@ export function configText({ providers, targets, streams = {}, routing = {}, lim
         context_window: 200_000,
         max_output_tokens: 8_000,
         pricing: { input: 1, output: 4 },
+        ...parts.model,
       },
     ],
     sandbox: false,
@@ -36,6 +41,7 @@ export function configText({ providers, targets, streams = {}, routing = {}, lim
     routing,
     // A test that failed midway must not hold up the end of its file.
     limits: { drain: 1, ...limits },
+    ...parts.settings,
   });
 }
 
@@ -48,6 +54,8 @@ export interface ScriptedOptions {
   readonly streams?: object;
   readonly routing?: object;
   readonly limits?: object;
+  readonly model?: object;
+  readonly settings?: object;
   readonly log?: Log;
 }
 
@@ -89,6 +97,8 @@ export async function scriptedGateway(options: ScriptedOptions = {}): Promise<Sc
     streams: options.streams ?? {},
     routing: { max_attempts: 1, ...options.routing },
     limits: options.limits ?? {},
+    model: options.model ?? {},
+    settings: options.settings ?? {},
   });
   const gateway = await startedGateway({ config, ...(options.log ? { log: options.log } : {}) });
   return {

@@ -22,7 +22,6 @@ describe('a request that cannot be carried', () => {
     refused('chat', 'messages', { n: 2 }, 'n');
     refused('chat', 'responses', { n: 2 }, 'n');
     refused('chat', 'messages', { logprobs: true }, 'logprobs');
-    refused('chat', 'messages', { response_format: { type: 'json_object' } }, 'response_format');
     refused('chat', 'messages', { modalities: ['text', 'audio'] }, 'modalities');
     refused('chat', 'messages', { service_tier: 'flex' }, 'service_tier');
     refused('messages', 'chat', { mcp_servers: [{ url: 'https://example.com' }] }, 'mcp_servers');

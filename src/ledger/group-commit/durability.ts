@@ -22,6 +22,9 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'heartbeat',
   'recover',
   'prune',
+  // Asked for again where it is lost.
+  'getDocument',
+  'putDocument',
 ]);
 
 /** Whether every outcome of this operation waits for the disk, so that nothing is gained by a commit before the next flush. */

@@ -1,4 +1,4 @@
-/** The books in PostgreSQL, shared by any number of gateways. */
+/** The ledger in PostgreSQL, shared by any number of gateways. */
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
@@ -7,6 +7,7 @@ import { audit } from './audit.ts';
 import { integer } from './columns.ts';
 import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
+import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
@@ -146,5 +147,9 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
       return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
     case 'audit':
       return audit(work);
+    case 'getDocument':
+      return getDocument(work, operation.name);
+    case 'putDocument':
+      return putDocument(work, operation.name, operation.value);
   }
 }

@@ -4,7 +4,7 @@ import { periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS } from '../operations.ts';
 import { BUDGET_REST_TOKENS, type ExtendOutcome } from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
-import type { Account } from './account-cache.ts';
+import type { Account, Hold } from './account-cache.ts';
 
 export type BalanceDecision =
   | { readonly kind: 'carries'; readonly amount: bigint }
@@ -35,13 +35,27 @@ export function decideHold(account: Account, amount: bigint, amountMin: bigint, 
   return { kind: 'carries', amount: held };
 }
 
-/** Whether a hold of `held` can be raised to `amount`. */
-export function decideExtension(account: Account, held: bigint, amount: bigint): ExtendOutcome {
+/** Whether a live hold can be raised to `amount`. */
+export function decideExtension(account: Account, hold: Hold, amount: bigint): ExtendOutcome {
+  const held = hold.amount;
   if (amount <= held) return { kind: 'extended', held };
   const means = ownMeans(account);
   if (means < amount) return { kind: 'insufficient' };
-  if (means - account.reserved < amount - held) return { kind: 'temporarily_held' };
+  if (means - account.reserved < amount - held)
+    return { kind: mustYield(account, hold) ? 'insufficient' : 'temporarily_held' };
   return { kind: 'extended', held: amount };
+}
+
+/** Where all holds of an account wait for each other, none would ever end: the youngest has to. */
+function mustYield(account: Account, hold: Hold): boolean {
+  for (const other of account.holds.values()) {
+    if (other !== hold && (!other.waiting || isYounger(other, hold))) return false;
+  }
+  return true;
+}
+
+function isYounger(one: Hold, other: Hold): boolean {
+  return one.heldAtMs === other.heldAtMs ? one.id > other.id : one.heldAtMs > other.heldAtMs;
 }
 
 /** When the oldest live hold is likely to end, by how long holds of this key lived so far. */

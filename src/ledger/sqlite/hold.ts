@@ -16,17 +16,20 @@ export function extend(accounts: AccountCache, keyId: string, holdId: string, am
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return { kind: 'ended' };
   rollOver(account, accounts.nowMs);
-  const decision = decideExtension(account, hold.amount, amountWanted);
-  if (decision.kind !== 'extended' || decision.held === hold.amount) return decision;
-  const more = decision.held - hold.amount;
+  const decision = decideExtension(account, hold, amountWanted);
+  const held = decision.kind === 'extended' ? decision.held : hold.amount;
+  const waiting = decision.kind === 'temporarily_held';
+  const more = held - hold.amount;
+  if (more === 0n && waiting === hold.waiting) return decision;
   accounts.snapshot(hold);
   if (hold.persisted) {
     accounts.markDirty(account);
-    accounts.sql.raiseHold.run(decision.held, keyId, holdId);
+    accounts.sql.extendHold.run(held, waiting ? 1 : 0, keyId, holdId);
     account.persistedReserved += more;
   }
   account.reserved += more;
-  hold.amount = decision.held;
+  hold.amount = held;
+  hold.waiting = waiting;
   return decision;
 }
 

@@ -45,9 +45,10 @@ export function prepareStatements(database: DatabaseSync) {
     deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND newest_ms <= ?'),
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
-      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    raiseHold: prepare('UPDATE holds SET amount = ? WHERE key_id = ? AND id = ?'),
+      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
+        waiting)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    extendHold: prepare('UPDATE holds SET amount = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     addPurchase: prepare(`

@@ -10,6 +10,7 @@ import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
 import { ChatLengthEnding } from './length-ending.ts';
 import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+import { chatOptionalFields } from './optional-fields.ts';
 import { readChatBody } from './read-body.ts';
 import { ChatReader } from './reader.ts';
 import { chatToTurn } from './to-turn.ts';
@@ -46,6 +47,7 @@ export const chatFormat: WireFormat = {
   inputField: 'messages',
   takesStopSequences: true,
   explainsRefusals: false,
+  optionalFields: chatOptionalFields,
   validateRequest: validateChat,
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: chatFailureFrames,
@@ -60,17 +62,15 @@ export const chatFormat: WireFormat = {
   writeBody: writeChatBody,
 };
 
-/** The limit goes into every field that the client used, or else into the one that the target takes. */
+/** The limit goes into the one field that the target knows; a client may have used either. */
 function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequest, order: UpstreamParams): Change[] {
-  const json = String(order.outputLimit);
   const changes: Change[] = [];
-  let given = false;
   for (const name of LIMIT_FIELDS) {
-    if (body[name] === undefined) continue;
-    given = true;
-    if (body[name] !== order.outputLimit) changes.push({ path: [name], json });
+    if (name !== outputLimitField && body[name] !== undefined) changes.push({ path: [name], json: null });
   }
-  if (!given) changes.push({ path: [outputLimitField], json });
+  if (body[outputLimitField] !== order.outputLimit) {
+    changes.push({ path: [outputLimitField], json: String(order.outputLimit) });
+  }
   return changes;
 }
 

@@ -12,6 +12,7 @@ import {
   groupToolResults,
   leaveOut,
   markError,
+  refuseEmptyInput,
   usableTools,
 } from '../translate/tools.ts';
 import type {
@@ -44,6 +45,7 @@ export function chatFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames)
   const writing: WriteContext = { turn, names, warnings, native: turn.origin === 'chat' };
   const tools = usableTools(turn, warnings);
   const messages = [...writeInstructions(turn), ...writeMessages(writing)];
+  if (messages.length === 0) refuseEmptyInput(turn);
   const body = compact({
     messages,
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, writing)) : undefined,

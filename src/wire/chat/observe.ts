@@ -6,6 +6,7 @@ import type { LaneFailure, Meter } from '../lane.ts';
 import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
   type EditList,
+  isErrorValue,
   looksLikeObject,
   OutputCounter,
   PublicModel,
@@ -52,6 +53,8 @@ export class ChatObserver implements TemplatableObserver {
   #emptyChoices = false;
   #usage: string | null = null;
   #error = false;
+  #code = false;
+  #message = false;
 
   constructor(options: ChatObserverOptions) {
     this.#options = options;
@@ -72,7 +75,7 @@ export class ChatObserver implements TemplatableObserver {
     const before = edits.length;
     const finishes = this.#finishes;
     this.#scan(frame, edits);
-    if (this.#error) return this.#fail(readFailure(parsedData(frame), first));
+    if (this.#error || (this.#code && this.#message)) return this.#fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || this.#usage === null)) {
       if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
@@ -119,6 +122,8 @@ export class ChatObserver implements TemplatableObserver {
     this.#emptyChoices = false;
     this.#usage = null;
     this.#error = false;
+    this.#code = false;
+    this.#message = false;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
@@ -138,7 +143,13 @@ export class ChatObserver implements TemplatableObserver {
     } else if (scanner.keyIs('usage')) {
       if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
     } else if (scanner.keyIs('error')) {
-      this.#error = scanner.valueText() !== 'null';
+      this.#error ||= isErrorValue(scanner);
+    } else if (scanner.keyIs('object') || scanner.keyIs('type')) {
+      this.#error ||= scanner.stringIs('error');
+    } else if (scanner.keyIs('code')) {
+      this.#code = true;
+    } else if (scanner.keyIs('message')) {
+      this.#message = scanner.isString;
     } else if (scanner.isString && scanner.keyIs('obfuscation')) {
       this.output.skip(scanner);
     }

@@ -11,6 +11,7 @@ import {
 } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
+import { isErrorShape } from '../upstream-failure.ts';
 import { readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 
@@ -31,8 +32,7 @@ export function finishOf(raw: string, called: boolean, refused: boolean): TurnEv
 
 /** What went wrong, where an object of this format says so. */
 export function chatFailure(value: JsonObject): TurnEvent | null {
-  const error = value.error;
-  return error === undefined || error === null ? null : { type: 'failure', error };
+  return isErrorShape(value) ? { type: 'failure', error: value } : null;
 }
 
 export function chatAnnotation(key: number, raw: JsonObject): TurnEvent {

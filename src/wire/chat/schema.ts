@@ -1,7 +1,7 @@
 /** Chat completions (Format A): the single source of the validator, the types and the OpenAPI document. */
 import type { Static } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
-import { AnyObject, ModelId, Stream, TokenCount } from '../schema/parts.ts';
+import { AnyObject, ModelId, Stream, TokenCount, ToolName, whenType } from '../schema/parts.ts';
 
 /** A function call, which one without a type is too, must be complete; calls of other types are passed on as they are. */
 const ToolCall = Type.Object(
@@ -13,6 +13,17 @@ const ToolCall = Type.Object(
       id: Type.String(),
       function: Type.Object({ name: Type.String(), arguments: Type.String() }),
     }),
+  },
+);
+
+/** Tools that the client runs must be complete; tools of other types are passed on as they are. */
+const Tool = Type.Object(
+  { type: Type.Optional(Type.String()) },
+  {
+    allOf: [
+      whenType('function', Type.Object({ function: Type.Object({ name: ToolName }) })),
+      whenType('custom', Type.Object({ custom: Type.Object({ name: ToolName }) })),
+    ],
   },
 );
 
@@ -40,7 +51,7 @@ export const ChatRequest = Type.Object({
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
   stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
-  tools: Type.Optional(Type.Array(AnyObject)),
+  tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
   user: Type.Optional(Type.String()),
 });

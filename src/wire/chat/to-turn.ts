@@ -34,6 +34,7 @@ export function chatToTurn(body: JsonObject): Turn {
   if (isObject(body.prediction)) warnings.push('prediction: left out, it only speeds up the answer');
   return {
     origin: 'chat',
+    inputField: 'messages',
     instructions: [],
     messages,
     tools: objectsAt(body, 'tools').map(readTool),

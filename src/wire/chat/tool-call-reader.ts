@@ -4,6 +4,7 @@
  */
 import { type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { JsonEndDetector } from '../translate/json-end.ts';
 import type { ToolKind, TurnEvent } from '../translate/turn.ts';
 
 interface Call {
@@ -113,35 +114,5 @@ export class ToolCallReader {
       return this.#calls.findLast((call) => call.index === index && (id === undefined || call.id === undefined));
     }
     return id === undefined ? this.#last : undefined;
-  }
-}
-
-/** Tells where a JSON object or list that comes in pieces is complete. */
-export class JsonEndDetector {
-  #depth = 0;
-  #begun = false;
-  #inString = false;
-  #escaped = false;
-
-  get complete(): boolean {
-    return this.#begun && this.#depth === 0 && !this.#inString;
-  }
-
-  feed(text: string): void {
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      if (this.#inString) {
-        if (this.#escaped) this.#escaped = false;
-        else if (code === 0x5c) this.#escaped = true;
-        else if (code === 0x22) this.#inString = false;
-      } else if (code === 0x22) {
-        this.#inString = true;
-      } else if (code === 0x7b || code === 0x5b) {
-        this.#begun = true;
-        this.#depth++;
-      } else if (code === 0x7d || code === 0x5d) {
-        this.#depth--;
-      }
-    }
   }
 }

@@ -2,7 +2,7 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, type Member, objectLayout } from './scan.ts';
+import { type Layout, type Member, memberRanges, objectLayout } from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -14,10 +14,11 @@ interface Edit {
 /** What a member shall say; a path has one or two names. */
 export interface Change {
   readonly path: readonly [name: string] | readonly [name: string, child: string];
-  /** The new value as JSON text. */
-  readonly json: string;
+  /** The new value as JSON text; null takes a member of the top level out. */
+  readonly json: string | null;
 }
 
+const NONE: ReadonlySet<string> = new Set();
 const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
 
 /**
@@ -48,8 +49,14 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
   if (top === null) throw new TypeError('The text to change is not a JSON object.');
   const edits: Edit[] = [];
   let inserted = '';
+  const removed = new Set(changes.flatMap(({ path, json }) => (json === null ? [path[0]] : [])));
+  if (removed.size > 0) {
+    const ranges = memberRanges(bytes.toString('latin1'), top, ({ name }) => removed.has(name));
+    edits.push(...ranges.map((range) => ({ ...range, text: '' })));
+  }
   for (const { path, json } of changes) {
     const [name, child] = path;
+    if (json === null) continue;
     let found = false;
     for (const member of top.members) {
       if (member.name !== name) continue;
@@ -61,8 +68,8 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
     if (inserted !== '') inserted += ',';
     inserted += memberText(name, child === undefined ? json : `{${memberText(child, json)}}`);
   }
-  if (inserted !== '') edits.push(insertion(top, inserted));
-  return edits.length > 1 ? edits.sort((a, b) => a.start - b.start) : edits;
+  if (inserted !== '') edits.push(insertion(top, inserted, 0, removed));
+  return edits.length > 1 ? edits.sort((a, b) => a.start - b.start || a.end - b.end) : edits;
 }
 
 function childEdits(bytes: Buffer, parent: Member, child: string, json: string): Edit[] {
@@ -80,9 +87,10 @@ function memberText(name: string, json: string): string {
   return `${JSON.stringify(name)}:${json}`;
 }
 
-function insertion(layout: Layout, members: string, base = 0): Edit {
+function insertion(layout: Layout, members: string, base = 0, removed: ReadonlySet<string> = NONE): Edit {
   const at = base + layout.open + 1;
-  return { start: at, end: at, text: layout.members.length === 0 ? members : `${members},` };
+  const alone = layout.members.every(({ name }) => removed.has(name));
+  return { start: at, end: at, text: alone ? members : `${members},` };
 }
 
 /** The bytes with the edits made, in one copy; the edits are in order and do not overlap. */

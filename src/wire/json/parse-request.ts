@@ -15,6 +15,8 @@ const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 
 export interface ParsedBody {
   readonly bytes: Buffer;
+  /** The bytes as the client sent them, where the gateway has changed them since. */
+  readonly received: Buffer;
   readonly body: JsonObject;
   /** Where the body's own members are, found while parsing. */
   readonly layout: Layout;
@@ -36,7 +38,7 @@ export function parseBody(bytes: Buffer): ParsedBody {
   // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
   const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
   if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
-  return { bytes, body, layout };
+  return { bytes, received: bytes, body, layout };
 }
 
 /** The scan does not distinguish another JSON value from a broken object; the first character does. */

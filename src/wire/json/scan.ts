@@ -27,6 +27,12 @@ export interface Layout {
   readonly members: readonly Member[];
 }
 
+/** The bytes from `start` up to, not including, `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
 export type LayoutRefusal = 'too deep' | 'too many members';
 
 function isSpace(code: number): boolean {
@@ -289,4 +295,24 @@ function utf8Share(unit: number): number {
   if (unit < 0x80) return 1;
   if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;
   return 3;
+}
+
+/** What has to be cut out of the text so that these members are gone, each with one comma; in the order of the text. */
+export function memberRanges(text: string, layout: Layout, isRemoved: (member: Member) => boolean): Range[] {
+  const ranges: Range[] = [];
+  let end = layout.open + 1;
+  let anyKept = false;
+  for (const member of layout.members) {
+    if (!isRemoved(member)) {
+      anyKept = true;
+      end = member.valueEnd;
+      continue;
+    }
+    // With the comma before it, or, where nothing before it is kept, with the comma behind it.
+    const comma = skipSpace(text, member.valueEnd);
+    const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
+    ranges.push({ start: end, end: cutEnd });
+    end = cutEnd;
+  }
+  return ranges;
 }

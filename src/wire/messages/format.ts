@@ -6,6 +6,7 @@ import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
 import { MessagesLengthEnding } from './length-ending.ts';
 import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
+import { messagesOptionalFields } from './optional-fields.ts';
 import { readMessagesBody } from './read-body.ts';
 import { MessagesReader } from './reader.ts';
 import { messagesToTurn } from './to-turn.ts';
@@ -29,6 +30,7 @@ export const messagesFormat: WireFormat = {
   inputField: 'messages',
   takesStopSequences: true,
   explainsRefusals: true,
+  optionalFields: messagesOptionalFields,
   validateRequest: (body, _bytes, context) => validateMessages(body, context),
   passthrough: (request) => passthroughLane(request, passthrough),
   failureFrames: messagesFailureFrames,

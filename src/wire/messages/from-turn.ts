@@ -2,8 +2,15 @@
 
 import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { JSON_OBJECT_INSTRUCTION } from '../translate/json-object.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
-import { functionDescription, functionSchema, groupToolResults, usableTools } from '../translate/tools.ts';
+import {
+  functionDescription,
+  functionSchema,
+  groupToolResults,
+  refuseEmptyInput,
+  usableTools,
+} from '../translate/tools.ts';
 import type {
   ClientTool,
   ForeignTool,
@@ -25,15 +32,19 @@ export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNa
   const tools = allowedTools(turn, usableTools(turn, warnings));
   const { system, messages } = splitSystem(turn, writing);
   const toolChoice = tools.length > 0 ? writeToolChoice(turn, writing) : undefined;
+  const asksForJsonObject = turn.settings.output?.kind === 'json';
+  const instruction: readonly TextPart[] = asksForJsonObject ? [{ type: 'text', text: JSON_OBJECT_INSTRUCTION }] : [];
+  const merged = mergeRoles(messages, writing);
+  if (merged.length === 0) refuseEmptyInput(turn);
   const body = compact({
-    system: writeSystem(system),
-    messages: mergeRoles(messages, writing),
+    system: writeSystem([...system, ...instruction]),
+    messages: merged,
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, writing)) : undefined,
     tool_choice: toolChoice,
     ...writeSettings(writing, traits),
     stream: turn.stream ? true : undefined,
   });
-  return { body, warnings, usesOutputLimit: turn.settings.reasoning !== undefined };
+  return { body, warnings, usesOutputLimit: turn.settings.reasoning !== undefined, asksForJsonObject };
 }
 
 /** What is said before the first message is the system prompt; the format has no place for it later on. */
@@ -193,11 +204,7 @@ function temperature(turn: Turn, warnings: string[]): number | undefined {
 
 function writeFormat(turn: Turn): object | undefined {
   const { output } = turn.settings;
-  if (!output || output.kind === 'text') return undefined;
-  if (output.kind === 'json') {
-    const param = turn.origin === 'chat' ? 'response_format' : 'text.format';
-    refuse(param, 'JSON without a schema is not supported by this model. Use "json_schema".');
-  }
+  if (output?.kind !== 'schema') return undefined;
   return { type: 'json_schema', schema: output.schema };
 }
 

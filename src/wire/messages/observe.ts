@@ -6,6 +6,7 @@ import type { LaneFailure, Meter } from '../lane.ts';
 import type { TemplatableObserver } from '../passthrough/frame-template.ts';
 import {
   type EditList,
+  isErrorValue,
   looksLikeObject,
   OutputCounter,
   PublicModel,
@@ -34,6 +35,8 @@ export class MessagesObserver implements TemplatableObserver {
   // What the scan of the current frame found.
   #type = '';
   #error = false;
+  #code = false;
+  #message = false;
   #frameUsage: string | null = null;
 
   constructor(publicModel: string) {
@@ -51,7 +54,8 @@ export class MessagesObserver implements TemplatableObserver {
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
     }
     this.#scan(frame, edits);
-    if (this.#error || this.#type === 'error') return this.#fail(readFailure(parsedData(frame), first));
+    if (this.#error || this.#type === 'error' || (this.#code && this.#message))
+      return this.#fail(readFailure(parsedData(frame), first));
     if (this.#frameUsage !== null) this.#report(this.#frameUsage);
     switch (this.#type) {
       case 'message_stop':
@@ -89,6 +93,8 @@ export class MessagesObserver implements TemplatableObserver {
     const scanner = this.#scanner;
     this.#type = '';
     this.#error = false;
+    this.#code = false;
+    this.#message = false;
     this.#frameUsage = null;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
@@ -106,7 +112,13 @@ export class MessagesObserver implements TemplatableObserver {
     } else if (scanner.keyIs('usage')) {
       if (scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
     } else if (scanner.keyIs('error')) {
-      this.#error = scanner.valueText() !== 'null';
+      this.#error ||= isErrorValue(scanner);
+    } else if (scanner.keyIs('object')) {
+      this.#error ||= scanner.stringIs('error');
+    } else if (scanner.keyIs('code')) {
+      this.#code = true;
+    } else if (scanner.keyIs('message')) {
+      this.#message = scanner.isString;
     }
   }
 

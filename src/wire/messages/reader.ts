@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
+import { isErrorShape } from '../upstream-failure.ts';
 import { readMessagesTokens } from './tokens.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
@@ -27,8 +28,7 @@ export function messagesFinish(value: JsonObject): TurnEvent | null {
 }
 
 export function messagesFailure(value: JsonObject): TurnEvent | null {
-  const error = value.error;
-  return error === undefined || error === null ? null : { type: 'failure', error };
+  return isErrorShape(value) ? { type: 'failure', error: value } : null;
 }
 
 interface Block {
@@ -50,6 +50,8 @@ export class MessagesReader implements EventReader {
   read(event: string | null, data: string): readonly TurnEvent[] {
     const value = parseJson(data);
     if (!isObject(value)) broken('an event is not a JSON object.');
+    const failure = messagesFailure(value);
+    if (failure) return [failure];
     const type = stringAt(value, 'type') ?? event;
     switch (type) {
       case 'ping':
@@ -66,9 +68,10 @@ export class MessagesReader implements EventReader {
         return this.#messageDelta(value);
       case 'message_stop':
         return this.#end();
+      case 'error':
+        return [{ type: 'failure', error: value }];
     }
-    const failure = messagesFailure(value);
-    return failure ? [failure] : [];
+    return [];
   }
 
   finish(): readonly TurnEvent[] {

@@ -1,7 +1,7 @@
 /** Messages and token counts (Format B): the single source of the validator, the types and the OpenAPI document. */
 import type { Static, TSchema } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
-import { AnyObject, ModelId, Stream, TokenCount } from '../schema/parts.ts';
+import { AnyObject, ModelId, Stream, TokenCount, ToolName } from '../schema/parts.ts';
 
 export const TypedObject = Type.Object({ type: Type.String() });
 
@@ -16,6 +16,16 @@ export const InputMessage = inputMessage(Type.Enum(['user', 'assistant']));
 /** What a native client that opts into extensions (`anthropic-beta`) may send. */
 const ExtendedInputMessage = inputMessage(Type.Enum(['user', 'assistant', 'system']));
 
+/** A tool without a type, or of the type `custom`, is the client's own and must be complete. */
+const Tool = Type.Object(
+  { type: Type.Optional(Type.String()) },
+  {
+    if: { properties: { type: { const: 'custom' } } },
+    // biome-ignore lint/suspicious/noThenProperty: `then` is the JSON Schema keyword, and no promise.
+    then: Type.Object({ name: ToolName, input_schema: AnyObject }),
+  },
+);
+
 function messageRequest<Message extends TSchema>(message: Message) {
   return Type.Object({
     model: ModelId,
@@ -29,7 +39,7 @@ function messageRequest<Message extends TSchema>(message: Message) {
     top_p: Type.Optional(Type.Number()),
     top_k: Type.Optional(Type.Integer()),
     stop_sequences: Type.Optional(Type.Array(Type.String())),
-    tools: Type.Optional(Type.Array(AnyObject)),
+    tools: Type.Optional(Type.Array(Tool)),
     tool_choice: Type.Optional(AnyObject),
     metadata: Type.Optional(AnyObject),
   });
@@ -58,7 +68,7 @@ function countRequest<Message extends TSchema>(message: Message) {
     model: ModelId,
     messages: Type.Array(message, { minItems: 1 }),
     system: Type.Optional(Content),
-    tools: Type.Optional(Type.Array(AnyObject)),
+    tools: Type.Optional(Type.Array(Tool)),
     tool_choice: Type.Optional(AnyObject),
   });
 }

@@ -31,6 +31,7 @@ export function messagesToTurn(body: JsonObject): Turn {
   if (isObject(body.context_management)) warnings.push('context_management: left out, the target has no counterpart');
   return {
     origin: 'messages',
+    inputField: 'messages',
     instructions: readSystem(body.system),
     messages: (arrayAt(body, 'messages') ?? []).map(readMessage),
     tools: objectsAt(body, 'tools').map(readTool),

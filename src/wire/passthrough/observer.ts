@@ -181,6 +181,12 @@ export function looksLikeObject(frame: FrameView): boolean {
   return end > start && text.charCodeAt(start) === OPEN_BRACE && text.charCodeAt(end) === CLOSE_BRACE;
 }
 
+/** Whether the visited member `error` says that there is one. */
+export function isErrorValue(scanner: MemberScanner): boolean {
+  const text = scanner.valueText();
+  return text !== 'null' && text !== 'false';
+}
+
 /** The UTF-8 length of a member that is text; what is none counts nothing. */
 export function textBytes(value: Json | undefined): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0;

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
-import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import type {
@@ -19,7 +19,7 @@ import type {
   WholeAnswer,
 } from '../lane.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
-import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
 import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 
@@ -68,11 +68,10 @@ function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughForm
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
   }
   if (!format.isAnswer(answer)) {
-    const told = answer.error !== undefined && answer.error !== null;
-    const message = told
-      ? readFailure(answer, true).message
-      : 'The provider answered with something else than an answer.';
-    throw new GatewayError('upstream_error', { message });
+    const { condition, message } = isErrorShape(answer)
+      ? readFailure(answer, true)
+      : brokenStream('The provider answered with something else than an answer.');
+    throw new GatewayError(condition, { message });
   }
   const named = answer.model === publicModel;
   const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
@@ -223,17 +222,9 @@ export class PassthroughStream implements LaneStream {
   #judge(frame: FrameView, edits: EditList): Verdict {
     const first = this.#state === 'waiting';
     if (frame.dataLines > 0) return this.#observer.frame(frame, first, edits);
-    if (!first || frame.knownLines > 0) return 'neutral';
-    return this.#judgeForeign(frame);
-  }
-
-  /** Something before the first event that is not SSE: a page, or a JSON error. */
-  #judgeForeign(frame: FrameView): Verdict {
-    const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
-    if (text === '') return 'neutral';
-    const value = parseJson(text);
-    if (isObject(value) && isObject(value.error)) this.#fail(readFailure(value as Json, true));
-    else this.#fail(brokenStream('The provider answered with something that is not an event stream.'));
+    const failure = failureInPlainText(frame, first);
+    if (failure === null) return 'neutral';
+    this.#fail(failure);
     return 'failed';
   }
 

@@ -7,6 +7,7 @@ import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.
 import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
+import { isErrorShape } from '../upstream-failure.ts';
 
 /** What the official clients read without asking whether it is there. */
 const REQUIRED = [
@@ -115,7 +116,7 @@ function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | 
 
 /** What cannot be judged is left to the passthrough lane, which knows how to fail. */
 function isCompleteEvent(event: Json | undefined): boolean {
-  if (!isObject(event) || event.type === 'error' || event.type === 'response.failed') return true;
+  if (!isObject(event) || isErrorShape(event) || event.type === 'response.failed') return true;
   return typeof event.sequence_number === 'number' && isObject(event.response) && isComplete(event.response);
 }
 

@@ -7,6 +7,7 @@ import { fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { ResponsesLengthEnding } from './length-ending.ts';
 import { isResponsesAnswer, ResponsesObserver, responsesWholeMeter } from './observe.ts';
+import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
@@ -31,6 +32,7 @@ export const responsesFormat: WireFormat = {
   inputField: 'input',
   takesStopSequences: false,
   explainsRefusals: false,
+  optionalFields: responsesOptionalFields,
   validateRequest: validateResponses,
   passthrough: (request) =>
     fillMissingFieldsLane(passthroughLane(request, passthrough), (outputLimit) =>

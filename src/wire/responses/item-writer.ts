@@ -213,7 +213,7 @@ export class ToolItem implements OutputItem {
       const whole =
         this.#tool.kind === 'custom' ? { input: this.#input } : { name: this.#tool.name, arguments: this.#input };
       this.#emitFor('done', whole);
-      this.#status = 'completed';
+      this.#status = event.incomplete === true ? 'incomplete' : 'completed';
       this.#emit('response.output_item.done', { output_index: this.#index, item: this.object() });
     }
   }

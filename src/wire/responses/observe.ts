@@ -5,6 +5,7 @@ import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
   type EditList,
+  isErrorValue,
   looksLikeObject,
   OutputCounter,
   PublicModel,
@@ -44,6 +45,9 @@ export class ResponsesObserver implements StreamObserver {
   // What the scan of the current frame found.
   #type = '';
   #usage: string | null = null;
+  #error = false;
+  #code = false;
+  #message = false;
 
   constructor(publicModel: string) {
     this.#model = new PublicModel(publicModel);
@@ -63,6 +67,7 @@ export class ResponsesObserver implements StreamObserver {
       return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
     }
     this.#scan(frame, edits);
+    if (this.#error || (this.#code && this.#message)) return this.#fail(readFailure(parsedData(frame), first));
     switch (this.#type) {
       case 'error':
       case 'response.failed':
@@ -109,9 +114,7 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   #untyped(frame: FrameView, first: boolean): Verdict {
-    const value = parsedData(frame);
-    if (isObject(value) && isObject(value.error)) return this.#fail(readFailure(value, first));
-    if (first || value === undefined) {
+    if (first || parsedData(frame) === undefined) {
       return this.#fail(brokenStream('The provider sent an event that is not a responses event.'));
     }
     return 'event';
@@ -121,6 +124,9 @@ export class ResponsesObserver implements StreamObserver {
     const scanner = this.#scanner;
     this.#type = '';
     this.#usage = null;
+    this.#error = false;
+    this.#code = false;
+    this.#message = false;
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
@@ -135,7 +141,12 @@ export class ResponsesObserver implements StreamObserver {
     if (scanner.isString) {
       if (scanner.keyIs('type')) this.#type = scanner.valueText().slice(1, -1);
       else if (scanner.keyIs('delta')) this.#output.count(scanner);
-    } else if (scanner.keyIs('sequence_number')) {
+      else if (scanner.keyIs('message')) this.#message = true;
+      else if (scanner.keyIs('object')) this.#error ||= scanner.stringIs('error');
+    }
+    if (scanner.keyIs('error')) this.#error ||= isErrorValue(scanner);
+    else if (scanner.keyIs('code')) this.#code = true;
+    else if (scanner.keyIs('sequence_number')) {
       const sequence = figure(Number(scanner.valueText()));
       if (typeof sequence === 'number') this.#nextSequence = sequence + 1;
     }

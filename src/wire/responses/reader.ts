@@ -2,12 +2,9 @@
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
+import { isErrorShape } from '../upstream-failure.ts';
 import { ItemReader } from './item-reader.ts';
 import { readResponsesTokens } from './tokens.ts';
-
-export function responsesFailure(error: JsonObject | undefined): TurnEvent {
-  return { type: 'failure', error: error ?? {} };
-}
 
 /** What the end of a response means; the format has no reason of its own for calls and refusals. */
 export function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
@@ -31,6 +28,7 @@ export class ResponsesReader implements EventReader {
     if (data.trim() === '[DONE]') return [];
     const value = parseJson(data);
     if (!isObject(value)) broken('an event is not a JSON object.');
+    if (isErrorShape(value) || event === 'error') return [{ type: 'failure', error: value }];
     return this.take(stringAt(value, 'type') ?? event ?? '', value);
   }
 
@@ -47,18 +45,13 @@ export class ResponsesReader implements EventReader {
         return this.#end(response ?? {}, type === 'response.incomplete');
       case 'response.failed':
       case 'response.cancelled':
-        return [responsesFailure(objectAt(response ?? {}, 'error'))];
-      case 'error':
-        return [responsesFailure(objectAt(value, 'error') ?? value)];
+        return [{ type: 'failure', error: value }];
       case 'response.output_item.added':
         return this.#added(value);
       case 'response.output_item.done':
         return this.#itemDone(value);
     }
-    if (!type.startsWith('response.')) {
-      const error = objectAt(value, 'error');
-      return error ? [responsesFailure(error)] : [];
-    }
+    if (!type.startsWith('response.')) return [];
     const item = this.#itemOf(value);
     return item ? this.#begun(item.read(type, value)) : this.#begun(this.#orphan(type, value));
   }

@@ -1,7 +1,19 @@
 /** Responses (Format A): the single source of the validator, the types and the OpenAPI document. */
 import type { Static } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
-import { AnyObject, ModelId, Stream } from '../schema/parts.ts';
+import { AnyObject, ModelId, Stream, ToolName, whenType } from '../schema/parts.ts';
+
+/** Tools that the client runs must be complete; tools of other types are passed on as they are. */
+const Tool = Type.Object(
+  { type: Type.Optional(Type.String()) },
+  {
+    allOf: [
+      whenType('function', Type.Object({ name: ToolName })),
+      whenType('custom', Type.Object({ name: ToolName })),
+      whenType('namespace', Type.Object({ name: ToolName, tools: Type.Array(AnyObject) })),
+    ],
+  },
+);
 
 export const ResponsesRequest = Type.Object({
   model: ModelId,
@@ -11,7 +23,7 @@ export const ResponsesRequest = Type.Object({
   max_output_tokens: Type.Optional(
     Type.Integer({ minimum: 1, description: "Must not exceed the model's published output limit." }),
   ),
-  tools: Type.Optional(Type.Array(AnyObject)),
+  tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
 });
 export type ResponsesRequest = Static<typeof ResponsesRequest>;

@@ -36,6 +36,7 @@ export function responsesToTurn(body: JsonObject): Turn {
   const { messages, tools } = readInput(body.input);
   return {
     origin: 'responses',
+    inputField: 'input',
     instructions: instructions === undefined ? [] : [{ type: 'text', text: instructions }],
     messages,
     tools: dedupeTools([...readTools(objectsAt(body, 'tools'), 'tools'), ...tools]),

@@ -1,8 +1,10 @@
 /**
  * What happens to the events of an answer between the target's reader and the client's writer: stop sequences that the
- * target's format has no field for, the client's own tool names, and the explanation of a refusal.
+ * target's format has no field for, JSON mode where it has none, the client's own tool names, and the explanation of a
+ * refusal.
  */
 import { RefusalExplainer } from './explain-refusal.ts';
+import { JsonObjectFilter } from './json-object.ts';
 import { ToolNameRestorer } from './restore-tools.ts';
 import { StopFilter } from './stop-sequences.ts';
 import type { ToolNames } from './tool-names.ts';
@@ -12,6 +14,8 @@ export interface AnswerFilterOptions {
   readonly names: ToolNames;
   /** Stop sequences for the gateway to apply. */
   readonly stop: readonly string[];
+  /** Whether the answer must be a JSON object, and the target could only be asked for one. */
+  readonly jsonObject?: boolean | undefined;
   /** Whether the client's format has a field for the explanation of a refusal; otherwise it becomes refusal text. */
   readonly explainsRefusals: boolean;
 }
@@ -19,11 +23,13 @@ export interface AnswerFilterOptions {
 /** One per attempt. */
 export class AnswerFilter {
   readonly #stop: StopFilter | null;
+  readonly #json: JsonObjectFilter | null;
   readonly #restorer: ToolNameRestorer;
   readonly #explainer: RefusalExplainer | null;
 
-  constructor({ names, stop, explainsRefusals }: AnswerFilterOptions) {
+  constructor({ names, stop, jsonObject, explainsRefusals }: AnswerFilterOptions) {
     this.#stop = stop.length > 0 ? new StopFilter(stop) : null;
+    this.#json = jsonObject === true ? new JsonObjectFilter() : null;
     this.#restorer = new ToolNameRestorer(names);
     this.#explainer = explainsRefusals ? null : new RefusalExplainer();
   }
@@ -34,7 +40,9 @@ export class AnswerFilter {
   }
 
   apply(event: TurnEvent): readonly TurnEvent[] {
-    const kept = this.#stop ? this.#stop.take(event) : [event];
+    let kept = this.#stop ? this.#stop.take(event) : [event];
+    const json = this.#json;
+    if (json) kept = kept.flatMap((one) => json.take(one));
     const restored = kept.flatMap((one) => this.#restorer.restore(one));
     const explainer = this.#explainer;
     return explainer ? restored.flatMap((one) => explainer.explain(one)) : restored;

@@ -4,7 +4,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
-import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
@@ -44,6 +44,8 @@ export class TranslateStream implements LaneStream {
   #state: LaneStep['state'] = 'waiting';
   #failure: LaneFailure | null = null;
   #started = false;
+  /** The answer has its finish reason. */
+  #finished = false;
   /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
   #out = '';
@@ -81,6 +83,8 @@ export class TranslateStream implements LaneStream {
   }
 
   cutShort(tokens: TokenCounts, position?: StreamPosition): LaneStep {
+    // The provider's own end is here already; only its last event is not.
+    if (this.#finished) return this.end();
     return this.#step(() => {
       if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
@@ -118,7 +122,11 @@ export class TranslateStream implements LaneStream {
   #drain(): void {
     const splitter = this.#splitter;
     while (this.#open && splitter.next()) {
-      if (splitter.dataLines === 0) continue;
+      if (splitter.dataLines === 0) {
+        const failure = failureInPlainText(splitter, this.#state === 'waiting');
+        if (failure !== null) this.#fail(failure);
+        continue;
+      }
       const data =
         splitter.dataLines === 1
           ? splitter.bytes.toString('utf8', splitter.dataStart, splitter.dataEnd)
@@ -148,7 +156,10 @@ export class TranslateStream implements LaneStream {
       this.#write({ type: 'start', id: null, createdS: null });
     }
     if (event.type === 'start') this.#started = true;
-    if (event.type === 'finish') this.#endBlocks();
+    if (event.type === 'finish') {
+      this.#finished = true;
+      this.#endBlocks(event.reason === 'length');
+    }
     this.#note(event);
     this.#out += this.#writer.write(event);
     this.#state = event.type === 'end' ? 'complete' : 'open';
@@ -164,9 +175,10 @@ export class TranslateStream implements LaneStream {
   }
 
   /** An answer that ends in the middle of a block still ends the block: clients show nothing of an open one. */
-  #endBlocks(): void {
+  #endBlocks(incomplete: boolean): void {
     for (const [key, kind] of [...this.#blocks]) {
-      for (const event of this.#filter.apply({ type: `${kind}-end`, key })) this.#write(event);
+      const end: TurnEvent = kind === 'tool' ? { type: 'tool-end', key, incomplete } : { type: `${kind}-end`, key };
+      for (const event of this.#filter.apply(end)) this.#write(event);
     }
   }
 

@@ -53,6 +53,11 @@ export function usableTools(turn: Turn, warnings: string[]): readonly (ClientToo
   });
 }
 
+/** For targets that refuse a request without a message, in the words of the client's own request. */
+export function refuseEmptyInput({ inputField }: Turn): never {
+  refuse(inputField, `${inputField} must not be empty: there is nothing that the model could answer.`);
+}
+
 /** A part that the target's format does not know: left out where the provider had done it, refused otherwise. */
 export function leaveOut(part: OpaquePart, warnings: string[]): void {
   const name = String(part.raw.type ?? 'unknown');

@@ -211,6 +211,8 @@ export interface TurnSettings {
 
 export interface Turn {
   readonly origin: Format;
+  /** The member of the client's request that holds the conversation. */
+  readonly inputField: 'messages' | 'input';
   /** `instructions` or the top-level `system`: said before every message. */
   readonly instructions: readonly TextPart[];
   readonly messages: readonly TurnMessage[];
@@ -291,7 +293,8 @@ export type TurnEvent =
       readonly itemId?: string | undefined;
     }
   | { readonly type: 'tool-delta'; readonly key: number; readonly text: string }
-  | { readonly type: 'tool-end'; readonly key: number }
+  /** `incomplete`: the answer ended in the middle of the call, which must not be run. */
+  | { readonly type: 'tool-end'; readonly key: number; readonly incomplete?: boolean | undefined }
   /** A block that only its own format knows, complete. */
   | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
   /** The best figures so far; a later one replaces an earlier one. */
@@ -319,6 +322,8 @@ export interface WrittenTurn {
   readonly warnings: readonly string[];
   /** The body depends on the output limit (a thinking budget does): it is written again once that is known. */
   readonly usesOutputLimit?: boolean | undefined;
+  /** The format has no JSON mode: the model is asked for a JSON object, and the gateway checks the answer. */
+  readonly asksForJsonObject?: boolean | undefined;
 }
 
 /** What the target can and wants, beyond its format. */

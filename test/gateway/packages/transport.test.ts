@@ -37,8 +37,6 @@ function callTo(model: object, body: object = {}): UpstreamPackageCall & { reado
     circuitBreaker: true,
     options: { region: 'here' },
     package: { name: 'fake', create, callOptions: { fake: { deep: true } } },
-    hostedTools: [],
-    serviceTiers: [],
   };
   const request = { model: 'm', input: 'Hello', stream: true, max_output_tokens: 50, ...body };
   const bytes = Buffer.from(JSON.stringify(request));

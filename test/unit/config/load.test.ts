@@ -244,7 +244,7 @@ models:
       headersWaitMs: 15_000,
       holdWaitMs: 10_000,
     });
-    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000 });
+    assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
       context,
@@ -255,7 +255,12 @@ models:
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
     assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
-    assert.deepEqual(changed.routing, { order: 'least-latency', maxAttempts: 1, attemptBudgetMs: 30_000 });
+    assert.deepEqual(changed.routing, {
+      order: 'least-latency',
+      maxAttempts: 1,
+      attemptBudgetMs: 30_000,
+      cacheAffinity: true,
+    });
     assert.equal(changed.holds, 'full');
   });
 
@@ -265,7 +270,7 @@ models:
       `
 providers:
   az: { kind: azure, base_url: 'https://x.openai.azure.com', api_version: 2025-04-01-preview, headers: { X-Team: a } }
-  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p }, hosted_tools: [web_search], service_tiers: [flex] }
+  g: { kind: ai-sdk, package: '@ai-sdk/google', options: { project: p } }
 `,
     );
     const azure = config.catalog.providers.get('az');
@@ -274,7 +279,6 @@ providers:
     const google = config.catalog.providers.get('g');
     assert.deepEqual([google?.options, google?.package?.name], [{ project: 'p' }, '@ai-sdk/google']);
     assert.deepEqual(google?.formats, ['responses']);
-    assert.deepEqual([google?.hostedTools, google?.serviceTiers], [['web_search'], ['flex']]);
   });
 
   test('the result is frozen all the way down', async (context) => {

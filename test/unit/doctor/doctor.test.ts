@@ -224,6 +224,13 @@ describe('a model', () => {
     ]);
   });
 
+  test('whose output limit nobody states has a guess, which is told', async (t) => {
+    const provider = await fakeProvider(t, honest(['upstream-m']));
+    const { report } = await look(t, configOf(provider.origin, {}, { max_output_tokens: undefined }));
+    assert.deepEqual(report.models[0]?.limits, { state: 'problem', detail: '1000 / 1000 (a guess)' });
+    assert.deepEqual(report.to_do, ['m: the output limit is a guess: set max_output_tokens in the config file']);
+  });
+
   test('with one target that serves and one that does not is told apart from one with none', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
     const targets = [

@@ -19,8 +19,6 @@ function provider(kind: ProviderKind, baseUrl: string, options: Record<string, u
     countsTokens: false,
     circuitBreaker: true,
     options,
-    hostedTools: [],
-    serviceTiers: [],
   };
 }
 

@@ -35,8 +35,6 @@ export function provider(name: string, apiKeys: readonly string[] = [`${name}-ke
     chatLimitField: 'max_tokens',
     countsTokens: false,
     options: {},
-    hostedTools: [],
-    serviceTiers: [],
     circuitBreaker: true,
   };
 }

@@ -17,7 +17,7 @@ const KEY_REFUSED = { retry: 'elsewhere', cools: 'key' } as const;
 interface SequenceFixture {
   readonly clock: TestClock;
   readonly state: ReturnType<typeof newRoutingState>;
-  sequence(candidates?: readonly Target[]): TargetSequence;
+  sequence(candidates?: readonly Target[], conversation?: (() => string) | null): TargetSequence;
 }
 
 function fixture(
@@ -33,13 +33,14 @@ function fixture(
   return {
     clock,
     state,
-    sequence: (candidates = names.map((name) => target(name))) =>
+    sequence: (candidates = names.map((name) => target(name)), conversation = null) =>
       new TargetSequence({
         targets: candidates,
         catalog: { models: new Map(), providers },
-        routing: { attemptBudgetMs: 30_000, maxAttempts: 10, order: 'listed', ...routing },
+        routing: { attemptBudgetMs: 30_000, maxAttempts: 10, order: 'listed', cacheAffinity: true, ...routing },
         streamed: true,
         keyId: KEY,
+        conversation,
         state,
         clock,
       }),
@@ -111,6 +112,45 @@ describe('the order of targets', () => {
     assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['c', 'b', 'a']);
     routing.clock.advance(20_000);
     assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['a', 'b', 'c']);
+  });
+});
+
+describe('the requests of one conversation', () => {
+  const candidates = [target('a', { weight: 1 }), target('b', { weight: 3 }), target('c', { weight: 0 })];
+  const firstOf = (conversation: string, routing = fixture(['a', 'b', 'c'], { order: 'weighted' })) =>
+    routing.sequence(candidates, () => conversation).next()?.provider.name;
+
+  test('go to the same target, in every process, and over many conversations the weights hold', () => {
+    const chosen = Array.from({ length: 4_000 }, (_, index) => firstOf(`conversation ${index}`));
+    const again = Array.from({ length: 4_000 }, (_, index) => firstOf(`conversation ${index}`));
+    assert.deepEqual(again, chosen);
+    const share = chosen.filter((name) => name === 'b').length / chosen.length;
+    assert.ok(share > 0.72 && share < 0.78, `${share}`);
+    assert.equal(chosen.includes('c'), false);
+  });
+
+  test('go elsewhere while their target rests, and only theirs do', () => {
+    const routing = fixture(['a', 'b', 'c'], { order: 'weighted' });
+    const conversations = Array.from({ length: 200 }, (_, index) => `conversation ${index}`);
+    const before = new Map(conversations.map((name) => [name, firstOf(name, routing)]));
+    routing.state.health.coolDown(target('b'), 10_000);
+    for (const name of conversations) assert.equal(firstOf(name, routing), 'a');
+    routing.clock.advance(10_000);
+    for (const name of conversations) assert.equal(firstOf(name, routing), before.get(name));
+  });
+
+  test('use the same credential, another where it was refused, and in turn without affinity', () => {
+    const keys = ['k1', 'k2', 'k3'];
+    const routing = fixture(['a'], {}, () => 0, keys);
+    const take = (conversation: string | null): string | null | undefined =>
+      routing.sequence(undefined, conversation === null ? null : () => conversation).next()?.apiKey;
+    const own = take('one');
+    for (let i = 0; i < 5; i++) assert.equal(take('one'), own);
+    const all = new Set(Array.from({ length: 50 }, (_, index) => take(`conversation ${index}`)));
+    assert.deepEqual([...all].sort(), keys);
+    routing.state.credentials.coolDown(provider('a', keys), own ?? null, 10_000);
+    assert.notEqual(take('one'), own);
+    assert.deepEqual([take(null), take(null), take(null)].sort().length, 3);
   });
 });
 

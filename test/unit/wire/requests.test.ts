@@ -180,7 +180,6 @@ describe('info', () => {
       attachments: { count: 0, inlineBytes: 0 },
       hostedTools: [],
       reasoning: 'unsaid',
-      serviceTier: null,
     });
   });
 
@@ -190,7 +189,7 @@ describe('info', () => {
       n: 3,
       stream: true,
       service_tier: 'flex',
-      tools: [{ type: 'function' }, { type: 'web_search' }],
+      tools: [{ type: 'function', function: { name: 'f' } }, { type: 'web_search' }],
       messages: [
         USER,
         {
@@ -209,10 +208,15 @@ describe('info', () => {
         },
       ],
     });
-    assert.deepEqual(chat.needs, { images: 'messages[1].content[1]', files: 'messages[2].content[1]', tools: 'tools' });
+    assert.deepEqual(chat.needs, {
+      images: 'messages[1].content[1]',
+      files: 'messages[2].content[1]',
+      tools: 'tools',
+      streaming: 'stream',
+    });
     assert.deepEqual(chat.attachments, { count: 3, inlineBytes: 30 });
     assert.deepEqual(chat.hostedTools, [{ type: 'web_search', param: 'tools[1]' }]);
-    assert.deepEqual([chat.choices, chat.stream, chat.serviceTier], [3, true, 'flex']);
+    assert.deepEqual([chat.choices, chat.stream], [3, true]);
   });
 
   test('images in tool results count', () => {

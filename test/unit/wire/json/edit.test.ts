@@ -16,6 +16,7 @@ const changes = fc.uniqueArray(
     name: fc.constantFrom(...NAMES),
     child: fc.option(fc.constantFrom(...CHILDREN), { nil: undefined }),
     value: member,
+    removed: fc.boolean(),
   }),
   { selector: (entry) => entry.name, maxLength: 4 },
 );
@@ -37,16 +38,18 @@ describe('change', () => {
           text = text.replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
         const bytes = Buffer.from(text);
         const list = wanted.map(
-          ({ name, child, value: next }): Change => ({
+          ({ name, child, value: next, removed }): Change => ({
             path: child === undefined ? [name] : [name, child],
-            json: JSON.stringify(next),
+            json: child === undefined && removed ? null : JSON.stringify(next),
           }),
         );
         const result = change(bytes, list);
         const expected = JSON.parse(text);
-        for (const { name, child, value: next } of wanted) {
+        for (const { name, child, value: next, removed } of wanted) {
           const copy = JSON.parse(JSON.stringify(next));
-          if (child === undefined) {
+          if (child === undefined && removed) {
+            delete expected[name];
+          } else if (child === undefined) {
             expected[name] = copy;
           } else {
             const old = expected[name];

@@ -39,11 +39,17 @@ describe('requestBody', () => {
     assert.equal(lane.requestBody(ORDER), bytes);
   });
 
-  test('[R40] the limit goes into the field that the client used', () => {
+  test('[R14] [R40] the limit goes into the one field that the target knows, whichever the client used', () => {
     assert.equal(
       upstream('chat', `{"model":"m",${messages},"max_completion_tokens":9000}`),
-      `{"model":"${UPSTREAM_MODEL}",${messages},"max_completion_tokens":64}`,
+      `{"max_tokens":64,"model":"${UPSTREAM_MODEL}",${messages}}`,
     );
+    assert.equal(
+      upstream('chat', `{"max_tokens":7,"model":"m",${messages}}`, 'max_completion_tokens'),
+      `{"max_completion_tokens":64,"model":"${UPSTREAM_MODEL}",${messages}}`,
+    );
+    const both = upstream('chat', `{"model":"m","max_tokens":64,${messages},"max_completion_tokens":64}`);
+    assert.equal(both, `{"model":"${UPSTREAM_MODEL}","max_tokens":64,${messages}}`);
     assert.match(
       upstream('chat', `{"model":"m",${messages}}`, 'max_completion_tokens'),
       /^\{"max_completion_tokens":64,/,

@@ -1,0 +1,153 @@
+/**
+ * A gateway whose streams all have elastic holds, in front of a provider that does what the test says. The model
+ * `upstream-model` has a native target for each format, so that not even its name is edited; `via-FORMAT` has one target.
+ */
+import assert from 'node:assert/strict';
+import type { CreatedKey } from '../../src/admin/api.ts';
+import type { Format } from '../../src/core/endpoints.ts';
+import { events } from './requests.ts';
+import { type StartedGateway, startedGateway } from './started-gateway.ts';
+import { ScriptedServer } from './upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from './upstreams/spoken.ts';
+
+export interface CutGateway extends AsyncDisposable {
+  readonly gateway: StartedGateway;
+  readonly provider: ScriptedServer;
+}
+
+const OUTPUT_LIMIT = 8_000;
+/** What an elastic hold carries at first. */
+export const FIRST_TOKENS = 2_048;
+/** Too little for the first extension. */
+const SPARE_TOKENS = 500;
+/** What a body of the format may count for beyond its bytes, with tools. */
+const ADDED_TOKENS_MAX = 32 + 1_024;
+
+export async function cutGateway(settings: object = {}): Promise<CutGateway> {
+  const provider = await ScriptedServer.start();
+  const common = { kind: 'openai', base_url: `http://127.0.0.1:${provider.port}/v1`, api_key: 'sk-one-secret-0123' };
+  const model = (id: string, providerName: string): object => ({
+    id,
+    targets: [{ provider: providerName, model: UPSTREAM_MODEL }],
+    context_window: 200_000,
+    max_output_tokens: OUTPUT_LIMIT,
+    pricing: { input: 1, output: 4 },
+    visible_output: true,
+  });
+  const config = {
+    providers: {
+      native: { ...common, formats: FORMAT_NAMES },
+      ...Object.fromEntries(FORMAT_NAMES.map((format) => [format, { ...common, formats: [format] }])),
+    },
+    models: [model(UPSTREAM_MODEL, 'native'), ...FORMAT_NAMES.map((format) => model(`via-${format}`, format))],
+    sandbox: false,
+    routing: { max_attempts: 1 },
+    limits: { drain: 1 },
+    ...settings,
+  };
+  const gateway = await startedGateway({ config: JSON.stringify(config) });
+  return {
+    gateway,
+    provider,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      await provider.close();
+    },
+  };
+}
+
+/** What a stream asks for besides its text. */
+export function elasticRequest(client: Format, model: string, extra: object = {}): object {
+  const limit = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' }[client];
+  return SPEECH[client].request({ stream: true, model, [limit]: OUTPUT_LIMIT, ...extra });
+}
+
+/** A key whose balance carries the first slice of this request, but no extension of it. */
+export function keyForOneSlice(gateway: StartedGateway, body: object): Promise<CreatedKey> {
+  const tools = 'tools' in body ? ADDED_TOKENS_MAX : 32;
+  const budget = Buffer.byteLength(JSON.stringify(body)) + tools + FIRST_TOKENS + SPARE_TOKENS;
+  return gateway.tokenKey({ budget: String(budget) });
+}
+
+interface Event {
+  readonly type: string;
+  readonly index: number;
+  readonly sequence_number: number;
+  readonly id: string;
+  readonly choices: readonly { readonly finish_reason: string | null }[];
+  readonly delta: { readonly stop_reason?: string };
+  readonly usage?: object | null;
+  readonly response: {
+    readonly status: string;
+    readonly incomplete_details: { readonly reason: string } | null;
+    readonly output: readonly { readonly id: string; readonly type: string; readonly status: string }[];
+    readonly usage: { readonly output_tokens: number };
+  };
+  readonly item: { readonly id: string };
+}
+
+/** That a stream ends as its format ends at the length limit, with everything closed that was open; returns its events. */
+export function assertCut(client: Format, text: string): readonly unknown[] {
+  const all = events(text);
+  switch (client) {
+    case 'chat':
+      assertChatCut(all);
+      break;
+    case 'messages':
+      assertMessagesCut(all as Event[]);
+      break;
+    case 'responses':
+      assertResponsesCut(all as Event[]);
+  }
+  return all;
+}
+
+function assertChatCut(all: readonly unknown[]): void {
+  assert.equal(all.at(-1), '[DONE]');
+  const chunks = all.slice(0, -1) as Event[];
+  assert.equal(new Set(chunks.map(({ id }) => id)).size, 1, 'one id');
+  const reasons = chunks.flatMap(({ choices }) => choices.map(({ finish_reason }) => finish_reason));
+  assert.deepEqual(
+    reasons.filter((reason) => reason !== null),
+    ['length'],
+  );
+  assert.equal(reasons.at(-1), 'length');
+}
+
+function assertMessagesCut(all: readonly Event[]): void {
+  assertBlocksClosed(all);
+  const types = all.map(({ type }) => type);
+  assert.deepEqual(types.slice(-2), ['message_delta', 'message_stop']);
+  assert.equal(types.filter((type) => type === 'message_delta').length, 1);
+  assert.equal(all.at(-2)?.delta.stop_reason, 'max_tokens');
+  assert.ok(all.at(-2)?.usage, 'usage');
+}
+
+export function assertBlocksClosed(all: readonly unknown[]): void {
+  const open = new Set<number>();
+  for (const { type, index } of all as Event[]) {
+    if (type === 'content_block_start') open.add(index);
+    if (type === 'content_block_delta') assert.ok(open.has(index), `block ${index} is open`);
+    if (type === 'content_block_stop') assert.ok(open.delete(index), `block ${index} was open`);
+  }
+  assert.deepEqual([...open], []);
+}
+
+function assertResponsesCut(all: readonly Event[]): void {
+  assert.deepEqual(
+    all.map(({ sequence_number }) => sequence_number),
+    all.map((_, index) => index),
+  );
+  const last = all.at(-1);
+  assert.equal(last?.type, 'response.incomplete');
+  assert.equal(last.response.status, 'incomplete');
+  assert.deepEqual(last.response.incomplete_details, { reason: 'max_output_tokens' });
+  assert.ok(last.response.usage.output_tokens > 0);
+  const added = all.filter(({ type }) => type === 'response.output_item.added').map(({ item }) => item.id);
+  const done = all.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item.id);
+  assert.deepEqual([...done].sort(), [...added].sort(), 'every item ends');
+  assert.deepEqual(
+    last.response.output.map(({ id }) => id),
+    added,
+  );
+}
