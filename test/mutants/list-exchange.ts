@@ -213,7 +213,10 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a request that is itself at fault is sent to the next target',
-    edits: [['exchange/run.ts', "end.retry === 'never' || ", '']],
+    edits: [
+      ['exchange/run.ts', "end.retry === 'never' || ", ''],
+      ['routing/target-sequence.ts', "if (failure.retry === 'never') {", 'if (failure.retry === undefined) {'],
+    ],
     tests: [['test/gateway/upstream/routing.test.ts', 'a 400 is the client’s own']],
   },
   {
@@ -259,7 +262,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'replay: the body is not part of the fingerprint',
-    edits: [['exchange/admit.ts', 'request.path, decision.plan.request.bytes)', 'request.path, Buffer.alloc(0))']],
+    edits: [['exchange/admit.ts', 'request.path, decision.plan.request.received)', 'request.path, Buffer.alloc(0))']],
     tests: [[IDEMPOTENCY, 'another body, path or only another space is a conflict']],
   },
   {

@@ -99,6 +99,17 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [['test/unit/ledger/sqlite/settings.test.ts', '[R11]']],
   },
   {
+    name: 'SQLite: a slot of the rate limit is not in the journal when its request is forwarded',
+    edits: [
+      [
+        'ledger/sqlite/account-cache.ts',
+        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        '',
+      ],
+    ],
+    tests: [['test/resilience/crash/rate.test.ts']],
+  },
+  {
     name: 'a charge is acknowledged before it is on the disk',
     edits: [['ledger/group-commit/durability.ts', "  'admit',\n  'extend',", "  'admit',\n  'settle',\n  'extend',"]],
     tests: [[IN_PROCESS_STORE, 'a loss of power at any flush']],
@@ -116,7 +127,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a flush that failed is taken for a good one',
-    edits: [['ledger/sqlite/in-process-store.ts', '      throw this.#break(error);', '      void error;']],
+    edits: [['ledger/sqlite/in-process-store.ts', '      throw this.#breakByDisk(error);', '      void error;']],
     tests: [[IN_PROCESS_STORE]],
   },
   {
@@ -133,7 +144,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'after an outage the first to come back declares all others dead',
-    edits: [['ledger/maintenance.ts', 'if (nowMs() >= othersHeardFromMs) await', 'await']],
+    edits: [['ledger/maintenance.ts', 'if (nowMs() >= recoverFromMs) await', 'await']],
     tests: [['test/unit/ledger/maintenance.test.ts']],
   },
   {

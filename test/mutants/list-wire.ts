@@ -71,8 +71,8 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'wire/chat/format.ts',
-        'if (!given) changes.push({ path: [outputLimitField], json });',
-        'void [given, outputLimitField];',
+        'if (body[outputLimitField] !== order.outputLimit) {',
+        'if (body[outputLimitField] === null) {',
       ],
     ],
     tests: [['test/gateway/holds.test.ts', 'where the client gave none, the default is sent upstream']],
