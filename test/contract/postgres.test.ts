@@ -122,6 +122,43 @@ describe('several gateways on one database', () => {
     await closeAll(ledgers);
   });
 
+  test('[F27] [R11] a settlement that meets admissions of other gateways takes no slot of the rate limit back', async () => {
+    const { database, ledgers } = await replicas(4);
+    const [first] = ledgers as [OwnedLedger];
+    const key = await first.createKey(newKey({ credit: 1_000n, rpmLimit: 7 }));
+    const hold = randomUUID();
+    const take = (index: number) =>
+      ledgers[index % 4]?.admit(admitRequest(key.id, randomUUID(), 1n, { hold: null })).then(({ kind }) => kind);
+    assert.equal((await first.admit(admitRequest(key.id, hold, 10n))).kind, 'admitted');
+    const [settled, ...met] = await overlapping(server, database, ['accounts', 'rates', 'holds'], 4, () =>
+      Promise.all([first.settle(settleRequest(key.id, hold, 4n)).then(({ kind }) => kind), take(1), take(2), take(3)]),
+    );
+    assert.deepEqual([settled, ...met], ['settled', 'admitted', 'admitted', 'admitted']);
+    const rest = await Promise.all(Array.from({ length: 12 }, (_, index) => take(index)));
+    assert.equal(rest.filter((kind) => kind === 'admitted').length, 3);
+    assert.equal((await first.summary(key.id))?.used, 4n);
+    await closeAll(ledgers);
+  });
+
+  test('[F26] changes of a key through two gateways that meet: both count, and a purchase sent through both is booked once', async () => {
+    const { database, ledgers } = await replicas(2);
+    const [one, two] = ledgers as [OwnedLedger, OwnedLedger];
+    const key = await one.createKey(newKey({ credit: 10n }));
+    const changes = await overlapping(server, database, ['accounts'], 2, () =>
+      Promise.all([one.changeKey(key.id, { rpmLimit: 5 }), two.changeKey(key.id, { models: ['m'] })]),
+    );
+    assert.deepEqual([...new Set(changes.map(({ kind }) => kind))], ['changed']);
+    const summary = await one.getKey(key.id);
+    assert.deepEqual([summary?.key.rpmLimit, summary?.key.models, summary?.key.version], [5, ['m'], 3]);
+    const entryId = randomUUID();
+    const purchases = await overlapping(server, database, ['accounts'], 2, () =>
+      Promise.all([one.addCredit(key.id, entryId, 5n, null), two.addCredit(key.id, entryId, 5n, null)]),
+    );
+    assert.deepEqual([...new Set(purchases.map(({ kind }) => kind))], ['added']);
+    assert.equal((await one.summary(key.id))?.purchased, 15n);
+    await closeAll(ledgers);
+  });
+
   test('batches that name their keys in any order never lock each other out, and every operation is done once', async () => {
     const { database, ledgers } = await replicas(3);
     const keys = await Promise.all(

@@ -57,7 +57,8 @@ test('[R3] a credential is judged before its body is read: nothing more is asked
     peer.send(
       `${[...head, 'expect: 100-continue', `authorization: Bearer ${newKeyText('credit')}`].join('\r\n')}\r\n\r\n`,
     );
-    assert.match(await peer.untilEnd(), /^HTTP\/1\.1 401 /, name);
+    assert.match(await peer.until(/^HTTP\/1\.1 \d{3} /), /^HTTP\/1\.1 401 /, name);
+    peer.socket.destroy();
   }
 });
 

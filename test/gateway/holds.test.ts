@@ -7,6 +7,7 @@ import {
   account,
   answerText,
   auditClean,
+  bodyOf,
   GENERATIONS,
   type GenerationName,
   refusal,
@@ -111,7 +112,12 @@ describe('the amount held', () => {
     const one = await running(key);
     const during = await usage(key);
     const held = Math.round(during.credits.reserved / NANO);
-    assert.ok(held > 1000 * OUTPUT_NANOS, 'the whole output, and the input');
+    // A token covers at least one byte: no input has more tokens than its body has bytes.
+    const bytes = JSON.stringify(bodyOf('chat', 'go', GATED)).length;
+    assert.ok(
+      held >= 1000 * OUTPUT_NANOS + bytes * INPUT_NANOS,
+      'the whole output, and the most that the input can be',
+    );
     assert.equal(during.credits.balance, 1);
     assert.equal(during.credits.remaining, Number(credits(1e9 - held)));
     assert.match(during.explanation, /1 request in flight/);

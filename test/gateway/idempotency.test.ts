@@ -167,6 +167,8 @@ describe('another request under the same key', () => {
     }
     const headers = { 'Idempotency-Key': newName() };
     assert.equal((await visit(key, 'chat', { headers, body })).status, 200);
+    // The very same bytes are a request of another format too.
+    await conflict(visit(key, 'messages', { headers, body }), 'messages', 'idempotency_conflict');
     await conflict(visit(key, 'chat', { headers, body: `${body} ` }), 'chat', 'idempotency_conflict');
     assert.equal((await visit(key, 'chat', { headers, body })).headers.get('idempotent-replayed'), 'true');
     await auditClean(gateway);

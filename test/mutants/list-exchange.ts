@@ -161,7 +161,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
         'exchange.void()',
       ],
     ],
-    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+    tests: [[CANCELLATION, 'mid-stream: closed at once, what was produced is charged, no usage record (chat)']],
   },
   {
     name: 'cancellation charge: it leaves a usage record',
@@ -172,7 +172,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
         "usage: this.#usageRecord(charge, outcome === 'cancelled' ? 'broken' : outcome),",
       ],
     ],
-    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+    tests: [[CANCELLATION, 'mid-stream: closed at once, what was produced is charged, no usage record (chat)']],
   },
   {
     name: 'cancellation charge: a call that the provider has not accepted is charged',
@@ -188,7 +188,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
         "    this.#end({ kind: 'stopped'",
       ],
     ],
-    tests: [[CANCELLATION, 'mid-stream: closed at once']],
+    tests: [[CANCELLATION, 'mid-stream: closed at once, what was produced is charged, no usage record (chat)']],
   },
   {
     name: 'a stream that breaks after content is free',
@@ -199,7 +199,12 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
         'exchange.void()',
       ],
     ],
-    tests: [['test/gateway/upstream/broken-answers.test.ts', 'mid-stream: in-band failure, billed with a record']],
+    tests: [
+      [
+        'test/gateway/upstream/broken-answers.test.ts',
+        'mid-stream: in-band failure, billed with a record, never retried (chat)',
+      ],
+    ],
   },
   {
     name: 'another target is asked after content was sent',
@@ -208,13 +213,16 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a request that is itself at fault is sent to the next target',
-    edits: [['exchange/run.ts', "end.retry === 'never' || ", '']],
+    edits: [
+      ['exchange/run.ts', "end.retry === 'never' || ", ''],
+      ['routing/target-sequence.ts', "if (failure.retry === 'never') {", 'if (failure.retry === undefined) {'],
+    ],
     tests: [['test/gateway/upstream/routing.test.ts', 'a 400 is the client’s own']],
   },
   {
     name: 'keep-alives: into the middle of a frame',
     edits: [['exchange/attempt.ts', '!this.#blocked && this.#betweenFrames()) response', '!this.#blocked) response']],
-    tests: [[TIME_OUTS, 'never gets a keep-alive into the middle of a frame']],
+    tests: [[TIME_OUTS, 'never gets a keep-alive into the middle of a frame (chat)']],
   },
   {
     name: 'keep-alives: none are sent',
@@ -240,7 +248,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the total time of a stream is not limited',
     edits: [['exchange/exchange.ts', "else this.#stop('deadline');", '']],
-    tests: [[TIME_OUTS, 'for longer than a stream may take']],
+    tests: [[TIME_OUTS, 'for longer than a stream may take: in-band, billed like a cancellation (chat)']],
   },
   {
     name: 'replay: a stored stream lacks its end',
@@ -254,7 +262,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'replay: the body is not part of the fingerprint',
-    edits: [['exchange/admit.ts', 'request.path, decision.plan.request.bytes)', 'request.path, Buffer.alloc(0))']],
+    edits: [['exchange/admit.ts', 'request.path, decision.plan.request.received)', 'request.path, Buffer.alloc(0))']],
     tests: [[IDEMPOTENCY, 'another body, path or only another space is a conflict']],
   },
   {

@@ -64,7 +64,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections beyond the limit are served',
-    edits: [['transport/connection-limit.ts', 'if (open < this.#max) return true;', 'if (open >= 0) return true;']],
+    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return true;', 'if (served >= 0) return true;']],
     tests: [['test/unit/transport/server/limits.test.ts', 'beyond the limit are answered with the reason']],
   },
   {
@@ -87,8 +87,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'transport/node/server/http1-connection.ts',
-        'this.#keeps = canFinish && !this.#owner.closing &&',
-        'this.#keeps = canFinish &&',
+        'this.#keeps = framed && canFinish && !this.#owner.closing &&',
+        'this.#keeps = framed && canFinish &&',
       ],
     ],
     tests: [['test/unit/transport/server/connections.test.ts', 'closes idle connections, answers the last requests']],

@@ -1,12 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Edit, Mutant } from './list.ts';
 
+const MIGRATIONS = 'ledger/migrations/postgres';
+const source = resolve(import.meta.dirname, '../../src');
+/** In the order in which they are applied. */
+const migrations = readdirSync(join(source, MIGRATIONS))
+  .toSorted()
+  .map((name) => `${MIGRATIONS}/${name}`);
+
+function textOf(file: string): string {
+  return readFileSync(join(source, file), 'utf8');
+}
+
+/** The migration that counts for this function: the last one that defines it. */
+function definitionOf(name: string): string {
+  const file = migrations.findLast((one) => textOf(one).includes(`FUNCTION gateway.${name}(`));
+  if (file === undefined) throw new Error(`no migration defines ${name}`);
+  return file;
+}
+
+const APPLY_BATCH = definitionOf('apply_batch');
+const WRITE_BATCH = definitionOf('write_batch');
+const CLAIM_OBSTACLE = definitionOf('claim_obstacle');
+const RECOVER_HOLDS = definitionOf('recover_holds');
+
 const LOCK = 'PERFORM 1 FROM accounts WHERE key_id = ANY (keys) ORDER BY key_id FOR UPDATE;';
-const NO_LOCK = LOCK.replace(' FOR UPDATE', '');
-const APPLY_BATCH = 'ledger/migrations/postgres/0003-late-arrivals.sql';
-const OPERATIONS = 'ledger/migrations/postgres/0002-operations.sql';
 const KEY_UNLOCKED: Edit = ['ledger/postgres/keys.ts', 'WHERE key_id = $1 FOR UPDATE', 'WHERE key_id = $1'];
 /** Every lock on accounts, in each function that takes one. */
-const UNLOCKED: readonly Edit[] = [[APPLY_BATCH, LOCK, NO_LOCK], [OPERATIONS, LOCK, NO_LOCK, 3], KEY_UNLOCKED];
+const UNLOCKED: readonly Edit[] = [
+  ...migrations
+    .filter((file) => textOf(file).includes(LOCK))
+    .map((file): Edit => [file, LOCK, LOCK.replace(' FOR UPDATE', ''), textOf(file).split(LOCK).length - 1]),
+  KEY_UNLOCKED,
+];
 
 const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
 const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
@@ -18,9 +45,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, '64 parallel requests over four gateways with balance for one']],
   },
   {
-    name: 'PostgreSQL: no account is locked, and the rate limit is exceeded',
+    name: 'PostgreSQL: no account is locked, and slots of the rate limit are lost',
     edits: UNLOCKED,
-    tests: [[CONTRACT_POSTGRES, 'the requests per minute at the boundary over four gateways']],
+    tests: [[CONTRACT_POSTGRES, 'a settlement that meets admissions of other gateways']],
   },
   {
     name: 'PostgreSQL: no account is locked, and four gateways exceed the rate limit',
@@ -33,9 +60,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'settlements, extensions and purchases over four gateways that meet']],
   },
   {
-    name: 'PostgreSQL: a purchase does not lock its account',
+    name: 'PostgreSQL: a change of a key does not lock its account',
     edits: [KEY_UNLOCKED],
-    tests: [[CONTRACT_POSTGRES, 'purchases over four gateways that meet']],
+    tests: [[CONTRACT_POSTGRES, 'changes of a key through two gateways that meet']],
   },
   {
     name: 'PostgreSQL: synchronous_commit is not forced on',
@@ -65,12 +92,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: another request under the same claim is replayed',
-    edits: [[OPERATIONS, 'IF c.fingerprint <> o_fingerprint THEN', 'IF false THEN']],
+    edits: [[CLAIM_OBSTACLE, 'IF c.fingerprint <> o_fingerprint THEN', 'IF false THEN']],
     tests: [[CONTRACT_POSTGRES, '[R23]']],
   },
   {
     name: 'PostgreSQL: recovery ends the holds of the living',
-    edits: [[OPERATIONS, 'NOT EXISTS (SELECT FROM owners w WHERE w.id = h.owner)', 'TRUE']],
+    edits: [[RECOVER_HOLDS, 'NOT EXISTS (SELECT FROM owners w WHERE w.id = h.owner)', 'TRUE']],
     tests: [[CONTRACT_POSTGRES, 'heartbeats keep a process and its holds alive']],
   },
   {
@@ -80,7 +107,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a late mark replaces a newer one',
-    edits: [[APPLY_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
+    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
     tests: [[CONTRACT_POSTGRES, 'a mark that arrives after a newer one changes nothing']],
   },
   {
@@ -97,6 +124,17 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'SQLite: batches never save the rates',
     edits: [['ledger/sqlite/account-cache.ts', 'RATES_SAVE_MS = 250', 'RATES_SAVE_MS = Number.POSITIVE_INFINITY']],
     tests: [['test/unit/ledger/sqlite/settings.test.ts', '[R11]']],
+  },
+  {
+    name: 'SQLite: a slot of the rate limit is not in the journal when its request is forwarded',
+    edits: [
+      [
+        'ledger/sqlite/account-cache.ts',
+        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        '',
+      ],
+    ],
+    tests: [['test/resilience/crash/rate.test.ts']],
   },
   {
     name: 'a charge is acknowledged before it is on the disk',
@@ -116,7 +154,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a flush that failed is taken for a good one',
-    edits: [['ledger/sqlite/in-process-store.ts', '      throw this.#break(error);', '      void error;']],
+    edits: [['ledger/sqlite/in-process-store.ts', '      throw this.#breakByDisk(error);', '      void error;']],
     tests: [[IN_PROCESS_STORE]],
   },
   {
@@ -133,7 +171,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'after an outage the first to come back declares all others dead',
-    edits: [['ledger/maintenance.ts', 'if (nowMs() >= othersHeardFromMs) await', 'await']],
+    edits: [['ledger/maintenance.ts', 'if (nowMs() >= recoverFromMs) await', 'await']],
     tests: [['test/unit/ledger/maintenance.test.ts']],
   },
   {

@@ -71,8 +71,8 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'wire/chat/format.ts',
-        'if (!given) changes.push({ path: [outputLimitField], json });',
-        'void [given, outputLimitField];',
+        'if (body[outputLimitField] !== order.outputLimit) {',
+        'if (body[outputLimitField] === null) {',
       ],
     ],
     tests: [['test/gateway/holds.test.ts', 'where the client gave none, the default is sent upstream']],
@@ -108,7 +108,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
         'if (this.#observer.closing !== null) {',
       ],
     ],
-    tests: [[BROKEN, 'mid-stream: in-band failure']],
+    tests: [[BROKEN, 'mid-stream: in-band failure, billed with a record, never retried (chat)']],
   },
   {
     name: 'a stream that lacks only its terminal frame counts as broken',
@@ -124,7 +124,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a failed chat stream ends like a complete one',
     edits: [['wire/chat/failure.ts', '({ error })}\\n\\n`', '({ error })}\\n\\ndata: [DONE]\\n\\n`']],
-    tests: [[BROKEN, 'mid-stream: in-band failure']],
+    tests: [[BROKEN, 'mid-stream: in-band failure, billed with a record, never retried (chat)']],
   },
   {
     name: 'the tokens of message_start count as final',
@@ -136,7 +136,10 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [
-      ['test/gateway/upstream/cancellation.test.ts', 'mid-stream: closed at once'],
+      [
+        'test/gateway/upstream/cancellation.test.ts',
+        'mid-stream: closed at once, what was produced is charged, no usage record (chat)',
+      ],
       [BROKEN, 'mid-stream'],
     ],
   },
@@ -191,6 +194,6 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
         "if (this.#open) this.#write({ type: 'end' });",
       ],
     ],
-    tests: [['test/translate/stream.test.ts'], ['test/translate/answer-end.test.ts']],
+    tests: [['test/translate/stream.test.ts', 'cut off before its finish reason']],
   },
 ];

@@ -28,7 +28,10 @@ describe('the list of mutants', () => {
         assert.ok(existsSync(join(root, file)), file);
         if (file === 'test/contract/postgres.test.ts' || file === 'test/contract/sqlite.test.ts') continue;
         const text = readFileSync(join(root, file), 'utf8');
-        for (const part of names) assert.ok(text.includes(part), `${file} has no test ${part}`);
+        for (const part of names) {
+          // What stands in brackets at the end may be put in by a loop.
+          assert.ok(text.includes(part.replace(/ \(\w+\)$/, '')), `${file} has no test ${part}`);
+        }
       }
     });
   }

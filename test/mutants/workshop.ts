@@ -10,7 +10,9 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 /** Linked, or of no use to a test. */
 const NOT_COPIED: ReadonlySet<string> = new Set(['node_modules', '.git', 'data', 'dist']);
 /** Of one test; a test that waits for something that a mutant never does ends red by this. */
-const TEST_TIMEOUT_MS = 60_000;
+const TEST_TIMEOUT_MS = 20_000;
+/** What a failed test has left open is given up after this. */
+const TEST_END_MS = 8_000;
 const OUTPUT_CHARACTERS_MAX = 200_000;
 /** How a mutant shows that is no program: every test would notice it, so it says nothing about them. */
 const NOT_A_PROGRAM = /SyntaxError|ERR_MODULE_NOT_FOUND|ERR_INVALID_TYPESCRIPT_SYNTAX|does not provide an export/;
@@ -62,7 +64,15 @@ export class Workshop implements Disposable {
     const patterns = names.map((name) => `--test-name-pattern=${escaped(name)}`);
     const child = spawn(
       process.execPath,
-      ['--test', '--test-reporter=tap', `--test-timeout=${TEST_TIMEOUT_MS}`, ...patterns, file],
+      [
+        '--import',
+        './test/support/leftovers.ts',
+        '--test',
+        '--test-reporter=tap',
+        `--test-timeout=${TEST_TIMEOUT_MS}`,
+        ...patterns,
+        file,
+      ],
       // A process group of its own, so that a time-out ends gateways and databases too.
       { cwd: this.#folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: testEnvironment() },
     );
@@ -84,15 +94,12 @@ export class Workshop implements Disposable {
     killGroup(child);
     this.#running.delete(child);
     if (late) return 'hung';
-    const [, passed = '0'] = /^# pass (\d+)$/m.exec(this.output) ?? [];
-    const [, failed = '0'] = /^# fail (\d+)$/m.exec(this.output) ?? [];
-    const [, cancelled = '0'] = /^# cancelled (\d+)$/m.exec(this.output) ?? [];
     if (code === 0) {
-      if (passed === '0') throw new Error(`${file} has no test ${names.join(' or ')}:\n${this.output.slice(0, 2_000)}`);
+      if (!/^ *ok \d+ - (?!.*# SKIP)/m.test(this.output)) throw new Error(`${file} has no test ${names.join(' or ')}`);
       return 'green';
     }
     if (NOT_A_PROGRAM.test(this.output)) throw new TestFailedToLoad(this.output.slice(0, 2_000));
-    if (failed === '0' && cancelled === '0')
+    if (!/^ *not ok /m.test(this.output))
       throw new Error(`${file} ended with ${code}:\n${this.output.slice(0, 2_000)}`);
     return 'red';
   }
@@ -115,7 +122,7 @@ function killGroup({ pid }: ChildProcess): void {
 /** As `npm test` would run it; without what this process itself got from a test runner. */
 function testEnvironment(): NodeJS.ProcessEnv {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  return env;
+  return { ...env, TEST_END_MS: String(TEST_END_MS) };
 }
 
 function escaped(name: string): string {

@@ -25,6 +25,8 @@ export async function gatewayProcess(
   flags: readonly string[] = [],
   /** How many files it may have open; by default as many as this process. */
   files?: number,
+  /** Told of the process before it listens, so that it can be killed while it starts. */
+  onSpawn: (child: ChildProcess) => void = () => {},
 ): Promise<GatewayProcess> {
   let output = '';
   const command = [process.execPath, LAUNCHER, 'start', ...flags];
@@ -40,6 +42,7 @@ export async function gatewayProcess(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  onSpawn(child);
   const origin = await new Promise<string>((done, failed) => {
     const read = (chunk: Buffer): void => {
       output += chunk.toString();

@@ -57,6 +57,19 @@ for (const [from, to] of DIRECTIONS) {
       );
     });
 
+    test('[R50] a stream that is cut off before its finish reason is broken, never complete', () => {
+      const spec: AnswerSpec = {
+        blocks: [{ kind: 'text', pieces: ['one', 'two'] }],
+        finish: 'stop',
+        tokens: { input: 1, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 2, reasoning: 0 },
+      };
+      const whole = streamedAnswer(to, spec);
+      const run = runStream(running(), whole.slice(0, whole.indexOf('\n\n', whole.indexOf('one')) + 2));
+      assert.equal(run.terminal, null);
+      assert.equal(run.failure?.condition, 'upstream_error');
+      assert.match(run.text, /one/);
+    });
+
     test('an error frame after content fails the stream and keeps what was sent', () => {
       const spec: AnswerSpec = {
         blocks: [{ kind: 'text', pieces: ['one', 'two'] }],

@@ -184,22 +184,28 @@ describe('gateways on one PostgreSQL', () => {
         assert.ok(first);
         const limit = 7;
         const key = await first.creditKey({ rpm_limit: limit });
-        const askAll = () =>
-          Promise.all(
-            Array.from({ length: 40 }, async (_, index) => {
-              const response = await fetch(`${replicas[index % 4]?.origin}/v1/chat/completions`, {
-                method: 'POST',
-                headers: { 'content-type': 'application/json', authorization: `Bearer ${key.key}` },
-                body: JSON.stringify({ model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello' }] }),
-              });
-              await response.arrayBuffer();
-              return response.status;
-            }),
-          );
-        // The first batches of all four have read the account before one of them has written anything.
-        const statuses = await overlapping(server, database, ['accounts', 'rates'], 4, askAll);
-        assert.equal(statuses.filter((status) => status === 200).length, limit, String(statuses));
-        assert.equal(statuses.filter((status) => status === 429).length, 40 - limit, String(statuses));
+        const askOne = (index: number, content: string, stream = false) =>
+          fetch(`${replicas[index % 4]?.origin}/v1/chat/completions`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', authorization: `Bearer ${key.key}` },
+            body: JSON.stringify({ model: 'sandbox/alpha', stream, messages: [{ role: 'user', content }] }),
+          });
+        const statusOf = async (answer: Response | Promise<Response>): Promise<number> => {
+          const response = await answer;
+          await response.arrayBuffer();
+          return response.status;
+        };
+        const askAll = () => Promise.all(Array.from({ length: 40 }, (_, index) => statusOf(askOne(index, 'Hello'))));
+        // The end of this stream and the admissions of the three others have read the account before one of them writes.
+        const stream = await askOne(0, '[[tokens=4]] [[delay=50]]', true);
+        const met = await overlapping(server, database, ['accounts', 'rates', 'holds'], 4, () =>
+          Promise.all([stream, ...[1, 2, 3].map((index) => askOne(index, 'Hello'))].map(statusOf)),
+        );
+        assert.deepEqual(met, [200, 200, 200, 200]);
+        const statuses = await askAll();
+        assert.equal(statuses.filter((status) => status === 200).length, limit - 4, String(statuses));
+        assert.equal(statuses.filter((status) => status === 429).length, 40 - (limit - 4), String(statuses));
+        assert.deepEqual((await first.audit()).findings, []);
         proxy.sever();
         assert.deepEqual([...new Set(await askAll())], [503]);
         proxy.mend();

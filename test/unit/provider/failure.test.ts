@@ -78,6 +78,8 @@ describe('what a client is told', () => {
     ]) {
       assert.equal(redact(`seen: ${opaque}, refused`), 'seen: [redacted], refused');
     }
+    // The gateway's own are known by heart, whatever they look like.
+    assert.equal(redact('the key open-sesame is unknown', ['open-sesame', '']), 'the key [redacted] is unknown');
     for (const plain of [
       'the key parameters are key_value_pairs',
       'the model claude-3-5-sonnet-20241022 takes less',

@@ -1,0 +1,34 @@
+/**
+ * Loaded before every test file of `npm test`. A test that failed or timed out midway may leave servers and processes open,
+ * which would keep the process of its file alive for ever: it ends red instead, some time after its last test, and says what was
+ * open.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
+import { after } from 'node:test';
+
+/** The hooks of a file come after this one, and may stop databases and drain gateways. */
+const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '60000');
+
+const children = new Set<ChildProcess>();
+
+// Only in the processes of test files, not in the runner that starts them.
+if (process.env.NODE_TEST_CONTEXT !== undefined) {
+  subscribe('child_process', (message) => {
+    const child = (message as { process?: ChildProcess }).process;
+    if (child === undefined) return;
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+  });
+  process.on('exit', () => {
+    for (const child of children) child.kill('SIGKILL');
+  });
+  after(() => {
+    // It does not keep the process alive itself: where nothing is left open, it never fires.
+    setTimeout(() => {
+      const left = process.getActiveResourcesInfo().join(', ');
+      process.stderr.write(`${process.argv[1]} does not end after its last test; open: ${left}\n`);
+      process.exit(1);
+    }, END_WITHIN_MS).unref();
+  });
+}

@@ -1,0 +1,55 @@
+/** One gateway with the embedded store, and one data folder for the whole run. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
+import { TorturedGateway } from './gateways.ts';
+import { type Charge, configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
+
+export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
+  await using parts = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-torture-'));
+  parts.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const sandbox = await startSandbox();
+  parts.defer(() => sandbox.close());
+  const proxy = await ChaosProxy.start(sandbox.port);
+  parts.defer(() => proxy.close());
+  await writeFile(join(dataDir, 'gateway.yaml'), configFor(proxy.port));
+  const deaths: string[] = [];
+  const gateway = new TorturedGateway(dataDir, {}, workers, deaths);
+  await gateway.start();
+  parts.defer(() => gateway.kill());
+
+  const opened = parts.move();
+  return {
+    name: `sqlite, ${workers} ${workers === 1 ? 'worker' : 'workers'}`,
+    faults: [
+      { name: 'kill -9', weight: 10, run: (random) => gateway.killAndStart(random) },
+      { name: 'frozen past its lease', weight: 2, run: (random) => gateway.freeze(random) },
+      { name: 'drained and started', weight: 1, run: () => gateway.drainAndStart() },
+      { name: 'provider cut', weight: 2, run: () => cut(proxy) },
+    ],
+    recoveryMs: LEASE_S * 1_000 + 20_000,
+    origin: () => gateway.process.origin,
+    get admin() {
+      return gateway.process.admin;
+    },
+    charges: async (keyIds) => chargesIn(join(dataDir, 'gateway.db'), keyIds),
+    deaths,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function chargesIn(file: string, keyIds: readonly string[]): readonly Charge[] {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  try {
+    const query = database.prepare(`SELECT id, amount FROM entries WHERE key_id = ? AND kind = 'charge'`);
+    return keyIds.flatMap((keyId) =>
+      query.all(keyId).map(({ id, amount }) => ({ keyId, id: String(id), nanos: Number(amount) })),
+    );
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,200 @@
+/** Rounds of load and faults; after each, what the clients saw is compared with the ledger. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Random } from '../simulation/random.ts';
+import { type Account, rateViolation, violationsOf } from './book.ts';
+import { ask, callAgain, insist, overspend, pressLimit, type Round } from './clients.ts';
+import type { World } from './world.ts';
+
+export interface Figures {
+  rounds: number;
+  crashes: number;
+  faults: number;
+  /** Those that were answered, with whatever status. */
+  calls: number;
+  /** Not even a status came: nobody listened, or the connection broke before. */
+  unanswered: number;
+  complete: number;
+  replayed: number;
+  refused: number;
+  readonly byFault: Map<string, number>;
+}
+
+export interface TortureOptions {
+  readonly seed: number;
+  readonly firstRound: number;
+  /** Asked before each round. */
+  more(rounds: number): boolean;
+  log(line: string): void;
+}
+
+/** The load is bounded: what is looked for is order and loss, not speed. */
+const CALLERS = 4;
+const INSISTENT = 4;
+const TINY = 2;
+const FAULTS_MAX = 3;
+const ROUND_MS_MIN = 1_500;
+const CREDIT = '0.5';
+/** Carries three of the holds that `overspend` asks for. */
+const TINY_CREDIT = '0.001';
+export const RATE_LIMIT = 20;
+const NANOS = 1e9;
+
+export async function torture(
+  world: World,
+  options: TortureOptions,
+): Promise<{ readonly figures: Figures; readonly violations: readonly string[] }> {
+  const figures: Figures = {
+    rounds: 0,
+    crashes: 0,
+    faults: 0,
+    calls: 0,
+    unanswered: 0,
+    complete: 0,
+    replayed: 0,
+    refused: 0,
+    byFault: new Map(),
+  };
+  const limited = await newAccount(world, 'limited', CREDIT, RATE_LIMIT);
+  let over = false;
+  const pressing = pressLimit(
+    () => over,
+    (client) => world.origin(client),
+    limited,
+  );
+  const violations: string[] = [];
+  try {
+    for (let number = options.firstRound; violations.length === 0 && options.more(figures.rounds); number++) {
+      const found = await oneRound(world, Random.of(options.seed, number), figures);
+      const rate = rateViolation(limited, RATE_LIMIT);
+      violations.push(
+        ...[...found, ...(rate === null ? [] : [rate]), ...world.deaths].map((what) => `round ${number}: ${what}`),
+      );
+      figures.rounds += 1;
+      options.log(
+        `round ${number}: ${figures.crashes} crashes, ${figures.faults} faults, ${figures.calls} calls so far`,
+      );
+    }
+  } finally {
+    over = true;
+    await pressing;
+    count(figures, [limited]);
+  }
+  return { figures, violations };
+}
+
+async function newAccount(world: World, kind: Account['kind'], credit: string, rpm?: number): Promise<Account> {
+  const key = await world.admin.createKey({ mode: 'credit', credit, ...(rpm === undefined ? {} : { rpm_limit: rpm }) });
+  return { key, creditNanos: Math.round(Number(credit) * NANOS), kind, calls: [], digest: null };
+}
+
+async function oneRound(world: World, random: Random, figures: Figures): Promise<readonly string[]> {
+  const make = (count: number, kind: Account['kind'], credit: string) =>
+    Promise.all(Array.from({ length: count }, () => newAccount(world, kind, credit)));
+  const callers = await make(CALLERS, 'calls', CREDIT);
+  const insistent = await make(INSISTENT, 'once', CREDIT);
+  const tiny = await make(TINY, 'tiny', TINY_CREDIT);
+  const accounts = [...callers, ...insistent, ...tiny];
+  const round: Round = { over: false, origin: (client) => world.origin(client) };
+  const own = (client: number): Random => Random.of(random.int(2 ** 31), client);
+  const clients = [
+    ...callers.map((account, client) => callAgain(round, client, account, own(client))),
+    ...insistent.map((account, client) => insist(round, client, account, own(100 + client))),
+    ...tiny.map((account, client) => overspend(round, client, account, own(200 + client))),
+  ];
+  await makeFaults(world, random, figures);
+  round.over = true;
+  await Promise.all(clients);
+
+  const found = await compare(world, accounts);
+  found.push(...(await askedOnceMore(world, insistent)));
+  count(figures, accounts);
+  return found;
+}
+
+async function makeFaults(world: World, random: Random, figures: Figures): Promise<void> {
+  const startedMs = Date.now();
+  for (let left = random.between(1, FAULTS_MAX); left > 0; left--) {
+    await delay(random.between(150, 1_800));
+    const weights = Object.fromEntries(world.faults.map(({ name, weight }) => [name, weight]));
+    const name = random.weighted(weights);
+    const fault = world.faults.find((one) => one.name === name);
+    if (fault === undefined) throw new Error(`no fault is called ${name}`);
+    figures.crashes += await fault.run(random);
+    figures.faults += 1;
+    figures.byFault.set(name, (figures.byFault.get(name) ?? 0) + 1);
+  }
+  await delay(Math.max(random.between(100, 800), ROUND_MS_MIN - (Date.now() - startedMs)));
+}
+
+/** When everything has come to its end. */
+async function compare(world: World, accounts: readonly Account[]): Promise<string[]> {
+  const deadlineMs = Date.now() + world.recoveryMs;
+  let audit = await patiently(() => world.admin.audit(), deadlineMs);
+  const live = async (): Promise<number> => {
+    const views = await Promise.all(accounts.map(({ key }) => world.admin.showKey(key.id)));
+    return views.reduce((sum, { live_holds }) => sum + live_holds, 0);
+  };
+  while ((await live()) > 0 && Date.now() < deadlineMs) await delay(100);
+  audit = await world.admin.audit();
+  const found = audit.findings.map((finding) => `audit: ${finding}`);
+  const charges = await world.charges(accounts.map(({ key }) => key.id));
+  for (const account of accounts) {
+    const view = await world.admin.showKey(account.key.id);
+    found.push(
+      ...violationsOf(
+        account,
+        view,
+        charges.filter(({ keyId }) => keyId === account.key.id),
+      ),
+    );
+    for (const { code, requestId } of account.calls) {
+      if (code === 'no end') found.push(`key ${account.key.id}: the call ${requestId} had no end`);
+    }
+  }
+  return found;
+}
+
+/** A key that was used before the faults: the answer is known, or the call runs now; it is not in the way any more. */
+async function askedOnceMore(world: World, insistent: readonly Account[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const account of insistent) {
+    const before = account.calls.find(({ tokens }) => tokens !== null);
+    const last = account.calls.at(-1);
+    if (before === undefined && last?.code === 'idempotency_in_flight') {
+      const call = await ask(world.origin(0), account, {
+        stream: false,
+        tokens: 1,
+        delayMs: 1,
+        idempotencyKey: 'once',
+      });
+      // Another body: a conflict says that the claim has come to an end with a charge, a 200 that it was free.
+      if (call.code === 'idempotency_in_flight')
+        found.push(`key ${account.key.id}: its Idempotency-Key is taken for good`);
+    }
+  }
+  return found;
+}
+
+/** The store may still be coming back. */
+async function patiently<T>(work: () => Promise<T>, deadlineMs: number): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (Date.now() > deadlineMs) throw error;
+      await delay(200);
+    }
+  }
+}
+
+function count(figures: Figures, accounts: readonly Account[]): void {
+  for (const { calls } of accounts) {
+    for (const { tokens, replayed, status } of calls) {
+      if (status === 0) figures.unanswered += 1;
+      else figures.calls += 1;
+      if (replayed) figures.replayed += 1;
+      else if (tokens !== null) figures.complete += 1;
+      if (status === 402 || status === 429) figures.refused += 1;
+    }
+  }
+}

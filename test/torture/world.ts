@@ -1,0 +1,68 @@
+/** The gateways that are tortured, what they depend on, and what can happen to them. */
+import type { AdminClient } from '../../src/admin/client.ts';
+import type { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
+import type { Random } from '../simulation/random.ts';
+
+/** A charge as the ledger has it. */
+export interface Charge {
+  readonly keyId: string;
+  /** The hold, which is the request id of its call. */
+  readonly id: string;
+  readonly nanos: number;
+}
+
+export interface Fault {
+  readonly name: string;
+  /** How often it is drawn, compared with the others. */
+  readonly weight: number;
+  /** Resolves when everything is back that it has taken away, with how many processes of gateways or databases it has killed. */
+  run(random: Random): Promise<number>;
+}
+
+export interface World extends AsyncDisposable {
+  readonly name: string;
+  readonly faults: readonly Fault[];
+  /** How long recovery may need once everything is back. */
+  readonly recoveryMs: number;
+  /** Where a client asks now. */
+  origin(client: number): string;
+  /** Of a gateway that is alive; not during a fault. */
+  readonly admin: AdminClient;
+  /** Read from the store itself, not through a gateway. */
+  charges(keyIds: readonly string[]): Promise<readonly Charge[]>;
+  /** Processes that ended without having been asked to, with what they said. */
+  readonly deaths: readonly string[];
+}
+
+/** Short, so that a freeze past it takes seconds. */
+export const LEASE_S = 2;
+
+export interface WorldOptions {
+  readonly workers: number;
+}
+
+/** The config file: one provider, behind a proxy that can be cut. */
+export const MODEL = 'far/alpha';
+export const INPUT_NANOS = 1_000;
+export const OUTPUT_NANOS = 4_000;
+
+export function configFor(providerPort: number): string {
+  return `
+providers:
+  far: { kind: openai, base_url: "http://127.0.0.1:${providerPort}/v1", api_key: sk-far-0123456789, formats: [chat], circuit_breaker: false }
+models:
+  - id: ${MODEL}
+    targets: [{ provider: far, model: alpha-sim, format: chat }]
+    context_window: 128000
+    max_output_tokens: 1000
+    pricing: { input: 1, output: 4 }
+sandbox: false
+routing: { max_attempts: 1 }
+limits: { drain: 2 }
+`;
+}
+
+export async function cut(proxy: ChaosProxy): Promise<number> {
+  proxy.cut();
+  return 0;
+}
