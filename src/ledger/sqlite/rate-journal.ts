@@ -45,8 +45,8 @@ class RateJournalFile implements RateJournal {
   }
 
   append({ keyId, number, atMs }: RateSlot): void {
-    // Each slot begins a line of its own, so that one which was cut short spoils no other.
-    const line = `\n${JSON.stringify([keyId, number, atMs])}`;
+    // Each slot begins a line of its own, so that one which was cut short spoils no other. The ids of keys need no escapes.
+    const line = `\n["${keyId}",${number},${atMs}]`;
     try {
       const bytes = writeSync(this.#file, line);
       if (bytes >= line.length) {

@@ -258,7 +258,7 @@ describe('the circuit', () => {
 describe('a pool of keys', () => {
   test('[F20] is used in turn, and a key that is refused or used up rests', async () => {
     const provider = { api_key: undefined, api_keys: ['sk-pool-a-0001', 'sk-pool-b-0002'] };
-    await using fixture = await scriptedGateway({ provider, routing: { max_attempts: 2 } });
+    await using fixture = await scriptedGateway({ provider, routing: { max_attempts: 2, cache_affinity: false } });
     const seen: (string | undefined)[] = [];
     fixture.first.answer = (call) => {
       const credential = call.headers.get('authorization');
