@@ -7,6 +7,9 @@ import { StoreError } from '../errors.ts';
 import { type RateRun, readRun } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 
+/** What the gateway's own ids are made of: nothing of it has to be escaped. */
+const PLAIN_ID = /^\w+$/;
+
 export interface RateSlot {
   readonly keyId: string;
   /** Slots of a key are numbered without gaps. */
@@ -45,8 +48,9 @@ class RateJournalFile implements RateJournal {
   }
 
   append({ keyId, number, atMs }: RateSlot): void {
-    // Each slot begins a line of its own, so that one which was cut short spoils no other. The ids of keys need no escapes.
-    const line = `\n["${keyId}",${number},${atMs}]`;
+    // Each slot begins a line of its own, so that one which was cut short spoils no other.
+    const id = PLAIN_ID.test(keyId) ? `"${keyId}"` : JSON.stringify(keyId);
+    const line = `\n[${id},${number},${atMs}]`;
     try {
       const bytes = writeSync(this.#file, line);
       if (bytes >= line.length) {
