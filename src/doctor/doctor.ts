@@ -126,7 +126,7 @@ async function newestLists({ settings, connectAdmin }: DoctorOptions): Promise<M
       await connection.close();
     }
   } catch (error) {
-    // The checks of the store and of each provider tell what is wrong with them; a broken file is told by loading it.
+    // The checks of the store and of each provider say what is wrong with them; loading a broken file reports it.
     if (error instanceof AdminError || error instanceof StoreError || error instanceof ConfigError) return NO_LISTS;
     throw error;
   }

@@ -79,7 +79,7 @@ export class Reply implements ResponseSink {
     this.send(200, 'application/json', Buffer.from(JSON.stringify(body)), extra);
   }
 
-  /** Before the status line only; what fails after it is told in-band by the exchange. */
+  /** Before the status line only; what fails after it is reported in-band by the exchange. */
   error(error: unknown, extra = NO_HEADERS): void {
     const failure = failureOf(this.#endpoint, error);
     if (this.#response.headersSent) {

@@ -13,8 +13,8 @@ type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageMo
 
 interface OpenCall {
   readonly key: number;
-  /** Whether any of its arguments has been told. */
-  told: boolean;
+  /** Whether any of its arguments has been written. */
+  written: boolean;
   signed: boolean;
 }
 
@@ -37,7 +37,7 @@ export class PartReader {
   readonly #calls = new Map<string, OpenCall>();
   /** Sources that came before the text that they belong to. */
   #sources: LanguageModelV4Source[] = [];
-  #told: LanguageModelV4ResponseMetadata = {};
+  #metadata: LanguageModelV4ResponseMetadata = {};
   #started = false;
   #nextKey = 0;
 
@@ -48,7 +48,7 @@ export class PartReader {
   read(part: LanguageModelV4StreamPart): readonly TurnEvent[] {
     switch (part.type) {
       case 'response-metadata':
-        this.#told = part;
+        this.#metadata = part;
         return [];
       case 'text-start':
       case 'reasoning-start':
@@ -84,7 +84,7 @@ export class PartReader {
   #start(): readonly TurnEvent[] {
     if (this.#started) return [];
     this.#started = true;
-    const { id = null, timestamp } = this.#told;
+    const { id = null, timestamp } = this.#metadata;
     return [{ type: 'start', id, createdS: timestamp ? Math.floor(timestamp.getTime() / 1_000) : null }];
   }
 
@@ -129,7 +129,7 @@ export class PartReader {
     const events = [...this.#start(), ...this.#closeBlock()];
     const signature = this.#signedCall(id, metadata);
     const key = this.#nextKey++;
-    this.#calls.set(id, { key, told: false, signed: signature.length > 0 });
+    this.#calls.set(id, { key, written: false, signed: signature.length > 0 });
     return [...events, ...signature, { type: 'tool-start', key, callId: id, tool: { kind: 'function', name } }];
   }
 
@@ -148,7 +148,7 @@ export class PartReader {
   #argue(id: string, text: string): readonly TurnEvent[] {
     const call = this.#calls.get(id);
     if (!call || text === '') return [];
-    call.told = true;
+    call.written = true;
     return [{ type: 'tool-delta', key: call.key, text }];
   }
 
@@ -160,7 +160,7 @@ export class PartReader {
     const call = this.#calls.get(part.toolCallId);
     if (!call) return events;
     this.#calls.delete(part.toolCallId);
-    const rest: TurnEvent[] = call.told ? [] : [{ type: 'tool-delta', key: call.key, text: part.input || '{}' }];
+    const rest: TurnEvent[] = call.written ? [] : [{ type: 'tool-delta', key: call.key, text: part.input || '{}' }];
     const late = call.signed ? [] : this.#signedCall(part.toolCallId, part.providerMetadata);
     return [...events, ...rest, { type: 'tool-end', key: call.key }, ...late];
   }

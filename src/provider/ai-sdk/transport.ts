@@ -22,7 +22,7 @@ export class PackageTransport {
 
   send(call: UpstreamPackageCall, listener: UpstreamListener): UpstreamHandle {
     const exchange = new PackageExchange(call, this.#models, listener);
-    // The listener is told nothing before it has its handle.
+    // The listener is not called before it has its handle.
     queueMicrotask(() => void exchange.run());
     return exchange;
   }

@@ -2,7 +2,7 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider';
 import type { TokenCounts } from '../../core/usage.ts';
 
-/** Null where the provider told only a part: half a report would be charged as if the rest were nothing. */
+/** Null where the provider reported only a part: half a report would be charged as if the rest were nothing. */
 export function tokensOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenCounts | null {
   const cacheRead = inputTokens.cacheRead ?? 0;
   const cacheWrite = inputTokens.cacheWrite ?? 0;

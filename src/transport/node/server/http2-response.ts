@@ -129,7 +129,7 @@ export function refuseStream(stream: ServerHttp2Stream, { status, headers, conte
   endStream(stream, content, stream.endAfterHeaders || stream.readableEnded);
 }
 
-/** A client that is still sending is told to stop once it has the response. */
+/** A client that is still sending is asked to stop once it has the response. */
 function endStream(stream: ServerHttp2Stream, content: Uint8Array, received: boolean): void {
   if (!received) stream.once('finish', () => stream.close(NGHTTP2_NO_ERROR));
   if (!stream.writableEnded) stream.end(content);
