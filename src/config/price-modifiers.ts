@@ -23,7 +23,8 @@ const PUBLISHED: readonly PublishedRow[] = [
   { provider: 'openai', models: /^gpt-5\.5/, multipliers: { service_tier: { priority: 2.5, flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5-mini/, multipliers: { service_tier: { priority: 1.8, flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5(\.[124])?(-|$)/, multipliers: { service_tier: { priority: 2, flex: 0.5 } } },
-  { provider: 'openai', models: /^gpt-4\.1(-mini)?(-\d|$)/, multipliers: { service_tier: { priority: 1.75 } } },
+  { provider: 'openai', models: /^gpt-4\.1(-\d|$)/, multipliers: { service_tier: { priority: 1.75 } } },
+  { provider: 'groq', models: /^/, multipliers: { service_tier: { flex: 1 } } },
 ];
 
 /** USD per thousand calls that the price book does not have. */

@@ -7,6 +7,7 @@ import { Lanes } from '../exchange/lanes.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { addressOf } from '../provider/adapters.ts';
 import type { Upstream } from '../provider/upstream.ts';
+import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
@@ -84,7 +85,7 @@ function laneTo({ model, target, provider }: ProbeInput): Lane {
   const info = FORMATS[format].validateRequest(parsed.body, parsed.bytes, { betas: false });
   const lanes = new Lanes({
     format,
-    request: { ...parsed, info },
+    request: { ...parsed, info, costFields: NO_COST_FIELDS },
     model,
     mayBeCut: false,
     likelyInputTokens: () => 1,

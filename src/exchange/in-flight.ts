@@ -3,11 +3,9 @@
  * second the progress of the exchanges is marked; and none of them waits beyond its deadline.
  */
 
-import type { Ledger, Mark } from '../ledger/port.ts';
+import { type Ledger, MARK_INTERVAL_MS, type Mark } from '../ledger/port.ts';
 import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
 import type { Node } from '../lib/linked-list.ts';
-
-const MARK_INTERVAL_MS = 1_000;
 
 export interface InFlightExchange extends HasDeadline {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */

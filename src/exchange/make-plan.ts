@@ -5,13 +5,15 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
-import type { Model, Target } from '../core/model.ts';
+import type { Capabilities, Model, Target } from '../core/model.ts';
+import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import type { Policy } from '../core/policy.ts';
 import { multiplierOf } from '../core/price-terms.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
+import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
@@ -191,20 +193,42 @@ interface MissingCapability {
 }
 
 /** What the request needs and this model on this provider does not have; null when nothing is missing. */
-function missingCapability(model: Model, provider: Provider, { info }: ValidRequest): MissingCapability | null {
-  const { needs } = info;
-  if (needs.tools !== undefined && !model.capabilities.tools)
-    return { message: `The model ${model.id} does not support tools.`, param: needs.tools };
-  if (needs.images !== undefined && !model.capabilities.images)
-    return { message: `The model ${model.id} does not support images.`, param: needs.images };
-  const { serviceTier } = info;
-  if (serviceTier !== null && multiplierOf(model.pricing, provider.name, 'service_tier', serviceTier) === null) {
-    return {
-      message: `The service tier ${JSON.stringify(serviceTier)} has no configured price here.`,
-      param: 'service_tier',
-    };
+function missingCapability(model: Model, provider: Provider, request: ValidRequest): MissingCapability | null {
+  const { needs } = request.info;
+  for (const [capability, name] of CAPABILITY_NAMES) {
+    const param = needs[capability];
+    if (param !== undefined && !model.capabilities[capability])
+      return { message: `The model ${model.id} does not support ${name}.`, param };
   }
-  return null;
+  return unpriced(model, provider, request.costFields);
+}
+
+const CAPABILITY_NAMES: readonly (readonly [keyof Capabilities, string])[] = [
+  ['tools', 'tools'],
+  ['images', 'images'],
+  ['reasoning', 'reasoning'],
+  ['structured_output', 'structured output'],
+  ['streaming', 'streaming'],
+];
+
+/** What would cost the operator more than the price of the tokens, and has no price. */
+function unpriced(
+  { pricing }: Model,
+  { name }: Provider,
+  { multipliers, betas }: CostFields,
+): MissingCapability | null {
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = multipliers[field];
+    if (value !== undefined && multiplierOf(pricing, name, field, value) === null)
+      return { message: `${field} ${JSON.stringify(value)} has no configured price here.`, param: field };
+  }
+  const beta = betas.find((value) =>
+    value.startsWith('context-1m-')
+      ? pricing.tiers.length === 1
+      : multiplierOf(pricing, name, 'speed', 'fast') === null,
+  );
+  if (beta === undefined) return null;
+  return { message: `The beta ${JSON.stringify(beta)} has no configured price here.`, param: 'anthropic-beta' };
 }
 
 function outputLimits(

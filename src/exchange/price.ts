@@ -47,13 +47,14 @@ function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number
 
 /** The dearest that tier and hosted tools can make the request at any of its targets. */
 function termsOf({ model, targets, request }: Plan): HoldTerms {
-  const { serviceTier, hostedTools } = request.info;
-  if (serviceTier === null && hostedTools.length === 0) return PLAIN_TERMS;
+  const { hostedTools } = request.info;
+  const { multipliers } = request.costFields;
+  if (hostedTools.length === 0 && Object.keys(multipliers).length === 0) return PLAIN_TERMS;
   return holdTerms(
     model.pricing,
     targets.map(({ provider }) => provider),
     {
-      fields: serviceTier === null ? {} : { service_tier: serviceTier },
+      fields: multipliers,
       hostedTools: hostedTools.map(({ type }) => type),
     },
   );

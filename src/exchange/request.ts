@@ -2,6 +2,7 @@
 import type { GatewayError } from '../core/conditions.ts';
 import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord, Mode } from '../core/key.ts';
+import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
 
@@ -48,6 +49,7 @@ export interface Caller {
 /** A body that its format's schema and rules have accepted, and what admission and lanes need to know of it. */
 export interface ValidRequest extends ParsedBody {
   readonly info: RequestInfo;
+  readonly costFields: CostFields;
 }
 
 /** What reading a body came to: a refusal is kept until the request has been counted against the rate limit. */

@@ -13,12 +13,18 @@ export class StoreVersionError extends StoreError {
   override name = 'StoreVersionError';
 }
 
-export type StoreErrorName = 'StoreError' | 'StoreLockedError' | 'StoreVersionError';
+/** The disk failed, or the files are gone or damaged: everything fails until another process has opened the store. */
+export class StoreBrokenError extends StoreError {
+  override name = 'StoreBrokenError';
+}
+
+export type StoreErrorName = 'StoreError' | 'StoreLockedError' | 'StoreVersionError' | 'StoreBrokenError';
 
 /** An error of the store by its name, as it comes back from another thread. */
 export function storeError(name: StoreErrorName, message: string): StoreError {
   if (name === 'StoreLockedError') return new StoreLockedError(message);
   if (name === 'StoreVersionError') return new StoreVersionError(message);
+  if (name === 'StoreBrokenError') return new StoreBrokenError(message);
   return new StoreError(message);
 }
 

@@ -1,4 +1,5 @@
 /** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
+import { StoreBrokenError } from './errors.ts';
 import type { OwnedLedger } from './ledger.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;
@@ -6,11 +7,11 @@ const RECOVER_INTERVAL_MS = 5_000;
 export interface MaintenanceOptions {
   readonly recoverIntervalMs?: number;
   readonly pruneIntervalMs?: number;
-  /** How long usage records are kept; null keeps them for ever. Sums never shrink. */
+  /** How long usage records are kept; null keeps them for ever. Totals never shrink. */
   readonly usageKeepMs?: number | null;
   /** Monotonic. */
   readonly nowMs?: () => number;
-  /** Told about failures of the store; the step is tried again at its next turn. */
+  /** Called with each failure of the store; the step is tried again at its next turn. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -28,19 +29,19 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
 
   const nowMs = options.nowMs ?? (() => performance.now());
   let beatAtMs = nowMs();
-  let othersHeardFromMs = 0;
+  let recoverFromMs = 0;
   let stopped = false;
   let healthy = true;
 
   /**
-   * Where heartbeats did not get through, those of the others may not have either, and the first one to come back would find
-   * them all dead: they get a lease to say that they are not.
+   * Where heartbeats did not reach the store, those of other processes may not have either, and the first one to reach it again
+   * would find them all dead: they get the time of a lease to renew theirs.
    */
   async function heartbeat(): Promise<void> {
     await ledger.heartbeat();
     const sinceMs = nowMs() - beatAtMs;
     beatAtMs += sinceMs;
-    if (sinceMs > ledger.leaseMs / 2) othersHeardFromMs = beatAtMs + ledger.leaseMs;
+    if (sinceMs > ledger.leaseMs / 2) recoverFromMs = beatAtMs + ledger.leaseMs;
   }
   const running = new Set<Promise<void>>();
   const timers = [
@@ -48,7 +49,7 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
     // The heartbeat goes ahead: a process that woke up late does not declare itself dead.
     every(options.recoverIntervalMs ?? Math.min(RECOVER_INTERVAL_MS, ledger.leaseMs), async () => {
       await heartbeat();
-      if (nowMs() >= othersHeardFromMs) await recoverAll(ledger);
+      if (nowMs() >= recoverFromMs) await recoverAll(ledger);
     }),
     every(options.pruneIntervalMs ?? 60_000, async () => {
       while (!stopped && (await ledger.prune(options.usageKeepMs ?? null)).more);
@@ -66,7 +67,8 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
         })
         .catch((error: unknown) => {
           healthy = false;
-          options.onError?.(error);
+          // Whoever opened the store was notified once for all.
+          if (!(error instanceof StoreBrokenError)) options.onError?.(error);
         })
         .finally(() => {
           busy = false;

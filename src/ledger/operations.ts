@@ -68,7 +68,7 @@ interface OperationTypes {
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
 
-/** The owner was declared dead (its lease was over); it has to register anew before it may hold anything. */
+/** The owner was declared dead (its lease was over); it has to register again before it may hold anything. */
 export interface OwnerLost {
   readonly kind: 'owner_lost';
 }

@@ -13,6 +13,9 @@ export const BUDGET_REST_TOKENS = 256n;
 /** The most that a budget which has reached its limit may have left, in tokens. */
 export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
 
+/** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
+export const MARK_INTERVAL_MS = 800;
+
 export interface Ledger extends StoredResponses {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;

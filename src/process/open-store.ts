@@ -50,7 +50,7 @@ export async function openShared(databaseUrl: string, given: string | null): Pro
   }
 }
 
-/** An operator's command may hold the lock for a moment; another gateway holds it for good. */
+/** An operator's command holds the lock for a short time; another gateway keeps it. */
 async function whenUnlocked<T>(open: () => T | Promise<T>): Promise<T> {
   for (const untilMs = performance.now() + LOCK_WAIT_MS; ; await delay(LOCK_PAUSE_MS)) {
     try {

@@ -34,10 +34,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   const log = openLog(settings.logLevel);
   const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
   let ending = false;
-  const end = (exitCode: number): void => {
+  let broken = false;
+  const end = (): void => {
     ending = true;
     running.close().then(
-      () => process.exit(exitCode),
+      () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
         process.exit(1);
@@ -45,11 +46,12 @@ export async function start(settings: Settings, env: Environment): Promise<void>
     );
   };
   // A second signal means: now.
-  process.on('SIGINT', () => (ending ? process.exit(130) : end(0)));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end(0)));
+  process.on('SIGINT', () => (ending ? process.exit(130) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
   void running.broken.then((err) => {
+    broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
-    if (!ending) end(1);
+    if (!ending) end();
   });
 }
 

@@ -84,7 +84,11 @@ interface Known extends ForwardedHeaders {
 /** Parsed once per provider: a provider lives as long as its configuration, a request for milliseconds. */
 const BASES = new WeakMap<Provider, Base>();
 
-/** The newest addresses at each provider: most calls repeat one of them, and the transport keeps what it derives from it. */
+/**
+ * The newest addresses at each provider: most calls repeat one of them, and the transport keeps what it derives from the
+ * destination. Saves 1.0 of 109 us here and 0.9 in the transport (measured apart, 27258a1; W1 does not resolve so little);
+ * without it: `newAddress` for each call.
+ */
 const KNOWN = new WeakMap<Provider, Known[]>();
 const KNOWN_MAX = 32;
 

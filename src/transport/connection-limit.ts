@@ -32,9 +32,9 @@ export class ConnectionLimit {
     return false;
   }
 
-  /** Whether a new connection is served; `open` others are open, refused ones included. */
-  mayServe(open: number): boolean {
-    if (open < this.#max) return true;
+  /** Whether a new connection is served; `served` others are, beside those that are refused. */
+  mayServe(served: number): boolean {
+    if (served < this.#max) return true;
     this.#logRefused();
     return false;
   }

@@ -26,16 +26,16 @@ export interface RequestInfo {
   /** How many answers are asked for (`n`). */
   readonly choices: number;
   /** What the request needs of the model; the value is the JSON path of the first field that needs it. */
-  readonly needs: Partial<Record<'tools' | 'images' | 'files', string>>;
+  readonly needs: Partial<Record<Need, string>>;
   /** Images and files in the body, and how many bytes of the body their inline data take. */
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
   /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
   /** What the request says about reasoning; `unsaid` leaves it to the model. */
   readonly reasoning: 'on' | 'off' | 'unsaid';
-  /** The `service_tier` that the client asked for, null where it asked for none. */
-  readonly serviceTier: string | null;
 }
+
+export type Need = 'tools' | 'images' | 'files' | 'reasoning' | 'structured_output' | 'streaming';
 
 export interface HostedTool {
   readonly type: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,7 +16,7 @@ import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { createEngine, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { openEngine as openEngineOn, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
 import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
 import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
@@ -237,8 +237,9 @@ describe('SQLite transactions', () => {
     close(): void;
     database: DatabaseSync;
   } {
-    const database = openDatabase(newFile());
-    return { ...createEngine(database, new ManualClock()), database };
+    const file = newFile();
+    const database = openDatabase(file);
+    return { ...openEngineOn(database, file, new ManualClock()), database };
   }
   const admit = (keyId: string, holdId: string, amount: bigint): Operation => ({
     op: 'admit',
@@ -279,6 +280,34 @@ describe('SQLite transactions', () => {
     const [report] = engine.apply([{ op: 'audit' }]);
     assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
     engine.close();
+  });
+
+  test('[R11] an operation that fails late gives its place in the rate limit back, also in the files', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const database = openDatabase(file);
+    const engine = openEngineOn(database, file, clock);
+    const key = newKey({ credit: 10n, rpmLimit: 3 });
+    const register: Operation = { op: 'registerOwner', owner: 'o', leaseMs: 1_000 };
+    engine.apply([register, { op: 'createKey', request: key }]);
+    database.exec(`CREATE TRIGGER refuse BEFORE INSERT ON claims WHEN NEW.name = 'refused'
+      BEGIN SELECT RAISE(ABORT, 'refused by a test'); END`);
+    const claimed = (holdId: string, name: string): Operation => ({
+      op: 'admit',
+      owner: 'o',
+      request: admitRequest(key.id, holdId, 1n, { claim: { name, fingerprint: 'f' } }),
+    });
+    const batch = [claimed('h1', 'refused'), claimed('h2', 'first'), claimed('h3', 'refused'), claimed('h4', 'second')];
+    const expected = ['operation_failed', 'admitted', 'operation_failed', 'admitted'];
+    assert.deepEqual(kinds(engine.apply(batch)), expected);
+    // What a process would find that starts after this one was killed now.
+    const image = newFile();
+    for (const part of ['', '-wal', '-rates']) copyFileSync(`${file}${part}`, `${image}${part}`);
+    engine.close();
+    const afterwards = openSyncStore({ file: image, clock });
+    const results = await afterwards.apply([register, admit(key.id, 'h5', 1n), admit(key.id, 'h6', 1n)]);
+    assert.deepEqual(kinds(results), [null, 'admitted', 'rate_limited']);
+    await afterwards.close();
   });
 
   test('[F8] a full disk fails the whole batch, changes nothing, and the store recovers by itself', () => {

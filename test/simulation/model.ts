@@ -21,8 +21,6 @@ export class Model {
   readonly keys = new Map<string, ModelKey>();
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
-  /** Whether the last restart took places in a rate limit along that still counted. */
-  placesLost = false;
   #recoveries = 0;
 
   constructor(nowMs: number) {
@@ -31,7 +29,6 @@ export class Model {
 
   /** One process has the books for itself: whoever held something before is dead, and its clock may be another. */
   restart(nowMs: number, survivors: Survivors): string | null {
-    this.placesLost = false;
     const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
@@ -40,8 +37,8 @@ export class Model {
   }
 
   /**
-   * What a process kept to itself is gone with it: holds without a mark and a claim, and the newest places in a rate limit.
-   * Returns what should not be gone.
+   * What a process kept to itself is gone with it: holds without a mark and a claim. A request that it died with may have
+   * taken its place in a rate limit already. Returns what should not be gone.
    */
   #forget(survivors: Survivors): string | null {
     for (const { key, hold } of this.live()) {
@@ -53,9 +50,8 @@ export class Model {
       const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
       const places = survivors.places.get(key.record.id) ?? [];
       const [left, had] = [recent(places), recent(key.places)];
-      if (!isDeepStrictEqual(left, had.slice(0, left.length)))
-        return `the places of ${key.record.id} are others than before`;
-      if (left.length < had.length) this.placesLost = true;
+      if (!isDeepStrictEqual(left.slice(0, had.length), had))
+        return `the places of ${key.record.id} are ${left}, they were ${had}`;
       // Older ones too: they count again when the clock is set back.
       key.places = [...places];
     }

@@ -63,7 +63,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a restart forgets the rate window',
-    edits: [['sqlite/engine.ts', "'DELETE FROM owners'", "'DELETE FROM owners; DELETE FROM rates'"]],
+    edits: [
+      [
+        'sqlite/engine.ts',
+        "database.exec('DELETE FROM owners');",
+        "database.exec('DELETE FROM owners; DELETE FROM rates');",
+      ],
+    ],
   },
   {
     name: 'a limit that was ahead of a clock set back stays closed',
@@ -78,8 +84,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/account-cache.ts',
-        'if (holds.length > 0 || account.window.unsaved() !== null)',
-        'if (holds.length < 0)',
+        'if (holds.length > 0 || window !== undefined) unpersisted',
+        'if (holds.length < 0) unpersisted',
       ],
     ],
   },
@@ -89,7 +95,36 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
-    edits: [['sqlite/account-cache.ts', 'window.undo();', 'window.unsaved();']],
+    edits: [['sqlite/account-cache.ts', 'for (const window of this.#rateSlots) window.undo();', '']],
+  },
+  {
+    name: 'a place in the rate limit is forgotten at a crash before it was saved',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'the journal of rates is emptied before all of it is saved',
+    edits: [['sqlite/account-cache.ts', 'if (this.#withUnsavedRates.size > 0) return false;', '']],
+  },
+  {
+    name: 'a start does not read the journal of rates',
+    edits: [['sqlite/engine.ts', 'unsavedRuns(sql, journal.read())', 'unsavedRuns(sql, [])']],
+  },
+  {
+    name: 'a start reads saved places from the journal of rates again',
+    edits: [
+      ['sqlite/rate-journal.ts', 'number > saved', 'number >= 0'],
+      [
+        'sqlite/account-cache.ts',
+        'if (this.#journal.position > 0 && this.#ratesSaved()) this.#journal.truncate(0);',
+        '',
+      ],
+    ],
   },
   {
     name: 'recovery does not see what only memory has',

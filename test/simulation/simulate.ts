@@ -188,8 +188,8 @@ class Run {
     if (survivors === null) throw new Error('whoever has the books alone must say what it left');
     const wrong = this.#model.restart(this.#clock.ms, survivors);
     if (wrong !== null) throw new Difference(wrong);
-    // At most one window opens across a restart.
-    if (jumpMs > 0 || this.#model.placesLost) this.#admissions.clear();
+    // At most one window opens across a restart with the clock set forward.
+    if (jumpMs > 0) this.#admissions.clear();
   }
 
   /** The sums of every key after every step; now and then the ledger's own audit, which counts all rows anew. */

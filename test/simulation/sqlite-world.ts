@@ -1,5 +1,5 @@
 /** Simulated schedules on SQLite: in memory for speed, or in a file that is torn out of a running process. */
-import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,7 +7,8 @@ import type { Clock } from '../../src/core/clock.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { createEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { createEngine, openEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
+import { openRateJournal, type RateJournal, type RateSlot } from '../../src/ledger/sqlite/rate-journal.ts';
 import { aroundCommits } from '../support/commits.ts';
 import type { Applied, Backend, Fault, Survivors, World } from './world.ts';
 
@@ -43,13 +44,18 @@ class MemoryWorld implements World {
   readonly #database: DatabaseSync;
   readonly #clock: Clock;
   readonly #createEngine: typeof createEngine;
+  readonly #journal = new MemoryJournal();
   #engine: SqliteEngine;
 
   constructor(database: DatabaseSync, clock: Clock, create: typeof createEngine) {
     this.#database = database;
     this.#clock = clock;
     this.#createEngine = create;
-    this.#engine = create(database, clock);
+    this.#engine = this.#open();
+  }
+
+  #open(): SqliteEngine {
+    return this.#createEngine({ database: this.#database, clock: this.#clock, journal: this.#journal });
   }
 
   async apply(batch: readonly Operation[], fault: Fault): Promise<Applied> {
@@ -88,14 +94,37 @@ class MemoryWorld implements World {
 
   /** What the process knew is gone, what was committed is there. */
   async restart(): Promise<Survivors> {
-    const survivors = survivorsIn(this.#database);
-    this.#engine = this.#createEngine(this.#database, this.#clock);
+    const survivors = survivorsIn(this.#database, this.#journal);
+    this.#engine = this.#open();
     return survivors;
   }
 
   async close(): Promise<void> {
     this.#engine.close();
   }
+}
+
+/** As the file would be found after the death of a process. */
+class MemoryJournal implements RateJournal {
+  readonly #slots: RateSlot[] = [];
+
+  get position(): number {
+    return this.#slots.length;
+  }
+
+  append(slot: RateSlot): void {
+    this.#slots.push(slot);
+  }
+
+  truncate(position: number): void {
+    this.#slots.length = position;
+  }
+
+  read(): readonly RateSlot[] {
+    return [...this.#slots];
+  }
+
+  close(): void {}
 }
 
 /** The same on a real file: a crash takes the bytes that the file system has at that moment. */
@@ -116,8 +145,7 @@ class FileWorld implements World {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#database = this.#open();
-    this.#engine = createEngine(this.#database, clock);
+    [this.#database, this.#engine] = this.#open();
   }
 
   async apply(batch: readonly Operation[], fault: Fault, cut: number): Promise<Applied> {
@@ -143,11 +171,13 @@ class FileWorld implements World {
     }
   }
 
-  /** Only a part of what the commit wrote to the log reached the disk. */
+  /** The process died when only a part of what the commit wrote was in the log. */
   #tear(batch: readonly Operation[], cut: number): Applied {
     let beforeBytes = 0;
+    let journal: Buffer | null = null;
     const restore = interceptCommit(this.#database, (commit) => {
       beforeBytes = this.#logBytes();
+      journal = readFileSync(`${this.#file()}-rates`);
       commit();
     });
     this.#engine.apply(batch);
@@ -155,16 +185,27 @@ class FileWorld implements World {
     const afterBytes = this.#logBytes();
     this.#leave();
     truncateSync(`${this.#file()}-wal`, beforeBytes + Math.floor(((afterBytes - beforeBytes) * cut) / 100));
+    if (journal !== null) writeFileSync(`${this.#file()}-rates`, journal);
     // A commit without a change writes nothing, so nothing of it can be missing.
     return { applied: afterBytes === beforeBytes, results: null };
   }
 
   async restart(): Promise<Survivors> {
     this.#engine.close();
-    this.#database = this.#open();
-    const survivors = survivorsIn(this.#database);
-    this.#engine = createEngine(this.#database, this.#clock);
+    const survivors = this.#survivors();
+    [this.#database, this.#engine] = this.#open();
     return survivors;
+  }
+
+  #survivors(): Survivors {
+    const database = openDatabase(this.#file());
+    const journal = openRateJournal(this.#file());
+    try {
+      return survivorsIn(database, journal);
+    } finally {
+      database.close();
+      journal.close();
+    }
   }
 
   async close(): Promise<void> {
@@ -176,15 +217,14 @@ class FileWorld implements World {
   #leave(): void {
     const from = this.#file();
     this.#generation++;
-    copyFileSync(from, this.#file());
-    copyFileSync(`${from}-wal`, `${this.#file()}-wal`);
+    for (const part of ['', '-wal', '-rates']) copyFileSync(`${from}${part}`, `${this.#file()}${part}`);
   }
 
-  #open(): DatabaseSync {
+  #open(): [DatabaseSync, SqliteEngine] {
     const database = interceptable(openDatabase(this.#file()));
     // A power failure is not simulated; without the waits for the disk everything else is the same.
     database.exec('PRAGMA synchronous = OFF');
-    return database;
+    return [database, openEngine(database, this.#file(), this.#clock)];
   }
 
   #file(): string {
@@ -209,18 +249,24 @@ function decide(engine: SqliteEngine, batch: readonly Operation[]): readonly Res
   return [...results, ...engine.apply(waiting)];
 }
 
-/** The file alone, without anything that the process knew. */
-function survivorsIn(database: DatabaseSync): Survivors {
+/** The files alone, without anything that the process knew. */
+function survivorsIn(database: DatabaseSync, journal: RateJournal): Survivors {
   const known = database.prepare(`SELECT key_id || ' ' || id AS name FROM holds
     UNION ALL SELECT key_id || ' ' || id FROM entries WHERE kind = 'charge'
     UNION ALL SELECT key_id || ' ' || hold_id FROM voided`);
-  const places = new Map<string, number[]>();
-  for (const { key_id: keyId, times } of database
-    .prepare('SELECT key_id, times FROM rates ORDER BY number')
-    .iterate()) {
-    const before = places.get(String(keyId)) ?? [];
-    places.set(String(keyId), [...before, ...(JSON.parse(String(times)) as number[])]);
+  /** By key and number of the slot. */
+  const slots = new Map<string, Map<number, number>>();
+  const add = (keyId: string, number: number, atMs: number): void => {
+    slots.set(keyId, (slots.get(keyId) ?? new Map<number, number>()).set(number, atMs));
+  };
+  const saved = database.prepare(`SELECT key_id, number, times FROM rates ORDER BY number`);
+  for (const { key_id: keyId, number, times } of saved.iterate()) {
+    for (const [index, atMs] of (JSON.parse(String(times)) as number[]).entries()) {
+      add(String(keyId), Number(number) + index, atMs);
+    }
   }
+  for (const { keyId, number, atMs } of journal.read()) if (!slots.get(keyId)?.has(number)) add(keyId, number, atMs);
+  const places = new Map([...slots].map(([keyId, times]) => [keyId, [...times.values()]]));
   return { holds: new Set(known.all().map(({ name }) => String(name))), places };
 }
 

@@ -10,8 +10,10 @@ import { originOf } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { createEngine } from '../../src/ledger/sqlite/engine.ts';
+
+import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { serve } from '../../src/process/serve.ts';
+
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
@@ -31,8 +33,9 @@ export async function faultyGateway(config: string): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
   const env = { ...gatewayEnvironment(dataDir), GATEWAY_CONFIG: configFileIn(dataDir) };
   await writeFile(env.GATEWAY_CONFIG, config);
-  const database = openDatabase(join(dataDir, 'ledger.db'));
-  const engine = createEngine(database, systemClock());
+  const file = join(dataDir, 'ledger.db');
+  const database = openDatabase(file);
+  const engine = openEngine(database, file, systemClock());
   const store = new FaultyStore({
     apply: async (batch) => engine.apply(batch),
     close: async () => engine.close(),

@@ -25,6 +25,8 @@ export interface BatcherOptions {
   readonly markDelayMs?: number;
 }
 
+/** Together with `MARK_INTERVAL_MS` less than a second, which is what the death of a process may cost. */
+const MARK_DELAY_MS = 100;
 /** The longest that an operation which has to wait for a flush waits for others to share it. */
 const GATHER_MS = 4;
 
@@ -69,7 +71,7 @@ export class Batcher {
     this.#store = store;
     this.#queueMax = options.queueMax ?? 100_000;
     this.#batchMax = options.batchMax ?? 1_000;
-    this.#markDelayMs = options.markDelayMs ?? 1_000;
+    this.#markDelayMs = options.markDelayMs ?? MARK_DELAY_MS;
   }
 
   /** The outcome where memory alone can decide; otherwise null, and nothing was done. */

@@ -13,7 +13,7 @@ import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import type { Work } from './keys.ts';
 
-/** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
+/** What must be equal, per key: a total as it is kept, and the same total from its rows. */
 const SUMS = `
   SELECT a.key_id, a.mode, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
     coalesce(e.purchased, 0)::text AS entries_purchased, coalesce(e.charged, 0)::text AS entries_charged,

@@ -1,6 +1,6 @@
 /**
  * Readers of column values, from rows and from the functions' JSON alike: integers arrive as text, because a JavaScript
- * number cannot hold all of them. A value of another type means a broken database, and is said aloud.
+ * number cannot hold all of them. A value of another type means a broken database, and throws.
  */
 import type { KeyRecord } from '../../core/key.ts';
 import type { AccountTotals } from '../rules/account.ts';

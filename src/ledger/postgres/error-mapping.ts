@@ -1,5 +1,6 @@
-/** What PostgreSQL's errors mean here, and the one line that tells an operator what to do about them. */
+/** What PostgreSQL's errors mean here, and the one line that says what an operator can do about them. */
 import { errorCode } from '../../lib/error-code.ts';
+
 import { StoreError } from '../errors.ts';
 
 /** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
@@ -82,7 +83,7 @@ function systemCode(error: unknown): string | null {
   return errorCode(error);
 }
 
-/** What went wrong, in the words of whoever noticed. */
+/** The message of the error itself. */
 function reasonOf(error: unknown): string {
   // A host with several addresses fails with one error that holds the others.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);

@@ -1,4 +1,4 @@
-/** The books in PostgreSQL, shared by any number of gateways. */
+/** The ledger in PostgreSQL, shared by any number of gateways. */
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';

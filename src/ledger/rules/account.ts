@@ -1,4 +1,4 @@
-/** A key with its totals, as every backend reads it, and what time does to it. */
+/** A key with its totals, as every backend reads it, and how they change with time. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodEndMs, periodStartMs } from '../../core/period.ts';
 import type { Summary } from '../port.ts';

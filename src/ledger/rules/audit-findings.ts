@@ -1,7 +1,7 @@
 /** What the audit says about totals and rows that do not fit; the same words in every backend. */
 import type { ColumnReaders } from './row-mapping.ts';
 
-/** AccountTotals that the account keeps, or the same totals from the rows that they stand for. */
+/** Totals that the account keeps, or the same totals from the rows that they sum up. */
 export interface AuditedTotals {
   readonly purchased: bigint;
   readonly used: bigint;
@@ -19,7 +19,7 @@ export interface AuditedAccount {
   readonly counted: AuditedTotals;
 }
 
-/** From a row of the query that puts what is kept beside what the entries and holds make; read by column. */
+/** From a row of the query that reads what is kept together with what the entries and holds add up to. */
 export function auditedAccount({ text, amount }: ColumnReaders): AuditedAccount {
   return {
     keyId: text('key_id'),

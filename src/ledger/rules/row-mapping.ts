@@ -1,4 +1,4 @@
-/** A key with its totals from a row, whatever the backend stores a value as. */
+/** A key with its totals from a row of any backend. */
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Period } from '../../core/period.ts';
 import type { AccountTotals } from './account.ts';

@@ -1,10 +1,11 @@
 /**
  * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Claims are written at once; charges, usage and an account's totals once per batch, before its commit; rates now and then.
- * After a rollback everything in memory is dropped and read anew, but for the holds that only memory has.
+ * Claims are written at once; charges, usage and an account's totals once per batch, before its commit; rates from time to
+ * time, and until then they are in the journal. After a rollback everything in memory is dropped and read again, except for
+ * the holds that only memory has.
  *
  * A hold may live in memory alone as long as it has neither a claim nor a mark: if the process dies, nothing is left of it,
- * which is what recovery would make of it anyway. It is persisted with its first mark, and before anybody looks into the file.
+ * which is what recovery would make of it anyway. It is persisted with its first mark, and before anything reads all holds.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { CompactingMap } from '../../lib/compacting-map.ts';
@@ -12,7 +13,8 @@ import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import { readTotals } from './account.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
-import { type RateRun, RateWindow } from './rate-window.ts';
+import type { RateJournal } from './rate-journal.ts';
+import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
 export interface Hold {
@@ -46,18 +48,31 @@ export interface Account extends AccountTotals {
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
 const RATES_DELETE_MIN = 1_024;
-/** A batch leaves rates to a later one that soon after the last time. */
+/** A batch leaves rates to a later one this soon after the last time. */
 const RATES_SAVE_MS = 250;
 
-/** An unpersisted hold as it was before the transaction that changes it. */
+/** A hold that only memory has, as it was before the transaction that changes it. */
 type Snapshot = Pick<Hold, 'amount' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
+
+/** What only memory has of an account that was dropped. */
+interface Unpersisted {
+  readonly holds: readonly Hold[];
+  readonly window: RateWindow | undefined;
+}
+
+/** How much of the lists that a rollback works through belongs to what came before. */
+interface Savepoint {
+  readonly rateSlots: number;
+  readonly saved: number;
+  readonly journal: number;
+}
 
 export class AccountCache {
   readonly sql: Statements;
+  readonly #journal: RateJournal;
   readonly #accounts = new Map<string, Account>();
   readonly #dirty: Account[] = [];
-  /** Of accounts that were dropped: what only memory has, by key. */
-  #unpersistedByKey = new Map<string, { readonly holds: readonly Hold[]; readonly window: RateWindow | undefined }>();
+  #unpersistedByKey = new Map<string, Unpersisted>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied. */
   nowMs = 0;
@@ -66,12 +81,14 @@ export class AccountCache {
   #snapshots: Snapshot[] = [];
   #rateSlots: RateWindow[] = [];
   #saved: { readonly account: Account; readonly run: RateRun }[] = [];
-  /** With places that the file does not have. */
+  #journalAtBegin = 0;
+  #savepoint: Savepoint = { rateSlots: 0, saved: 0, journal: 0 };
   readonly #withUnsavedRates = new Set<Account>();
   #ratesSavedAtMs = 0;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, journal: RateJournal) {
     this.sql = prepareStatements(database);
+    this.#journal = journal;
   }
 
   get(keyId: string): Account | undefined {
@@ -79,9 +96,9 @@ export class AccountCache {
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
-    const unpersistedByKey = this.#unpersistedByKey.get(keyId);
+    const unpersisted = this.#unpersistedByKey.get(keyId);
     this.#unpersistedByKey.delete(keyId);
-    const account = this.#accountFrom(row, keyId, unpersistedByKey?.holds ?? [], unpersistedByKey?.window);
+    const account = this.#accountFrom(row, keyId, unpersisted?.holds ?? [], unpersisted?.window);
     if (account.window.unsaved() !== null) this.#withUnsavedRates.add(account);
     this.#accounts.set(keyId, account);
     return account;
@@ -111,11 +128,13 @@ export class AccountCache {
     this.#dirty.push(account);
   }
 
-  /** Takes a place in the rate limit. */
+  /** Safe from the death of the process when this returns. */
   takeRateSlot(account: Account): void {
+    const { key, window } = account;
+    this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });
     this.#withUnsavedRates.add(account);
-    account.window.take(this.nowMs);
-    if (this.#inTransaction) this.#rateSlots.push(account.window);
+    window.take(this.nowMs);
+    if (this.#inTransaction) this.#rateSlots.push(window);
   }
 
   /** A hold that only memory has is about to change. */
@@ -144,7 +163,7 @@ export class AccountCache {
     account.persistedHolds++;
   }
 
-  /** So that the file alone says how the books stand. */
+  /** From then on the file alone has everything. */
   persistAll(): void {
     for (const keyId of [...this.#unpersistedByKey.keys()]) this.get(keyId);
     for (const account of this.#accounts.values()) {
@@ -168,7 +187,7 @@ export class AccountCache {
     return this.#owners;
   }
 
-  /** Whether memory has totals or rates that the file does not. */
+  /** Whether memory has totals or rates that the database does not. */
   get unwritten(): boolean {
     return this.#dirty.length > 0 || this.#withUnsavedRates.size > 0;
   }
@@ -197,24 +216,27 @@ export class AccountCache {
       account.dirty = false;
     }
     this.#dirty.length = 0;
-    if (!allRates && this.nowMs < this.#ratesSavedAtMs + RATES_SAVE_MS) return;
-    for (const account of this.#withUnsavedRates) this.#saveRates(account);
-    this.#ratesSavedAtMs = this.nowMs;
+    if (allRates || this.nowMs >= this.#ratesSavedAtMs + RATES_SAVE_MS) this.#saveRates();
   }
 
-  #saveRates(account: Account): void {
-    const { key, window } = account;
-    const run = window.unsaved();
-    if (run === null) this.#withUnsavedRates.delete(account);
-    else {
-      this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-      this.#saved.push({ account, run });
+  #saveRates(): void {
+    for (const [keyId, { window }] of [...this.#unpersistedByKey]) if (window !== undefined) this.get(keyId);
+    for (const account of this.#withUnsavedRates) {
+      const { key, window } = account;
+      const run = window.unsaved();
+      if (run === null) this.#withUnsavedRates.delete(account);
+      else {
+        this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
+        this.#saved.push({ account, run });
+      }
+      if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
     }
-    if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
+    this.#ratesSavedAtMs = this.nowMs;
   }
 
   begun(): void {
     this.#inTransaction = true;
+    this.#journalAtBegin = this.#journal.position;
   }
 
   committed(): void {
@@ -223,6 +245,12 @@ export class AccountCache {
       if (account.window.unsaved() === null) this.#withUnsavedRates.delete(account);
     }
     this.#over();
+    if (this.#journal.position > 0 && this.#ratesSaved()) this.#journal.truncate(0);
+  }
+
+  #ratesSaved(): boolean {
+    if (this.#withUnsavedRates.size > 0) return false;
+    return [...this.#unpersistedByKey.values()].every(({ window }) => window === undefined);
   }
 
   #over(): void {
@@ -235,6 +263,7 @@ export class AccountCache {
   /** The file is as it was before the transaction, and memory becomes so. */
   rolledBack(): void {
     for (const window of this.#rateSlots) window.undo();
+    if (this.#inTransaction) this.#journal.truncate(this.#journalAtBegin);
     const unpersisted = new Set<Hold>();
     for (const { hold, ...before } of this.#snapshots.reverse()) {
       Object.assign(hold, before, { persisted: false });
@@ -244,11 +273,25 @@ export class AccountCache {
     this.#drop(unpersisted);
   }
 
-  /** What memory and file both have is read anew. */
-  drop(): void {
+  /** An operation begins that may fail by itself. The file has everything. */
+  setSavepoint(): void {
+    this.#savepoint = {
+      rateSlots: this.#rateSlots.length,
+      saved: this.#saved.length,
+      journal: this.#journal.position,
+    };
+  }
+
+  /** The file is as it was at the savepoint, and memory becomes so. */
+  rolledBackToSavepoint(): void {
+    const { rateSlots, saved, journal } = this.#savepoint;
+    for (const window of this.#rateSlots.splice(rateSlots)) window.undo();
+    this.#saved.splice(saved);
+    this.#journal.truncate(journal);
     this.#drop(new Set());
   }
 
+  /** Reads again from the file what it has. */
   #drop(unpersisted: Set<Hold>): void {
     this.sql.charges.drop();
     this.sql.usage.drop();
@@ -256,8 +299,8 @@ export class AccountCache {
     for (const account of this.#accounts.values()) {
       const holds = [...account.holds.values()].filter((hold) => !hold.persisted);
       for (const hold of holds) unpersisted.delete(hold);
-      if (holds.length > 0 || account.window.unsaved() !== null)
-        unpersistedByKey.set(account.key.id, { holds, window: account.window });
+      const window = account.window.unsaved() === null ? undefined : account.window;
+      if (holds.length > 0 || window !== undefined) unpersistedByKey.set(account.key.id, { holds, window });
     }
     for (const hold of unpersisted) {
       const there = unpersistedByKey.get(hold.keyId);
@@ -272,17 +315,12 @@ export class AccountCache {
 
   /** Keeps memory bounded; called between batches. */
   trim(): void {
-    if (this.#accounts.size > ACCOUNTS_MAX) this.drop();
+    if (this.#accounts.size > ACCOUNTS_MAX) this.#drop(new Set());
   }
 }
 
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
-}
-
-function readRun(row: Row): RateRun {
-  // Written by `flush`.
-  return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }
 
 /** Written by `mark`; holds of older releases have none. */

@@ -1,4 +1,4 @@
-/** A key with its totals as the writer sees them: read from a row, moved by operations, written back before the commit. */
+/** A key with its totals: read from a row, changed by operations, written back before the commit. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
@@ -8,7 +8,7 @@ export function readTotals(row: Row): AccountTotals {
   return totalsFrom(readersOf(row));
 }
 
-/** AccountCache a charge. The caller has released the hold that covers it. */
+/** Adds a charge to the totals. The caller has released the hold that covers it. */
 export function bookCharge(totals: AccountTotals, charged: bigint): void {
   if (totals.key.mode === 'token_budget') {
     totals.periodUsed += charged;

@@ -1,4 +1,4 @@
-/** Recomputes every sum from the entries and the live holds, and compares. */
+/** Recomputes every total from the entries and the live holds, and compares. */
 
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
@@ -12,7 +12,7 @@ import {
 import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
-/** What must be equal, per key: a sum as it is kept, and the same sum from the rows that it stands for. */
+/** What must be equal, per key: a total as it is kept, and the same total from its rows. */
 const SUMS = `
   SELECT a.key_id, a.mode, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
     coalesce(e.purchased, 0) AS entries_purchased, coalesce(e.charged, 0) AS entries_charged,

@@ -1,4 +1,4 @@
-/** The serving thread's side of the thread beside it, which is started when it is first needed. */
+/** The store's side of its background thread, which is started when it is first needed. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
@@ -27,7 +27,7 @@ export class BackgroundWorker {
   async do(task: BackgroundTask): Promise<Outcome> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
-    // The process goes on for as long as something is asked of this thread, and not because of it.
+    // The process stays alive while a task is running, and not because of this thread.
     worker.ref();
     const asked = Promise.withResolvers<Outcome>();
     this.#waiting.push(asked);
@@ -62,7 +62,8 @@ export class BackgroundWorker {
       if (this.#worker === worker) this.#worker = null;
       const waiting = this.#waiting;
       this.#waiting = [];
-      for (const asked of waiting) asked.reject(new StoreError(`the thread beside the store has stopped${reason}`));
+      for (const asked of waiting)
+        asked.reject(new StoreError(`the background thread of the store has stopped${reason}`));
     });
     return worker;
   }

@@ -1,9 +1,8 @@
-/** A thread beside the one that serves: writes the log back into the database, and reads for reports, while commits go on. */
+/** The background thread of the store: writes the log back into the database, and reads for reports, while commits go on. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { asStoreError } from '../errors.ts';
 import type { Outcome } from '../operations.ts';
 import { audit } from './audit.ts';
-import { isDiskFailure, joinDatabase } from './database.ts';
+import { isDiskFailure, joinDatabase, servingError } from './database.ts';
 import { listKeys } from './keys.ts';
 import { coldStatements } from './statements.ts';
 
@@ -27,7 +26,7 @@ if (parentPort !== null) {
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
       return null;
     }
-    // One moment of the accounts, whatever is committed meanwhile.
+    // One consistent snapshot, whatever is committed meanwhile.
     database.exec('BEGIN');
     try {
       return task.op === 'audit' ? audit(sql, task.nowMs) : listKeys(sql, task.nowMs);
@@ -45,7 +44,10 @@ if (parentPort !== null) {
     try {
       port.postMessage({ outcome: perform(task) } satisfies BackgroundAnswer);
     } catch (error) {
-      port.postMessage({ failed: asStoreError(error).message, disk: isDiskFailure(error) } satisfies BackgroundAnswer);
+      port.postMessage({
+        failed: servingError(error, database).message,
+        disk: isDiskFailure(error),
+      } satisfies BackgroundAnswer);
     }
   });
 }

@@ -4,7 +4,7 @@ import type { AdmitOutcome, ConflictReason, RateState, StoredReply } from '../po
 import type { AccountCache } from './account-cache.ts';
 import { bytes, integer, integerOrNull, text } from './columns.ts';
 
-/** What stands in the way of this claim; null when it is free. */
+/** The outcome of an admission whose claim is taken already; null when the claim is free. */
 export function findObstacle(
   accounts: AccountCache,
   keyId: string,

@@ -1,4 +1,4 @@
-/** Readers of column values. A value of another type means a broken database, and is said aloud. */
+/** Readers of column values. A value of another type means a broken database, and throws. */
 import type { SQLOutputValue } from 'node:sqlite';
 import type { ColumnReaders } from '../rules/row-mapping.ts';
 

@@ -1,17 +1,29 @@
 /** Opens the file for this process alone, and brings its schema up to date. */
 import { DatabaseSync } from 'node:sqlite';
-import { StoreError, StoreLockedError } from '../errors.ts';
+import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../errors.ts';
 import { pendingMigrations, readMigrations } from '../migrations.ts';
 import { integer } from './columns.ts';
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
 /**
  * Failures of the machine, not of an operation: locked, out of memory, read-only, I/O, corrupt, full, cannot open,
  * not a database.
  */
-const MACHINE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, 6, 7, 8, SQLITE_IOERR, 11, 13, 14, 26]);
+const MACHINE_FAILURES: ReadonlySet<number> = new Set([
+  SQLITE_BUSY,
+  6,
+  7,
+  8,
+  SQLITE_IOERR,
+  SQLITE_CORRUPT,
+  13,
+  14,
+  SQLITE_NOTADB,
+]);
 
 /** Holds the lock of its file for as long as it is open. */
 class LockedDatabase extends DatabaseSync {
@@ -55,8 +67,9 @@ export function openDatabase(file: string): DatabaseSync {
   } catch (error) {
     database?.close();
     if (error instanceof StoreError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError(`Cannot open the database ${file}: ${reason}`, { cause: error });
+    throw (
+      damage(error, file) ?? new StoreError(`Cannot open the database ${file}: ${reasonOf(error)}`, { cause: error })
+    );
   }
 }
 
@@ -95,7 +108,27 @@ function takeLock(file: string): DatabaseSync {
 
 /** Whether the store failed, as opposed to one operation that it refuses. */
 export function isMachineFailure(error: unknown): boolean {
-  return MACHINE_FAILURES.has(sqliteCode(error));
+  return error instanceof StoreError || MACHINE_FAILURES.has(sqliteCode(error));
+}
+
+/** A failure of the store while it serves, with what to do about it where that is known. */
+export function servingError(error: unknown, database: DatabaseSync): StoreError {
+  return damage(error, database.location() ?? 'in memory') ?? asStoreError(error);
+}
+
+/** Null where the error is about something else than damaged contents. */
+function damage(error: unknown, file: string): StoreBrokenError | null {
+  if (error instanceof StoreError) return null;
+  const code = sqliteCode(error);
+  if (code !== SQLITE_CORRUPT && code !== SQLITE_NOTADB) return null;
+  return new StoreBrokenError(
+    `The database ${file} is damaged (${reasonOf(error)}): stop the gateway, restore the data folder from a backup, and run "gateway audit".`,
+    { cause: error },
+  );
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Whether the disk failed to read or write; a full one did not. */

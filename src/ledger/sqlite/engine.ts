@@ -1,28 +1,36 @@
-/** The books in one SQLite file, synchronous: one batch is one transaction. */
+/** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import { asStoreError } from '../errors.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import { summaryOf } from '../rules/account.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
-import { isMachineFailure, openDatabase, rollBack } from './database.ts';
+
+import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
+
 import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
+import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
   apply(batch: readonly Operation[]): readonly Result[];
-  /** An operation that memory alone can decide, decided; null for every other one. It dies with the process. */
+  /** The outcome of an operation that memory alone can decide; null for every other one. It is lost with the process. */
   now(operation: Operation): Outcome | null;
   /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
   write(everything: boolean): boolean;
   close(): void;
+}
+
+export interface SqliteEngineOptions {
+  readonly database: DatabaseSync;
+  readonly clock: Clock;
+  readonly journal: RateJournal;
 }
 
 export interface SyncStoreOptions {
@@ -30,29 +38,40 @@ export interface SyncStoreOptions {
   readonly clock?: Clock;
 }
 
-/** How long a commit vouches for the next one. Where the disk has failed meanwhile, so many admissions were made in vain. */
+/**
+ * For so long after a commit, memory decides without asking the file whether it can still be written. Where the disk has
+ * failed meanwhile, what was admitted in this time waits with its charge until it can.
+ */
 const TRUST_MS = 1_000;
 
 /** The store in this thread, for an operator's command and for tests. */
 export function openSyncStore({ file, clock }: SyncStoreOptions): Store {
-  const engine = createEngine(openDatabase(file), clock ?? systemClock());
+  const engine = openEngine(openDatabase(file), file, clock ?? systemClock());
   return {
     apply: async (batch) => engine.apply(batch),
     close: async () => engine.close(),
   };
 }
 
-/** Takes the database over: whoever owned holds in it before is dead, for the file is locked. */
-export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine {
-  const accounts = new AccountCache(database);
+/** With the journal beside the database's file. */
+export function openEngine(database: DatabaseSync, file: string, clock: Clock): SqliteEngine {
+  let journal: RateJournal | null = null;
+  try {
+    journal = openRateJournal(file);
+    return createEngine({ database, clock, journal });
+  } catch (error) {
+    const failure = servingError(error, database);
+    journal?.close();
+    database.close();
+    throw failure;
+  }
+}
+
+/** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
+export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
+  const accounts = new AccountCache(database, journal);
   accounts.nowMs = clock.nowMs();
-  database.exec('DELETE FROM owners');
-  // A clock that was ahead before the restart may not close a limit for longer than one window.
-  database
-    .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
-      WHERE newest_ms > ?1`)
-    .run(accounts.nowMs);
-  /** Until then something may be decided without the file, which has shown that it can be written. */
+  takeOver(database, accounts, journal);
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
@@ -85,13 +104,14 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
     accounts.persistAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
+      accounts.setSavepoint();
       try {
         const outcome = perform(accounts, operation);
         accounts.flush();
         return outcome;
       } catch (error) {
         if (isMachineFailure(error)) throw error;
-        accounts.drop();
+        accounts.rolledBackToSavepoint();
         database.exec('ROLLBACK TO operation');
         return { kind: 'operation_failed', message: error instanceof Error ? error.message : String(error) };
       } finally {
@@ -105,12 +125,12 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       try {
         return transact(() => together(batch));
       } catch (error) {
-        if (isMachineFailure(error)) throw asStoreError(error);
+        if (isMachineFailure(error)) throw servingError(error, database);
       }
       try {
         return transact(() => oneByOne(batch));
       } catch (error) {
-        throw asStoreError(error);
+        throw servingError(error, database);
       }
     },
     now(operation) {
@@ -120,7 +140,7 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       try {
         return admit(accounts, operation.owner, operation.request, true);
       } catch {
-        // Refused before anything was changed: the batch that it goes into now tells why.
+        // Refused before anything was changed: the batch that it goes into gives the reason.
         return null;
       }
     },
@@ -129,7 +149,7 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       try {
         transact(() => (everything ? accounts.persistAll() : accounts.flush(true)));
       } catch (error) {
-        throw asStoreError(error);
+        throw servingError(error, database);
       }
       return true;
     },
@@ -137,11 +157,33 @@ export function createEngine(database: DatabaseSync, clock: Clock): SqliteEngine
       try {
         if (accounts.unwritten) transact(() => accounts.flush(true));
       } catch {
-        // Rates of the last moment, which a kill would have taken as well.
+        // The next process finds the rates in the journal.
       }
       database.close();
+      journal.close();
     },
   };
+}
+
+function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJournal): void {
+  const { sql, nowMs } = accounts;
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    database.exec('DELETE FROM owners');
+    for (const [keyId, run] of unsavedRuns(sql, journal.read())) {
+      sql.addRates.run(keyId, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
+    }
+    // A clock that was ahead before the restart may not close a limit for longer than one window.
+    database
+      .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
+        WHERE newest_ms > ?1`)
+      .run(nowMs);
+    database.exec('COMMIT');
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+  journal.truncate(0);
 }
 
 function perform(accounts: AccountCache, operation: Operation): Outcome {

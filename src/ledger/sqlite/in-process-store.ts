@@ -1,21 +1,22 @@
 /**
- * The embedded store in the thread that serves, where one thread serves alone. Its transactions are written to the file at
- * once, which takes microseconds; whatever waits for the disk happens on other threads.
+ * The embedded store: in the thread that serves, where one thread serves alone, or in the writer thread. Its transactions
+ * are written to the file at once, which takes microseconds; everything that waits for the disk happens on other threads.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import { asStoreError, StoreError } from '../errors.ts';
-import type { Operation, Result } from '../operations.ts';
+import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
+import type { Operation, OperationName, Result } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
-import { createEngine, type SqliteEngine } from './engine.ts';
+import { openEngine, type SqliteEngine } from './engine.ts';
+import { OpenedFiles } from './opened-files.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
   readonly file: string;
-  /** The disk has failed to take what was committed: from now on every batch fails. */
+  /** The disk has failed, or the files are gone: from now on every batch fails. */
   readonly onBroken?: (why: Error) => void;
   readonly clock?: Clock;
   /** How the log reaches the disk. */
@@ -29,20 +30,22 @@ const FLUSH_WITHIN_MS = 1_000;
 const CHECKPOINT_PAGES = 4_000;
 const PAGES_OF_OPERATION = 3;
 const PAGE_BYTES = 4_096;
+/** With these the store says that it can serve, so they look at the files first. */
+const SIGNS_OF_LIFE: ReadonlySet<OperationName> = new Set<OperationName>(['registerOwner', 'heartbeat', 'ping']);
 
 export function openInProcessStore(options: InProcessStoreOptions): Store {
+  const clock = options.clock ?? systemClock();
   const database = openDatabase(options.file);
+  const engine = openEngine(database, options.file, clock);
   try {
-    const clock = options.clock ?? systemClock();
-    const engine = createEngine(database, clock);
     // From here on this store does what SQLite would do inside of a commit, without a thread that waits for it. Only when
-    // the log begins anew does SQLite itself wait for the disk (with OFF it would not): a beginning that was not there yet
-    // when later parts were would bring old commits back after a loss of power.
+    // the log starts over does SQLite itself wait for the disk (with OFF it would not): if the new beginning of the log
+    // reached the disk after what follows it, a loss of power would bring old commits back.
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
     const log = (options.log ?? openLogFile)(options.file);
     return new InProcessStore(database, engine, clock, log, options);
   } catch (error) {
-    database.close();
+    engine.close();
     throw asStoreError(error);
   }
 }
@@ -57,10 +60,11 @@ class InProcessStore implements Store {
   readonly #engine: SqliteEngine;
   readonly #clock: Clock;
   readonly #log: LogFile;
+  readonly #files: OpenedFiles;
   readonly #background: BackgroundWorker;
   readonly #onBroken: (why: Error) => void;
   readonly #checkpointPages: number;
-  #broken: StoreError | null = null;
+  #broken: StoreBrokenError | null = null;
   #unflushed = false;
   #flushTimer: NodeJS.Timeout | null = null;
   #pages = 0;
@@ -79,6 +83,7 @@ class InProcessStore implements Store {
     this.#engine = engine;
     this.#clock = clock;
     this.#log = log;
+    this.#files = new OpenedFiles([file, `${file}-wal`]);
     this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
     this.#background = new BackgroundWorker(file);
     this.#onBroken = onBroken ?? (() => {});
@@ -86,8 +91,9 @@ class InProcessStore implements Store {
 
   async apply(batch: readonly Operation[]): Promise<readonly Result[]> {
     while (this.#pause !== null) await this.#pause;
+    if (batch.some(({ op }) => SIGNS_OF_LIFE.has(op))) this.#checkFiles();
     if (this.#broken !== null) throw this.#broken;
-    const results = this.#engine.apply(batch);
+    const results = this.#tryEngine(() => this.#engine.apply(batch));
     let pages = 0;
     for (const operation of batch) pages += pagesOf(operation);
     this.#committed(pages);
@@ -99,6 +105,23 @@ class InProcessStore implements Store {
     const outcome = this.#engine.now(operation);
     if (outcome !== null) this.#flushSoon();
     return outcome;
+  }
+
+  /** Nothing more is written into a database that turns out to be damaged. */
+  #tryEngine<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof StoreBrokenError) this.#break(error);
+      throw error;
+    }
+  }
+
+  #checkFiles(): void {
+    const change = this.#files.change();
+    if (change === null) return;
+    const advice = 'restore the data folder and start the gateway again';
+    this.#break(new StoreBrokenError(`${change} while the gateway was using it: ${advice}`));
   }
 
   #committed(pages: number): void {
@@ -115,7 +138,7 @@ class InProcessStore implements Store {
   async #write(everything: boolean): Promise<void> {
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
-    if (this.#engine.write(everything)) this.#committed(PAGES_OF_OPERATION);
+    if (this.#tryEngine(() => this.#engine.write(everything))) this.#committed(PAGES_OF_OPERATION);
   }
 
   async flushed(): Promise<void> {
@@ -123,9 +146,9 @@ class InProcessStore implements Store {
     try {
       await this.#log.flushed();
     } catch (error) {
-      throw this.#break(error);
+      throw this.#breakByDisk(error);
     }
-    // The system tells of a failed write once: a flush after that one proves nothing.
+    // The system reports a failed write once: a flush after that one proves nothing.
     if (this.#broken !== null) throw this.#broken;
   }
 
@@ -158,14 +181,14 @@ class InProcessStore implements Store {
     this.#flushTimer = null;
     this.#write(false)
       .then(() => (this.#unflushed ? this.flushed() : undefined))
-      // A failure of the disk is told through `onBroken`; what could not be written goes with the next batch.
+      // A failure of the disk is reported by `onBroken`; what could not be written goes with the next batch.
       .catch(() => {});
   }
 
   /**
-   * Most of the log while commits go on; then, while they wait, the little that they added, so that the log begins anew.
-   * Where the disk fails the store ends, as after a failed flush; where it is only full, or the thread has died, the log
-   * stays, and the next checkpoint goes on from there.
+   * Writes most of the log back while commits go on; then, while they wait, the little that they added, so that the log
+   * starts over. Where the disk fails the store ends, as after a failed flush; where it is only full, or the thread has
+   * died, the log stays, and the next checkpoint goes on from there.
    */
   async #writeBack(): Promise<void> {
     this.#pages = 0;
@@ -177,7 +200,7 @@ class InProcessStore implements Store {
       this.#pause = rest.catch(() => {});
       await rest;
     } catch (error) {
-      if (error instanceof DiskError) this.#break(error);
+      if (error instanceof DiskError) this.#breakByDisk(error);
     } finally {
       this.#pause = null;
       this.#checkpoint = null;
@@ -185,10 +208,14 @@ class InProcessStore implements Store {
   }
 
   /** What the system failed to write it may forget: only a new process finds out what the disk has. */
-  #break(error: unknown): StoreError {
+  #breakByDisk(error: unknown): StoreError {
+    return this.#break(new StoreBrokenError('the disk did not take what was committed', { cause: error }));
+  }
+
+  #break(why: StoreBrokenError): StoreError {
     if (this.#broken === null) {
-      this.#broken = new StoreError('the disk did not take what was committed', { cause: error });
-      this.#onBroken(this.#broken);
+      this.#broken = why;
+      this.#onBroken(why);
     }
     return this.#broken;
   }

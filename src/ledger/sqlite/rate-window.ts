@@ -1,11 +1,12 @@
 /**
- * The requests of one key that the rate limit still sees, oldest first. They are numbered per key without gaps, and
- * their times never fall, so "fewer than `limit` in the window" is the same as "the one `limit` places back is old".
+ * The requests of one key that its rate limit still counts, oldest first. They are numbered per key without gaps, and their
+ * times never decrease, so "fewer than `limit` in the window" is the same as "the one `limit` slots back is old".
  */
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { RateState } from '../port.ts';
+import { integer, type Row, text } from './columns.ts';
 
-/** Requests that follow each other, as one row of the file has them. */
+/** Requests that follow each other, as one row of the database has them. */
 export interface RateRun {
   /** Of its first request. */
   readonly number: number;
@@ -18,9 +19,9 @@ export class RateWindow {
   #head = 0;
   /** Number of the oldest request that still counts. */
   #firstNumber: number;
-  /** Runs that begin with a lower number may be gone from the file. */
+  /** Runs that begin with a lower number may be gone from the database. */
   #storedFrom: number;
-  /** Times that the file does not have yet: the newest ones. */
+  /** Times that the database does not have yet: the newest ones. */
   #unsaved: number[] = [];
 
   constructor(runs: readonly RateRun[]) {
@@ -31,6 +32,10 @@ export class RateWindow {
 
   get count(): number {
     return this.#times.length - this.#head;
+  }
+
+  get nextNumber(): number {
+    return this.#firstNumber + this.count;
   }
 
   /** Forgets what has left the window. */
@@ -57,7 +62,7 @@ export class RateWindow {
     this.#unsaved.push(nowMs);
   }
 
-  /** Gives the newest place back, which must not have been saved. */
+  /** Gives the newest slot back, which must not have been saved. */
   undo(): void {
     this.#times.pop();
     this.#unsaved.pop();
@@ -68,13 +73,13 @@ export class RateWindow {
     return { limit, remaining: Math.max(0, limit - this.count), resetMs: newest + RATE_WINDOW_MS - nowMs };
   }
 
-  /** What the file does not have yet; null when there is nothing. */
+  /** What the database does not have yet; null when there is nothing. */
   unsaved(): RateRun | null {
     if (this.#unsaved.length === 0) return null;
     return { number: this.#firstNumber + this.count - this.#unsaved.length, times: [...this.#unsaved] };
   }
 
-  /** The file has this run now, which was unsaved; more may have come since. */
+  /** The database has this run now, which was unsaved; more may have come since. */
   saved({ number, times }: RateRun): void {
     const first = this.#firstNumber + this.count - this.#unsaved.length;
     this.#unsaved = this.#unsaved.slice(Math.max(0, number + times.length - first));
@@ -86,4 +91,9 @@ export class RateWindow {
     this.#storedFrom = this.#firstNumber;
     return true;
   }
+}
+
+export function readRun(row: Row): RateRun {
+  // Written by `AccountCache`.
+  return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }

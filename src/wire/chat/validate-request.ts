@@ -3,7 +3,7 @@
 import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import { type HostedTool, type RequestInfo, reasoningOf } from '../format.ts';
+import { type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ChatRequest } from './schema.ts';
 
@@ -23,9 +23,13 @@ export function validateChat(body: JsonObject): RequestInfo {
   request.messages.forEach((message, index) => {
     if (Array.isArray(message.content)) tallyParts(message.content, `messages[${index}].content`, tally);
   });
-  const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  const needs: Partial<Record<Need, string>> = tally.needs;
   if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
   else if ((arrayAt(body, 'functions')?.length ?? 0) > 0) needs.tools = 'functions';
+  if (body.reasoning_effort !== undefined && body.reasoning_effort !== 'none') needs.reasoning = 'reasoning_effort';
+  if (objectAt(body, 'response_format')?.type?.toString().startsWith('json'))
+    needs.structured_output = 'response_format';
+  if (request.stream) needs.streaming = 'stream';
   return {
     model: request.model,
     stream: request.stream ?? false,
@@ -36,7 +40,6 @@ export function validateChat(body: JsonObject): RequestInfo {
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
     reasoning: reasoningOf(body.reasoning_effort),
-    serviceTier: stringAt(body, 'service_tier') ?? null,
   };
 }
 

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../core/conditions.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
-import type { FormatContext, HostedTool, RequestInfo } from '../format.ts';
+import type { FormatContext, HostedTool, Need, RequestInfo } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequest } from './schema.ts';
 
@@ -42,8 +42,13 @@ function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' 
     const content = isObject(message) ? message.content : undefined;
     if (Array.isArray(content)) tallyBlocks(content, `messages[${index}].content`, tally);
   }
-  const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  const needs: Partial<Record<Need, string>> = tally.needs;
   if ((arrayAt(body, 'tools')?.length ?? 0) > 0) needs.tools = 'tools';
+  // `adaptive` leaves it to the model, which may be one that does not think.
+  if (objectAt(body, 'thinking')?.type === 'enabled') needs.reasoning = 'thinking';
+  if (isObject(body.output_format)) needs.structured_output = 'output_format';
+  else if (objectAt(body, 'output_config')?.format !== undefined) needs.structured_output = 'output_config.format';
+  if (body.stream === true) needs.streaming = 'stream';
   return {
     model,
     outputLimitParam: 'max_tokens',
@@ -52,7 +57,6 @@ function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' 
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
     reasoning: isThinking(body) ? 'on' : 'off',
-    serviceTier: stringAt(body, 'service_tier') ?? null,
   };
 }
 

@@ -3,7 +3,7 @@
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import { type HostedTool, type RequestInfo, reasoningOf } from '../format.ts';
+import { type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ResponsesRequest } from './schema.ts';
 import { isHosted } from './tools.ts';
@@ -16,10 +16,15 @@ export function validateResponses(body: JsonObject): RequestInfo {
   const tally = new AttachmentTally();
   const input = arrayAt(body, 'input') ?? [];
   for (let index = 0; index < input.length; index++) tallyItem(input[index], `input[${index}]`, tally);
-  const needs: { tools?: string; images?: string; files?: string } = tally.needs;
+  const needs: Partial<Record<Need, string>> = tally.needs;
   const declaring = input.findIndex((item) => isObject(item) && (arrayAt(item, 'tools')?.length ?? 0) > 0);
   if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
   else if (declaring !== -1) needs.tools = `input[${declaring}].tools`;
+  const effort = objectAt(body, 'reasoning')?.effort;
+  if (effort !== undefined && effort !== null && effort !== 'none') needs.reasoning = 'reasoning.effort';
+  const outputFormat = objectAt(objectAt(body, 'text') ?? {}, 'format')?.type;
+  if (outputFormat === 'json_schema' || outputFormat === 'json_object') needs.structured_output = 'text.format';
+  if (request.stream) needs.streaming = 'stream';
   const limit = request.max_output_tokens;
   return {
     model: request.model,
@@ -30,8 +35,7 @@ export function validateResponses(body: JsonObject): RequestInfo {
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
-    reasoning: reasoningOf(objectAt(body, 'reasoning')?.effort),
-    serviceTier: stringAt(body, 'service_tier') ?? null,
+    reasoning: reasoningOf(effort),
   };
 }
 

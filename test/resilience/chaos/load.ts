@@ -189,3 +189,8 @@ export async function keyWhen(admin: AdminClient, keyId: string, wanted: (view: 
   }
   throw new Error(`key ${keyId} never got there: ${JSON.stringify(await admin.showKey(keyId))}`);
 }
+
+/** Returns when the condition holds, or after a while that is long enough for everything here; what follows tells which. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const deadlineMs = Date.now() + 15_000; Date.now() < deadlineMs; await delay(50)) if (await holds()) return;
+}

@@ -9,7 +9,7 @@ import { type GatewayProcess, gatewayProcess } from '../../support/gateway-proce
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { ChaosProxy } from './chaos-proxy.ts';
-import { assertBooks, farProvider, keyWhen, Load, newJobs } from './load.ts';
+import { assertBooks, farProvider, keyWhen, Load, MODEL, newJobs, until } from './load.ts';
 
 const JOBS = 16;
 const LEASE_S = 2;
@@ -120,6 +120,56 @@ describe('gateways on one PostgreSQL', () => {
       right.process = await startReplica(right.dataDir, right.proxy);
       await assertBooks(right.process.admin, jobs);
     });
+  });
+
+  describe('one whose statement is stopped in the database until it has given it up', { concurrency: true }, () => {
+    for (const leaseS of [3, 15]) {
+      test(`[F6] [F21] with a lease of ${leaseS} s: what the statement would have held is not held when it goes on`, async (t) => {
+        const own = await server.createDatabase();
+        const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
+        t.after(() => rm(dataDir, { recursive: true, force: true }));
+        await writeFile(join(dataDir, 'gateway.yaml'), farProvider(sandbox.port));
+        const gateway = await gatewayProcess(dataDir, {
+          DATABASE_URL: server.url(own),
+          GATEWAY_SECRET: SECRET,
+          GATEWAY_LEASE_SECONDS: String(leaseS),
+        });
+        t.after(() => gateway.kill('SIGKILL'));
+        const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
+        const ask = async (name: string): Promise<number> => {
+          const response = await fetch(`${gateway.origin}/v1/chat/completions`, {
+            method: 'POST',
+            headers: {
+              'content-type': 'application/json',
+              authorization: `Bearer ${key.key}`,
+              'idempotency-key': name,
+            },
+            body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] }),
+          });
+          await response.arrayBuffer();
+          return response.status;
+        };
+        assert.equal(await ask('before'), 200);
+        const [hot] = await server.query(
+          'postgres',
+          `SELECT pid FROM pg_stat_activity WHERE datname = '${own}' AND query LIKE '%apply_batch%'`,
+        );
+        const pid = Number(hot?.pid);
+        process.kill(pid, 'SIGSTOP');
+        try {
+          assert.equal(await ask('once'), 503);
+          await until(async () => (await server.query(own, 'SELECT 1 FROM gateway.voided')).length > 0);
+        } finally {
+          process.kill(pid, 'SIGCONT');
+        }
+        const running = `SELECT 1 FROM pg_stat_activity WHERE pid = ${pid}`;
+        await until(async () => (await server.query('postgres', running)).length === 0);
+        const { live_holds: live, reserved } = await gateway.admin.showKey(key.id);
+        assert.deepEqual([live, reserved], [0, 0]);
+        assert.equal(await ask('once'), 200, 'its Idempotency-Key is free');
+        assert.deepEqual((await gateway.admin.audit()).findings, []);
+      });
+    }
   });
 
   describe('four', () => {

@@ -26,14 +26,15 @@ describe('multipliers', () => {
     const models = await modelsOf(
       context,
       `
-providers: { anthropic: {}, openai: {} }
+providers: { anthropic: {}, openai: {}, groq: {} }
 models:
   - { id: claude-opus-4-6, provider: anthropic }
   - { id: claude-opus-4-8, provider: anthropic }
   - { id: claude-sonnet-4-5, provider: anthropic }
   - { id: gpt-5, provider: openai }
   - { id: gpt-5.5, provider: openai }
-  - { id: gpt-4o, provider: openai }`,
+  - { id: gpt-4o, provider: openai }
+  - { id: openai/gpt-oss-120b, provider: groq }`,
     );
     assert.equal(factor(models.get('claude-opus-4-6'), 'speed', 'fast'), 6);
     assert.equal(factor(models.get('claude-opus-4-8'), 'speed', 'fast'), 2);
@@ -43,6 +44,7 @@ models:
     assert.equal(factor(models.get('gpt-5'), 'service_tier', 'flex'), 0.5);
     assert.equal(factor(models.get('gpt-5.5'), 'service_tier', 'priority'), 2.5);
     assert.equal(factor(models.get('gpt-4o'), 'service_tier', 'priority'), null);
+    assert.equal(factor(models.get('openai/gpt-oss-120b'), 'service_tier', 'flex'), 1);
     assert.equal(factor(models.get('gpt-5'), 'speed', 'fast'), null);
   });
 

@@ -180,7 +180,6 @@ describe('info', () => {
       attachments: { count: 0, inlineBytes: 0 },
       hostedTools: [],
       reasoning: 'unsaid',
-      serviceTier: null,
     });
   });
 
@@ -209,10 +208,15 @@ describe('info', () => {
         },
       ],
     });
-    assert.deepEqual(chat.needs, { images: 'messages[1].content[1]', files: 'messages[2].content[1]', tools: 'tools' });
+    assert.deepEqual(chat.needs, {
+      images: 'messages[1].content[1]',
+      files: 'messages[2].content[1]',
+      tools: 'tools',
+      streaming: 'stream',
+    });
     assert.deepEqual(chat.attachments, { count: 3, inlineBytes: 30 });
     assert.deepEqual(chat.hostedTools, [{ type: 'web_search', param: 'tools[1]' }]);
-    assert.deepEqual([chat.choices, chat.stream, chat.serviceTier], [3, true, 'flex']);
+    assert.deepEqual([chat.choices, chat.stream], [3, true]);
   });
 
   test('images in tool results count', () => {

@@ -54,7 +54,7 @@ export class ClientCall implements CallHandle {
     this.#connection = null;
   }
 
-  isOn(connection: CallConnection): void {
+  attach(connection: CallConnection): void {
     this.#connection = connection;
   }
 

@@ -1,4 +1,7 @@
-/** A client for HTTP/1.1: pools of kept connections, callbacks instead of streams, failures as values. */
+/**
+ * A client for HTTP/1.1: pools of kept connections, callbacks instead of streams, failures as values. With the lean server it
+ * saves 22 of 109 us (W1, ef2dc28); without it: transport/node.
+ */
 import { DeadlineTimer } from '../../../lib/deadline-timer.ts';
 import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../../client.ts';
 import { ClientCall } from './call.ts';

@@ -1,6 +1,6 @@
 /**
- * A connection to a server: one call at a time, its answer read strictly, and kept for the next call where the server
- * allows it. Whatever comes that was not asked for ends it.
+ * A connection to a server: one call at a time, its response read strictly, and kept for the next call where the server
+ * allows it. Bytes that belong to no response close it.
  */
 import type { Socket } from 'node:net';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
@@ -19,12 +19,12 @@ const COPIED_BODY_BYTES_MAX = 16 * 1_024;
 /** A server may announce its response a few times; one that does nothing else is given up. */
 const INFORMATIONAL_MAX = 16;
 const CLOSED_EARLY = 'closed early';
-const UNASKED = 'bytes before a request';
+const UNEXPECTED = 'bytes before a request';
 export const CLOSED_HERE = 'closed here';
 /** All connections read into it, one after the other; what was read is copied out before anyone sees it. */
 const RECEIVED = Buffer.allocUnsafeSlow(64 * 1_024);
 
-/** Told of each change at once; `onIdle` and `onClosed` come at most once per call and per connection. */
+/** `onIdle` is called at most once per call, `onClosed` at most once per connection. */
 export interface ConnectionOwner {
   onIdle(connection: ClientConnection): void;
   onClosed(connection: ClientConnection): void;
@@ -38,19 +38,19 @@ export class ClientConnection implements CallConnection, HasDeadline {
   readonly #socket: Socket;
   readonly #head = new HeadReader(HEAD_BYTES_MAX);
   readonly #onPiece = (piece: Buffer): boolean => this.#deliver(piece);
-  #state: 'connecting' | 'idle' | 'asking' | 'answering' | 'closed' = 'connecting';
+  #state: 'connecting' | 'idle' | 'waiting' | 'receiving' | 'closed' = 'connecting';
   #call: ClientCall | null;
   #body: BodyReader | null = null;
   #keepMs = 0;
   #informational = 0;
   #paused = false;
   #reading = false;
-  /** What arrived while the answer was held up. */
+  /** What arrived while the response was paused. */
   #held: Buffer[] = [];
-  /** Why nothing more will arrive behind what is held; an empty name where the server has ended its side properly. */
+  /** Why nothing more will arrive behind what is held; empty where the server has ended its side properly. */
   #ended: string | null = null;
 
-  /** Opened for a call, which it begins as soon as it is there. */
+  /** Opened for a call, which begins as soon as it is connected. */
   constructor(
     origin: Origin,
     connectMs: number,
@@ -61,7 +61,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
     this.#owner = owner;
     this.#deadlines = deadlines;
     this.#call = call;
-    call.isOn(this);
+    call.attach(this);
     this.#socket = origin.dial({ buffer: RECEIVED, callback: (bytes) => this.#receive(bytes) });
     this.#node = deadlines.add(this);
     deadlines.set(this, connectMs);
@@ -75,7 +75,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
     return this.#state === 'idle';
   }
 
-  /** Resolves when nothing is left of it. */
+  /** Resolves when the socket is closed. */
   get closed(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#socket.closed) resolve();
@@ -86,13 +86,13 @@ export class ClientConnection implements CallConnection, HasDeadline {
   /** Only on an idle connection. */
   begin(call: ClientCall): void {
     this.#call = call;
-    call.isOn(this);
+    call.attach(this);
     this.#socket.ref();
-    this.#ask(call);
+    this.#write(call);
   }
 
   pause(): void {
-    if (this.#paused || this.#state !== 'answering') return;
+    if (this.#paused || this.#state !== 'receiving') return;
     this.#paused = true;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     this.#socket.pause();
@@ -101,26 +101,26 @@ export class ClientConnection implements CallConnection, HasDeadline {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    // The answer goes on where it was; a reading that is under way sees it by itself.
+    // A read that is under way goes on by itself.
     if (!this.#reading) this.#readHeld();
     if (this.#paused || this.#state === 'closed') return;
     if (this.#call) this.#deadlines.set(this, this.#call.timeouts.idleMs);
-    // Also where what was held was all of it: an idle connection has to see what comes.
+    // Also where what was held was all of it: an idle connection must see what arrives.
     this.#socket.resume();
   }
 
   expire(): void {
     if (this.#state === 'connecting') this.#fail('connect_timeout', 'ETIMEDOUT');
-    else if (this.#state === 'asking') this.#fail('first_byte_timeout', 'ETIMEDOUT');
+    else if (this.#state === 'waiting') this.#fail('first_byte_timeout', 'ETIMEDOUT');
     else this.#fail('idle_timeout', 'ETIMEDOUT');
   }
 
-  /** The call that is on it, if any, is told. */
+  /** The call that it carries, if any, fails. */
   close(): void {
     this.#fail(this.#state === 'connecting' ? 'unreachable' : 'broken', CLOSED_HERE);
   }
 
-  /** Nobody is told. */
+  /** Without a word to the call that it carries. */
   destroy(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
@@ -138,11 +138,11 @@ export class ClientConnection implements CallConnection, HasDeadline {
   }
 
   #connected(): void {
-    if (this.#state === 'connecting' && this.#call) this.#ask(this.#call);
+    if (this.#state === 'connecting' && this.#call) this.#write(this.#call);
   }
 
-  #ask({ head, body, bodyBytes, timeouts }: ClientCall): void {
-    this.#state = 'asking';
+  #write({ head, body, bodyBytes, timeouts }: ClientCall): void {
+    this.#state = 'waiting';
     this.#informational = 0;
     this.#deadlines.set(this, timeouts.firstByteMs);
     if (bodyBytes <= COPIED_BODY_BYTES_MAX) {
@@ -160,13 +160,13 @@ export class ClientConnection implements CallConnection, HasDeadline {
 
   /** False would stop the socket; that is done by `pause` alone. */
   #receive(bytes: number): boolean {
-    if (this.#state === 'asking' || this.#state === 'answering') {
+    if (this.#state === 'waiting' || this.#state === 'receiving') {
       const chunk = Buffer.allocUnsafe(bytes);
       RECEIVED.copy(chunk, 0, 0, bytes);
       if (this.#paused) this.#held.push(chunk);
       else this.#read(chunk);
     } else {
-      this.#fail('broken', UNASKED);
+      this.#fail('broken', UNEXPECTED);
     }
     return true;
   }
@@ -177,10 +177,10 @@ export class ClientConnection implements CallConnection, HasDeadline {
     this.#reading = true;
     try {
       let at = 0;
-      while (this.#state === 'asking' && at < chunk.length) at = this.#readHead(call, chunk, at);
-      if (this.#state === 'answering') this.#readBody(chunk, at);
-      // Unless that was the end of the answer, or it is held up.
-      if (this.#state === 'answering' && !this.#paused) this.#deadlines.set(this, call.timeouts.idleMs);
+      while (this.#state === 'waiting' && at < chunk.length) at = this.#readHead(call, chunk, at);
+      if (this.#state === 'receiving') this.#readBody(chunk, at);
+      // Unless that was the end of the response, or it is paused.
+      if (this.#state === 'receiving' && !this.#paused) this.#deadlines.set(this, call.timeouts.idleMs);
     } catch (error) {
       this.#fault(error);
     } finally {
@@ -192,13 +192,13 @@ export class ClientConnection implements CallConnection, HasDeadline {
     const head = this.#head.push(chunk, at);
     if (head === null) return chunk.length;
     const { status, framing, keepMs } = readResponseHead(head);
-    if (status === 101) throw new Http1Error('malformed', 'the server switches to a protocol that nobody asked for');
+    if (status === 101) throw new Http1Error('malformed', 'unexpected 101 Switching Protocols');
     if (status < 200) {
       // It does not renew the time-out for the first byte.
       this.#informational += 1;
       if (this.#informational > INFORMATIONAL_MAX) throw new Http1Error('too_large', 'too many 1xx responses');
     } else {
-      this.#state = 'answering';
+      this.#state = 'receiving';
       this.#body = new BodyReader(framing);
       this.#keepMs = keepMs;
       call.respond(status, head);
@@ -208,7 +208,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
 
   #readBody(chunk: Buffer, from: number): void {
     const at = this.#body && !this.#paused ? this.#body.push(chunk, from, this.#onPiece) : from;
-    if (this.#state !== 'answering') return;
+    if (this.#state !== 'receiving') return;
     if (!this.#paused) {
       if (this.#body?.done) this.#complete(at === chunk.length);
     } else if (at < chunk.length) {
@@ -220,16 +220,16 @@ export class ClientConnection implements CallConnection, HasDeadline {
   /** False: no further piece now. */
   #deliver(piece: Buffer): boolean {
     this.#call?.data(piece);
-    return !this.#paused && this.#state === 'answering';
+    return !this.#paused && this.#state === 'receiving';
   }
 
   #readHeld(): void {
-    while (!this.#paused && this.#state === 'answering') {
+    while (!this.#paused && this.#state === 'receiving') {
       const chunk = this.#held.shift();
       if (chunk) this.#read(chunk);
       else break;
     }
-    if (this.#paused || this.#state !== 'answering') return;
+    if (this.#paused || this.#state !== 'receiving') return;
     if (this.#body?.done) this.#complete(true);
     else if (this.#ended !== null) this.#over(this.#ended);
   }
@@ -266,7 +266,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
     else this.#fail('broken', code === '' ? CLOSED_EARLY : code);
   }
 
-  /** Bytes that are no answer, or a listener that threw. */
+  /** Bytes that are not a response, or a listener that threw. */
   #fault(error: unknown): void {
     if (this.#call === null) throw error;
     this.#fail('broken', codeOf(error));
@@ -278,7 +278,7 @@ function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Each of several addresses was tried, and at least one gave no sign. */
+/** Each of several addresses was tried, and at least one did not answer. */
 function isTimeout(error: Error): boolean {
   if (!(error instanceof AggregateError)) return false;
   return codeOf(error) === 'ETIMEDOUT' || error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');

@@ -22,7 +22,7 @@ export class Pool implements ConnectionOwner {
 
   /**
    * A connection that has been used is asked again only behind the events that wait for this turn of the event loop: a
-   * close, or bytes that nobody asked for, may be among them.
+   * close, or bytes that belong to no response, may be among them.
    */
   send(call: ClientCall): void {
     if (this.#idle.length <= this.#waiting.length) {

@@ -1,4 +1,4 @@
-/** What the head of an answer says about its connection: where the content ends, and whether another request may follow. */
+/** What the head of a response says about its connection: where the content ends, and whether another request may follow. */
 import { Http1Error } from '../../errors.ts';
 import { announcesClose, type Framing, isChunked, once } from '../../framing.ts';
 import { isNamed } from '../../header-list.ts';
@@ -12,7 +12,7 @@ export interface ResponseHead {
 }
 
 /** Where the server does not say how long it keeps a connection. */
-const KEEP_MS_UNSAID = 10_000;
+const KEEP_MS_DEFAULT = 10_000;
 const KEEP_MS_MAX = 600_000;
 /** A request must not be on its way when the server closes: so much earlier is the connection given up. */
 const KEEP_MARGIN_MS = 1_000;
@@ -23,16 +23,16 @@ const NO_CONTENT: Framing = { kind: 'length', bytes: 0 };
 const CHUNKED: Framing = { kind: 'chunked' };
 const UNTIL_CLOSE: Framing = { kind: 'until_close' };
 
-/** Throws Http1Error where the answer is not one, or could be read in two ways. */
+/** Throws an Http1Error for what is not a response, or could be read in two ways. */
 export function readResponseHead(head: Head): ResponseHead {
   const { startLine } = head;
-  if (!STATUS_LINE.test(startLine)) throw new Http1Error('malformed', 'the answer has no valid status line');
+  if (!STATUS_LINE.test(startLine)) throw new Http1Error('malformed', 'invalid status line');
   const old = startLine.startsWith('HTTP/1.0');
   const status = Number(startLine.slice(9, 12));
   let coding: string | null = null;
   let length: string | null = null;
   let closes = false;
-  let keepMs = KEEP_MS_UNSAID;
+  let keepMs = KEEP_MS_DEFAULT;
   const { fields } = head;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
@@ -44,7 +44,7 @@ export function readResponseHead(head: Head): ResponseHead {
     } else if (isNamed(name, 'connection')) {
       if (announcesClose(value)) closes = true;
     } else if (isNamed(name, 'keep-alive')) {
-      keepMs = hintedMs(value);
+      keepMs = readHintMs(value);
     }
   }
   if (old || closes) keepMs = 0;
@@ -52,7 +52,7 @@ export function readResponseHead(head: Head): ResponseHead {
   if (status >= 200 && status !== 204 && status !== 304) {
     return { status, framing, keepMs: framing.kind === 'until_close' ? 0 : keepMs };
   }
-  // A server that announces content here may send it as well, where the next answer is expected.
+  // A server that announces content here may send it as well, where the next response is expected.
   const announced = coding !== null || (framing.kind === 'length' && framing.bytes > 0);
   return { status, framing: NO_CONTENT, keepMs: announced ? 0 : keepMs };
 }
@@ -61,24 +61,12 @@ function framingOf(coding: string | null, length: string | null, old: boolean): 
   if (isChunked(coding, length, old)) return CHUNKED;
   if (length === null) return UNTIL_CLOSE;
   const bytes = LENGTH.test(length) ? Number(length) : Number.NaN;
-  if (!Number.isSafeInteger(bytes)) throw new Http1Error('malformed', 'the answer has no valid Content-Length');
+  if (!Number.isSafeInteger(bytes)) throw new Http1Error('malformed', 'invalid Content-Length');
   return { kind: 'length', bytes };
-}
-
-/** Servers repeat theirs with every answer. */
-let lastHint = '';
-let lastHintMs = KEEP_MS_UNSAID;
-
-function hintedMs(value: string): number {
-  if (value !== lastHint) {
-    lastHint = value;
-    lastHintMs = readHintMs(value);
-  }
-  return lastHintMs;
 }
 
 function readHintMs(value: string): number {
   const seconds = TIMEOUT.exec(value)?.[1];
-  if (seconds === undefined) return KEEP_MS_UNSAID;
+  if (seconds === undefined) return KEEP_MS_DEFAULT;
   return Math.min(KEEP_MS_MAX, Math.max(0, Number(seconds) * 1_000 - KEEP_MARGIN_MS));
 }

@@ -48,7 +48,7 @@ export class Connection implements ResponseChannel, BodySource {
   readonly socket: Socket;
   readonly #owner: ConnectionOwner;
   /** Opened beyond the limit of connections: it is served nothing but the reason. */
-  readonly #excess: boolean;
+  readonly excess: boolean;
   readonly #heads: HeadReader;
   readonly #received = new ReceiveBuffer();
   #cache: HeadCache | null = null;
@@ -81,7 +81,7 @@ export class Connection implements ResponseChannel, BodySource {
   constructor(socket: Socket, owner: ConnectionOwner, excess: boolean) {
     this.socket = socket;
     this.#owner = owner;
-    this.#excess = excess;
+    this.excess = excess;
     this.#heads = new HeadReader(owner.limits.headerBytes, { skipsEmptyLine: true });
     this.#since = owner.round;
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -224,7 +224,7 @@ export class Connection implements ResponseChannel, BodySource {
     if (request === null) return true;
     this.#request = request;
     this.#body = request.framing && new BodyReader(request.framing);
-    if (this.#excess) {
+    if (this.excess) {
       this.#refuse('too_many_connections');
       return false;
     }

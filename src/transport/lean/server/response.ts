@@ -110,7 +110,8 @@ export class LeanResponse implements ServerResponse {
       this.#pieceBytes += bytes.byteLength;
     }
     this.#sendChunk(this.#withoutContent || this.#http10 ? '' : LAST_CHUNK);
-    if (lingerMs !== undefined) this.#destroyUnlessTaken(lingerMs);
+    // Mostly all of it has been taken at once.
+    if (lingerMs !== undefined && this.#channel.socket.writableLength > 0) this.#destroyUnlessTaken(lingerMs);
     this.#channel.responseEnded();
   }
 

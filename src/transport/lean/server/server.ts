@@ -21,6 +21,8 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
   readonly #listener: Server;
   readonly #limit: ConnectionLimit;
   readonly #connections = new Set<Connection>();
+  /** How many of them are refused. */
+  #excess = 0;
   readonly #roundMs: number;
   #rounds: NodeJS.Timeout | null = null;
 
@@ -38,8 +40,13 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
     // Half-open, because a refused client must be able to read why after its own side is closed.
     this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       const open = this.#connections.size;
-      if (!this.#limit.mayKeep(open)) socket.destroy();
-      else this.#connections.add(new Connection(socket, this, !this.#limit.mayServe(open)));
+      if (!this.#limit.mayKeep(open)) {
+        socket.destroy();
+        return;
+      }
+      const excess = !this.#limit.mayServe(open - this.#excess);
+      if (excess) this.#excess += 1;
+      this.#connections.add(new Connection(socket, this, excess));
     });
   }
 
@@ -70,6 +77,7 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
 
   connectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
+    if (connection.excess) this.#excess -= 1;
     this.#stopRounds();
   }
 

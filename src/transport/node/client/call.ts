@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
 import type { Node } from '../../../lib/linked-list.ts';
 import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../../client.ts';
-import { connectFailure, failureCode, isStale } from './failure.ts';
+import { connectFailure, failureCode, isProxyRefusal, isStale } from './failure.ts';
 import type { UpstreamPool } from './pool.ts';
 import { isAmbiguous, isTrailer, type RawHeaders } from './response-head.ts';
 
@@ -180,6 +180,10 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
       process.nextTick(() => this.#notConnected(error));
     } else if (this.#paused) {
       this.#ended ??= error;
+    } else if (this.#state === 'waiting' && isProxyRefusal(error)) {
+      // Of a proxy that forwards requests instead of connections.
+      const { kind, code, detail } = connectFailure(error, this.#pool.proxy);
+      this.#fail(kind, code, detail);
     } else {
       this.#end(error);
     }

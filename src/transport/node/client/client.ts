@@ -26,7 +26,7 @@ export class NodeClient implements ClientTransport {
       path: destination.path,
       method: 'POST',
       headers: headers ?? [],
-      body: Buffer.isBuffer(body) ? body : Buffer.concat(body),
+      ...(Buffer.isBuffer(body) ? { body } : inPieces(headers ?? [], body)),
     };
     const call = new NodeCall(listener, timeouts, this.#deadlines, pool, options);
     if (headers === null) call.refuse('ERR_INVALID_CHAR');
@@ -59,4 +59,14 @@ export class NodeClient implements ClientTransport {
     }
     return pool;
   }
+}
+
+/**
+ * undici writes an iterable of buffers piece by piece; its type does not say so. For 200 KB this saves 90 of 150 us against
+ * `Buffer.concat` (measured apart, 27258a1).
+ */
+function inPieces(headers: string[], pieces: readonly Buffer[]): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece.length;
+  return { headers: [...headers, 'content-length', String(bytes)], body: pieces as unknown as Buffer };
 }

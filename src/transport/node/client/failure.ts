@@ -13,7 +13,8 @@ const CODES: Readonly<Record<string, string>> = {
   // undici's own check of what its parser has read, such as a status below 100.
   ERR_ASSERTION: 'malformed',
 };
-const PROXY_STATUS = /^Proxy response \((\d{3})\)/;
+/** undici tells a proxy's refusal by its message alone, for CONNECT and for requests that the proxy forwards. */
+const PROXY_STATUS = /^Proxy (?:response|Authentication Required) \((\d{3})\)/;
 
 /** Of a call whose request has been written. */
 export function failureCode(error: Error): string {
@@ -28,14 +29,18 @@ export function connectFailure(error: Error, proxy: string | null): CallFailure 
     return { kind: 'connect_timeout', code: 'ETIMEDOUT', detail: proxy };
   }
   if (proxy !== null) {
-    const status = PROXY_STATUS.exec(error.message)?.[1] ?? (error.message.includes('(407)') ? '407' : null);
-    if (status !== null) {
+    const status = PROXY_STATUS.exec(error.message)?.[1];
+    if (status !== undefined) {
       return { kind: 'proxy_refused', code: `status ${status}`, detail: `${proxy} answered with status ${status}` };
     }
     const code = failureCode(error);
     return { kind: 'unreachable', code, detail: `${proxy}: ${code}` };
   }
   return { kind: 'unreachable', code: failureCode(error), detail: null };
+}
+
+export function isProxyRefusal(error: Error): boolean {
+  return PROXY_STATUS.test(error.message);
 }
 
 /** A kept connection broke before the request was written to it. */
@@ -49,7 +54,7 @@ function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Each of several addresses was tried, and at least one gave no sign. */
+/** Each of several addresses was tried, and at least one did not answer. */
 function isTimeout(error: Error): boolean {
   if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' || codeOf(error) === 'ETIMEDOUT') return true;
   return error instanceof AggregateError && error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');

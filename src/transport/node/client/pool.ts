@@ -6,7 +6,7 @@ import { Connector, secureContextOf } from './connector.ts';
 
 const HEAD_BYTES_MAX = 64 * 1_024;
 /** Where the server does not say how long it keeps a connection. */
-const KEEP_MS_UNSAID = 10_000;
+const KEEP_MS_DEFAULT = 10_000;
 const KEEP_MS_MAX = 600_000;
 /** A request must not be on its way when the server closes: so much earlier is the connection given up. */
 const KEEP_MARGIN_MS = 1_000;
@@ -23,7 +23,7 @@ export interface UpstreamPool {
 const OPTIONS: Pool.Options = {
   pipelining: 1,
   maxHeaderSize: HEAD_BYTES_MAX,
-  keepAliveTimeout: KEEP_MS_UNSAID,
+  keepAliveTimeout: KEEP_MS_DEFAULT,
   keepAliveMaxTimeout: KEEP_MS_MAX,
   keepAliveTimeoutThreshold: KEEP_MARGIN_MS,
   headersTimeout: 0,

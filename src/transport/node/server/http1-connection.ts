@@ -20,8 +20,11 @@ const WAITING_RESUME = 32;
 export interface ConnectionOwner {
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
+  /** The value of the Keep-Alive header. */
+  readonly keepAlive: string;
   readonly round: number;
   readonly requestRoundsMax: number;
+  readonly idleRoundsMax: number;
   /** Every response is then the last one of its connection. */
   readonly closing: boolean;
 }
@@ -108,12 +111,16 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     if (bytes > (this.#closing ? LINGER_BYTES_MAX : UNWANTED_BYTES_MAX)) this.socket.destroy();
   }
 
-  keepsAlive(): boolean {
+  get keepAlive(): string {
+    return this.#owner.keepAlive;
+  }
+
+  keepsAlive(framed: boolean): boolean {
     const request = this.#current?.request;
     const canFinish =
       request !== undefined &&
       (request.received || (!request.awaitsContinue && (request.contentBytes ?? 0) <= UNWANTED_BYTES_MAX));
-    this.#keeps = canFinish && !this.#owner.closing && request.head.keepAlive;
+    this.#keeps = framed && canFinish && !this.#owner.closing && request.head.keepAlive;
     return this.#keeps;
   }
 
@@ -140,9 +147,12 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
 
   /** Once per round of the owner. */
   check(): void {
-    const { round, requestRoundsMax } = this.#owner;
-    const ended = this.#closing || this.#current?.response.ended === true;
-    if (ended && this.socket.writableLength > 0 && round - this.#endedAtRound > requestRoundsMax) this.socket.destroy();
+    const { round, requestRoundsMax, idleRoundsMax } = this.#owner;
+    const rounds = round - this.#endedAtRound;
+    if (!this.#closing && this.#current?.response.ended !== true) return;
+    if (this.socket.writableLength > 0) {
+      if (rounds > requestRoundsMax) this.socket.destroy();
+    } else if (rounds > idleRoundsMax) this.closeIfIdle();
   }
 
   /** A new connection is not: its client has opened it for a request. */
@@ -217,6 +227,8 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   #endSlowly(last: Buffer = NOTHING): void {
     this.socket.end(last);
     if (this.socket.destroyed) return;
+    // Only a socket that is read from tells that the client has closed its side.
+    this.socket.resume();
     this.#linger ??= setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
 

@@ -7,8 +7,13 @@ import type { Http1Request } from './http1-request.ts';
 /** The connection, as its response sees it. */
 export interface ResponseOwner {
   readonly socket: Socket;
-  /** Whether the connection is used again after this response. Asked once, when its head is written, and kept to. */
-  keepsAlive(): boolean;
+  /** The value of the Keep-Alive header. */
+  readonly keepAlive: string;
+  /**
+   * Whether the connection is used again after this response; not possible where only the close ends it. Asked once,
+   * when its head is written, and kept to.
+   */
+  keepsAlive(framed: boolean): boolean;
   /** The response is complete. */
   responseEnded(): void;
 }
@@ -64,7 +69,7 @@ export class Http1Response implements ServerResponse {
   send(status: number, headers: RawHeaders, content: Uint8Array): void {
     if (this.#phase !== 'open') return;
     headers.push('content-length', content.byteLength);
-    this.#writeHead(status, headers);
+    this.#writeHead(status, headers, true);
     this.#phase = 'ended';
     this.#outgoing.end(content);
     this.#owner.responseEnded();
@@ -72,7 +77,7 @@ export class Http1Response implements ServerResponse {
 
   writeHead(status: number, headers: RawHeaders): void {
     if (this.#phase !== 'open') return;
-    this.#writeHead(status, headers);
+    this.#writeHead(status, headers, !this.#http10);
     this.#phase = 'streaming';
   }
 
@@ -88,13 +93,9 @@ export class Http1Response implements ServerResponse {
   end(bytes: Uint8Array, lingerMs?: number): void {
     if (this.#phase !== 'streaming') return;
     this.#phase = 'ended';
-    if (lingerMs === undefined) this.#outgoing.end(bytes);
-    else {
-      const { socket } = this.#owner;
-      const timer = setTimeout(() => socket.destroy(), lingerMs);
-      socket.once('close', () => clearTimeout(timer));
-      this.#outgoing.end(bytes, () => clearTimeout(timer));
-    }
+    this.#outgoing.end(bytes);
+    // Mostly all of it has been taken at once.
+    if (lingerMs !== undefined && !this.#outgoing.writableFinished) this.#destroyUnlessTaken(lingerMs);
     this.#owner.responseEnded();
   }
 
@@ -115,13 +116,24 @@ export class Http1Response implements ServerResponse {
     this.#onClose?.();
   }
 
-  #writeHead(status: number, headers: RawHeaders): void {
-    const keeps = this.#owner.keepsAlive();
+  #writeHead(status: number, headers: RawHeaders, framed: boolean): void {
+    const keeps = this.#owner.keepsAlive(framed);
     if (this.#protocol !== null) {
-      headers.push('upgrade', this.#protocol, 'connection', keeps ? 'Upgrade' : 'Upgrade, close');
-    }
-    if (!keeps) this.#outgoing.shouldKeepAlive = false;
+      headers.push('Upgrade', this.#protocol, 'Connection', keeps ? 'Upgrade' : 'Upgrade, close');
+    } else if (keeps) headers.push('Connection', 'keep-alive', 'Keep-Alive', this.#owner.keepAlive);
+    else this.#outgoing.shouldKeepAlive = false;
     this.#outgoing.writeHead(status, headers);
+  }
+
+  #destroyUnlessTaken(lingerMs: number): void {
+    const { socket } = this.#owner;
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    const stop = (): void => clearTimeout(timer);
+    socket.once('close', stop);
+    this.#outgoing.once('finish', () => {
+      socket.off('close', stop);
+      stop();
+    });
   }
 
   #drained(): void {

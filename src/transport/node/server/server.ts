@@ -30,6 +30,7 @@ export interface NodeServerOptions {
 export class NodeServer implements ServerTransport {
   readonly limits: ServerLimits;
   readonly handler: RequestHandler;
+  readonly keepAlive: string;
   readonly headRoundsMax: number;
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
@@ -42,6 +43,8 @@ export class NodeServer implements ServerTransport {
   readonly #sockets = new Set<Socket>();
   readonly #http1 = new Map<Socket, Http1Connection>();
   readonly #http2 = new Set<Http2Session>();
+  /** How many of them are served; the others are refused. */
+  #served = 0;
   readonly #roundMs: number;
   #rounds: NodeJS.Timeout | null = null;
 
@@ -50,6 +53,7 @@ export class NodeServer implements ServerTransport {
     this.limits = limits;
     this.handler = handler;
     this.#roundMs = roundMs;
+    this.keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}`;
     this.headRoundsMax = Math.ceil(limits.headersTimeoutMs / roundMs);
     this.requestRoundsMax = Math.ceil(limits.requestTimeoutMs / roundMs);
     this.idleRoundsMax = Math.ceil(limits.keepAliveTimeoutMs / roundMs);
@@ -59,7 +63,8 @@ export class NodeServer implements ServerTransport {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      // Node would set a timer after each response; idle connections are found when all are checked.
+      keepAliveTimeout: 0,
       connectionsCheckingInterval: roundMs,
       noDelay: true,
       // Both are checked with the rest of the head, and refused with a request id.
@@ -152,20 +157,25 @@ export class NodeServer implements ServerTransport {
   }
 
   #openHttp1(socket: Socket): void {
-    this.#http1.set(socket, new Http1Connection(socket, this, !this.#mayServe()));
+    this.#http1.set(socket, new Http1Connection(socket, this, !this.#admit(socket)));
     socket.on('close', () => this.#http1.delete(socket));
   }
 
   #openHttp2(socket: TLSSocket): void {
-    const excess = !this.#mayServe();
+    const excess = !this.#admit(socket);
     const session = new Http2Session(performServerHandshake(socket, sessionOptions(this.limits)), this, excess);
     this.#http2.add(session);
     session.onClose(() => this.#http2.delete(session));
     if (this.closing) session.close();
   }
 
-  #mayServe(): boolean {
-    return this.#limit.mayServe(this.#http1.size + this.#http2.size);
+  #admit(socket: Socket): boolean {
+    if (!this.#limit.mayServe(this.#served)) return false;
+    this.#served += 1;
+    socket.on('close', () => {
+      this.#served -= 1;
+    });
+    return true;
   }
 
   #check(): void {

@@ -5,7 +5,7 @@ import { StoreError } from '../../../../src/ledger/errors.ts';
 import { Batcher } from '../../../../src/ledger/group-commit/batcher.ts';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import type { Operation, Result } from '../../../../src/ledger/operations.ts';
-import type { Mark } from '../../../../src/ledger/port.ts';
+import { MARK_INTERVAL_MS, type Mark } from '../../../../src/ledger/port.ts';
 import type { Store } from '../../../../src/ledger/store.ts';
 import { settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 
@@ -267,6 +267,32 @@ describe('batcher', () => {
     await turns();
     assert.deepEqual(store.names(), [['ping'], ['mark']]);
     store.answer();
+  });
+
+  test('[F2] what was produced more than a second ago is in the store, however unlucky its time', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+    const STEP_MS = 10;
+    let nowMs = 0;
+    /** Up to when the store knows of what was produced. */
+    let storedMs = 0;
+    const batcher = new Batcher({
+      apply: async (batch) => {
+        for (const operation of batch) if (operation.op === 'mark') storedMs = Number(operation.marks[0]?.charge);
+        return batch.map(() => null);
+      },
+      close: async () => {},
+    });
+    const marking = setInterval(() => batcher.mark(markOf('h', BigInt(nowMs))), MARK_INTERVAL_MS);
+    let oldestMs = 0;
+    for (; nowMs < 10_000; nowMs += STEP_MS) {
+      oldestMs = Math.max(oldestMs, nowMs - storedMs);
+      t.mock.timers.tick(STEP_MS);
+      await turns();
+    }
+    clearInterval(marking);
+    // The commit itself takes some milliseconds.
+    assert.ok(oldestMs <= 950, `${oldestMs} ms would have been lost`);
+    await batcher.close();
   });
 
   test('closing sends what waits, and refuses what comes later', async () => {

@@ -1,8 +1,9 @@
-/** Random responses: whatever the lean client accepts, undici accepts too, with the same status and the same content. */
+/** Random responses: whatever the lean client accepts, the one over undici accepts too, as the same. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { Client } from 'undici';
+import type { ClientTransport } from '../../../../src/transport/client.ts';
 import { LeanClient } from '../../../../src/transport/lean/client/client.ts';
+import { NodeClient } from '../../../../src/transport/node/client/client.ts';
 import { BODY, destinationOf, Heard, RawServer, TIMEOUTS } from './fixture.ts';
 
 interface Outcome {
@@ -42,42 +43,28 @@ class Pair implements AsyncDisposable {
     return new Pair(await RawServer.start());
   }
 
-  async lean(parts: readonly string[]): Promise<Outcome | null> {
-    const heard = new Heard();
-    const destination = destinationOf({ origin: this.#server.origin() });
-    this.#client.send({ destination, body: BODY, timeouts: TIMEOUTS }, heard);
-    await this.#serve(parts);
-    return (await heard.over) === 'end' ? { status: heard.status, content: heard.content } : null;
+  lean(parts: readonly string[]): Promise<Outcome | null> {
+    return this.#ask(this.#client, parts);
   }
 
   async undici(parts: readonly string[]): Promise<Outcome | null> {
-    const { promise, resolve } = Promise.withResolvers<Outcome | null>();
-    const other = new Client(this.#server.origin());
-    let status = 0;
-    let content = '';
-    other.dispatch(
-      { path: '/', method: 'POST', body: BODY },
-      {
-        onRequestStart: () => {},
-        onResponseStart: (_controller, code) => {
-          status = code;
-        },
-        onResponseData: (_controller, data) => {
-          content += data.toString('latin1');
-        },
-        onResponseEnd: () => resolve({ status, content }),
-        onResponseError: () => resolve(null),
-      },
-    );
-    await this.#serve(parts);
-    const outcome = await promise;
-    await other.destroy();
+    const client = new NodeClient();
+    const outcome = await this.#ask(client, parts);
+    await client.close();
     return outcome;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.close();
     await this.#server[Symbol.asyncDispose]();
+  }
+
+  async #ask(client: ClientTransport, parts: readonly string[]): Promise<Outcome | null> {
+    const heard = new Heard();
+    const destination = destinationOf({ origin: this.#server.origin() });
+    client.send({ destination, body: BODY, timeouts: TIMEOUTS }, heard);
+    await this.#serve(parts);
+    return (await heard.over) === 'end' ? { status: heard.status, content: heard.content } : null;
   }
 
   /** Says the parts, each in a write of its own, and closes: so every response has an end, and no connection a second one. */

@@ -99,6 +99,16 @@ for (const implementation of ['node', 'lean'] as const) {
       });
     }
 
+    test('that does not know the gateway refuses requests over plain HTTP as well', async () => {
+      await using server = await RawServer.start();
+      await using proxy = await ConnectProxy.start({ port: portOf(server), credentials: 'me:right' });
+      await using client = new Client(implementation);
+      const { heard } = client.ask({ origin: 'http://provider.test' }, { proxy: proxy.url('me:wrong') });
+      assert.equal(await heard.over, 'proxy_refused (status 407)');
+      assert.equal(heard.failure?.detail, `the proxy http://${proxy.host} answered with status 407`);
+      assert.equal(server.connections, 0);
+    });
+
     test('that is not there, or says nothing: told as such', async () => {
       await using client = new Client(implementation);
       const gone = createServer().listen(0, '127.0.0.1');

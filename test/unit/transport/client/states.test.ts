@@ -68,6 +68,20 @@ for (const implementation of IMPLEMENTATIONS) {
       });
     }
 
+    test('while a large body is being written closes the connection', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const piece = Buffer.alloc(16 * 1_024 * 1_024, 0x61);
+      const { heard, handle } = fixture.ask({ body: [piece, piece, piece] });
+      const connection = await fixture.server.next();
+      connection.socket.pause();
+      await another(fixture);
+      handle.abort();
+      connection.socket.resume();
+      await connection.closed;
+      assert.ok(connection.text.length < 3 * piece.length);
+      assert.equal(heard.outcome, null);
+    });
+
     test('while a piece is told: no further piece, although more had arrived', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();

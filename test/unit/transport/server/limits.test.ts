@@ -56,6 +56,20 @@ for (const kind of TRANSPORTS) {
       served[0].socket.destroy();
     });
 
+    test('[F32] that are refused do not keep others from being served', async () => {
+      await using end = await serverFixture(kind, echo, { connections: 1 });
+      const served = await RawPeer.connect(end.port);
+      await served.send(GET).until(/GET \/ \.$/);
+      // They send nothing, so their refusal waits.
+      const refused = [await RawPeer.connect(end.port), await RawPeer.connect(end.port)];
+      while (end.server.connections < 3) await turn();
+      served.socket.destroy();
+      while (end.server.connections > 2) await turn();
+      const next = await RawPeer.connect(end.port);
+      await next.send(GET).until(/^HTTP\/1\.1 200 [\s\S]*GET \/ \.$/);
+      for (const peer of [next, ...refused]) peer.socket.destroy();
+    });
+
     test('[F32] far beyond the limit are closed without an answer', async () => {
       await using end = await serverFixture(kind, echo, { connections: 1 });
       const peers: RawPeer[] = [];

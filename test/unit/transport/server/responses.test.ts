@@ -1,12 +1,36 @@
 /** What a response looks like on the wire. */
 import assert from 'node:assert/strict';
+import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ServerResponse } from '../../../../src/transport/server.ts';
 import { pending } from '../../../support/pending.ts';
 import { type Handler, RawPeer, sendText, serverFixture, TRANSPORTS } from './fixture.ts';
+
+/** How often the sockets of a server are written to, while `work` runs. */
+async function writesDuring(work: () => Promise<void>): Promise<number> {
+  let writes = 0;
+  const onSocket = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    const { _write, _writev } = socket;
+    socket._write = function count(...given) {
+      writes += 1;
+      _write.apply(this, given);
+    };
+    socket._writev = function count(...given) {
+      writes += 1;
+      _writev?.apply(this, given);
+    };
+  };
+  const accepted = channel('net.server.socket');
+  accepted.subscribe(onSocket);
+  await work();
+  accepted.unsubscribe(onSocket);
+  return writes;
+}
 
 for (const kind of TRANSPORTS) {
   describe(`${kind}: a response that a client reads`, () => {
@@ -62,6 +86,105 @@ for (const kind of TRANSPORTS) {
       peer.socket.end();
       const [error] = (await failed) as [NodeJS.ErrnoException];
       assert.equal(error.code, 'ECONNRESET');
+    });
+
+    test('is sent in one write: a whole one, and a stream in each turn of the event loop', async () => {
+      await using end = await serverFixture(kind, async (request, response) => {
+        if (request.target === '/whole') {
+          sendText(response, 'whole.');
+          return;
+        }
+        response.writeHead(200, []);
+        response.write(Buffer.from('fir'));
+        response.write(Buffer.from('st'));
+        await turn();
+        response.write(Buffer.from('second'));
+        await turn();
+        response.write(Buffer.from('la'));
+        response.end(Buffer.from('st.'));
+      });
+      for (const [path, writes] of [
+        ['/whole', 1],
+        ['/streamed', 3],
+      ] as const) {
+        const made = await writesDuring(async () => {
+          const peer = await RawPeer.connect(end.port);
+          await peer.send(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).until(/\.(\r\n0\r\n\r\n)?$/);
+          peer.socket.destroy();
+        });
+        assert.equal(made, writes, path);
+      }
+    });
+
+    test('does not have a header value that could end its line: nothing is sent, and another response may be', async () => {
+      await using end = await serverFixture(kind, (_request, response) => {
+        for (const value of ['a\r\nb: c', 'a\nb', 'a\rb', 'a\0b', 'a\u0100b', 'a\x7fb']) {
+          assert.throws(() => response.send(200, ['content-type', value], Buffer.from('no')), TypeError);
+          assert.throws(() => response.writeHead(200, ['content-type', value]), TypeError);
+        }
+        assert.equal(response.headersSent, false);
+        response.send(200, ['content-type', 'a;\tb=\xe9', 'x', 7], Buffer.from('yes'));
+      });
+      const peer = await RawPeer.connect(end.port);
+      const text = await peer.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n').until(/yes$/);
+      assert.match(text, /^HTTP\/1\.1 200 OK\r\ncontent-type: a;\tb=\xe9\r\nx: 7\r\ncontent-length: 3\r\n/);
+      peer.socket.destroy();
+    });
+
+    test('HEAD has the head alone, whole or streamed, and the connection goes on', async () => {
+      await using end = await serverFixture(kind, (request, response) => {
+        if (request.target === '/whole') response.send(200, [], Buffer.from('body'));
+        else {
+          response.writeHead(200, []);
+          response.write(Buffer.from('body'));
+          response.end(Buffer.from('body'));
+        }
+      });
+      const peer = await RawPeer.connect(end.port);
+      for (const path of ['/whole', '/streamed']) {
+        peer.text = '';
+        await peer.send(`HEAD ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).until(/\r\n\r\n$/);
+        assert.equal(/content-length: 4/.test(peer.text), path === '/whole');
+      }
+      peer.text = '';
+      await peer.send('GET /whole HTTP/1.1\r\nHost: x\r\n\r\n').until(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nbody$/);
+      peer.socket.destroy();
+    });
+
+    test('may require another protocol, which is part of its Connection header', async () => {
+      await using end = await serverFixture(kind, (_request, response) => {
+        response.requireUpgrade('HTTP/1.1');
+        sendText(response, 'upgrade', 426);
+      });
+      const peer = await RawPeer.connect(end.port);
+      const get = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+      const kept = await peer.send(`${get}\r\n`).until(/upgrade$/);
+      assert.match(
+        kept,
+        /^HTTP\/1\.1 426 Upgrade Required\r\n[\s\S]*\r\nupgrade: HTTP\/1\.1\r\nconnection: Upgrade\r\n/i,
+      );
+      peer.text = '';
+      const last = await peer.send(`${get}Connection: close\r\n\r\n`).untilEnd();
+      assert.match(last, /\r\nconnection: Upgrade, close\r\n[\s\S]*upgrade$/i);
+    });
+
+    test('streams with its head at once, or without any bytes', async () => {
+      const gate = Promise.withResolvers<ServerResponse>();
+      await using end = await serverFixture(kind, (request, response) => {
+        response.writeHead(200, []);
+        if (request.target === '/empty') response.end(Buffer.alloc(0));
+        else {
+          response.flushHeaders();
+          gate.resolve(response);
+        }
+      });
+      const peer = await RawPeer.connect(end.port);
+      await peer.send('GET /empty HTTP/1.1\r\nHost: x\r\n\r\n').until(/\r\n\r\n0\r\n\r\n$/);
+      peer.text = '';
+      await peer.send('GET /early HTTP/1.1\r\nHost: x\r\n\r\n').until(/chunked\r\n\r\n$/);
+      (await gate.promise).end(Buffer.from('last'));
+      await peer.until(/\r\n\r\n4\r\nlast\r\n0\r\n\r\n$/);
+      peer.socket.destroy();
     });
 
     test("is what Node's client takes it for", async () => {

@@ -1,0 +1,103 @@
+/**
+ * Fields that change what the operator pays, or which model or account answers. They are looked for in every request,
+ * whatever format they belong to: a server may know them under another format than their own. What can have a price is
+ * returned, and judged by the prices of the model; what cannot is refused by its name.
+ */
+import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { refuse } from './errors.ts';
+import type { ParsedBody } from './json/parse-request.ts';
+import { OPEN_BRACE, OPEN_BRACKET, objectLayout, skipSpace, valueEnd } from './json/scan.ts';
+
+export interface CostFields {
+  readonly multipliers: Readonly<Partial<Record<MultiplierField, string>>>;
+  /** Values of `anthropic-beta` that price differently. */
+  readonly betas: readonly string[];
+}
+
+export const NO_COST_FIELDS: CostFields = { multipliers: {}, betas: [] };
+
+/** Each with the values that change nothing. */
+const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
+  models: isEmptyList,
+  plugins: isEmptyList,
+  transforms: isEmptyList,
+  provider: isEmptyObject,
+  route: (value) => value === '',
+  container: () => false,
+  prompt: (value) => !isObject(value),
+  search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
+};
+
+const PRICED_BETAS = /^(fast-mode|context-1m)-/;
+const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
+const COMMA = 0x2c;
+
+/** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */
+export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
+  const { body } = request;
+  for (const name in REFUSED) refuseUnlessPlain(body, name);
+  refuseHiddenMembers(request);
+  const multipliers: Partial<Record<MultiplierField, string>> = {};
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = body[field];
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'string') refuse(field, `${field} must be a string.`);
+    multipliers[field] = value;
+  }
+  const priced = (betas ?? '')
+    .split(',')
+    .map((value) => value.trim())
+    .filter((value) => PRICED_BETAS.test(value));
+  return priced.length === 0 && Object.keys(multipliers).length === 0 ? NO_COST_FIELDS : { multipliers, betas: priced };
+}
+
+function refuseUnlessPlain(body: JsonObject, name: string): void {
+  const value = body[name];
+  if (value === undefined || value === null || REFUSED[name]?.(value)) return;
+  refuse(name, `${name} is not accepted here: it can change the price, or the model or account that answers.`);
+}
+
+/** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */
+function refuseHiddenMembers({ bytes, layout, body }: ParsedBody): void {
+  for (const { name, valueStart, valueEnd: end } of layout.members) {
+    if (name !== 'tools' && name !== 'search_parameters' && name !== 'web_search_options') continue;
+    if (!Array.isArray(body[name]) && !isObject(body[name])) continue;
+    const text = bytes.toString('latin1', valueStart, end);
+    const path = duplicatePath(text);
+    if (path !== null) refuse(name + path, `${name}${path} is given more than once.`);
+  }
+}
+
+/** Of the first member that an object, or an object of a list, has twice; null where there is none. */
+function duplicatePath(text: string): string | null {
+  if (text.charCodeAt(0) === OPEN_BRACE) return duplicateMember(text, 0);
+  if (text.charCodeAt(0) !== OPEN_BRACKET) return null;
+  let at = skipSpace(text, 1);
+  for (let index = 0; at < text.length - 1; index++) {
+    const found = text.charCodeAt(at) === OPEN_BRACE ? duplicateMember(text, at) : null;
+    if (found !== null) return `[${index}]${found}`;
+    at = skipSpace(text, valueEnd(text, at, text.length));
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return null;
+}
+
+function duplicateMember(text: string, start: number): string | null {
+  const layout = objectLayout(text, start, NO_LIMITS);
+  if (layout === null || typeof layout === 'string') return null;
+  const names = new Set<string>();
+  for (const { name } of layout.members) {
+    if (names.has(name)) return `.${name}`;
+    names.add(name);
+  }
+  return null;
+}
+
+function isEmptyList(value: Json): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function isEmptyObject(value: Json): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}

@@ -1,0 +1,98 @@
+/** What changes the cost is priced or refused by its name, on every path; what changes nothing passes. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { auditClean, bodyOf, GENERATIONS, refusal, say, visit } from '../support/requests.ts';
+import { withGateway } from '../support/started-gateway.ts';
+
+const gateway = await withGateway();
+
+/** Both sandbox models for every format: one native, one translated. */
+const MODELS = ['sandbox/alpha', 'sandbox/beta'];
+
+const REFUSED: readonly (readonly [param: string, fields: object])[] = [
+  ['speed', { speed: 'fast' }],
+  ['inference_geo', { inference_geo: 'us' }],
+  ['service_tier', { service_tier: 'priority' }],
+  ['models', { models: ['another/model'] }],
+  ['plugins', { plugins: [{ id: 'web' }] }],
+  ['provider', { provider: { order: ['other'] } }],
+  ['route', { route: 'fallback' }],
+  ['transforms', { transforms: ['middle-out'] }],
+  ['search_parameters', { search_parameters: { mode: 'auto' } }],
+  ['container', { container: 'container_1' }],
+  ['prompt', { prompt: { id: 'pmpt_1' } }],
+];
+
+const PASSED: readonly object[] = [
+  { speed: 'standard' },
+  { service_tier: 'auto' },
+  { models: [], plugins: [], transforms: [], provider: {} },
+  { search_parameters: { mode: 'off' } },
+  { speed: null, inference_geo: null, container: null, prompt: null, models: null, route: null },
+];
+
+describe('[R60] fields that change the cost', () => {
+  for (const name of GENERATIONS) {
+    for (const model of MODELS) {
+      test(`${name} to ${model}: without a price they are refused by name, and nothing is charged`, async () => {
+        const key = await gateway.creditKey();
+        for (const [param, fields] of REFUSED) {
+          const error = await refusal(say(key, name, 'Hi', { model, ...fields }), name, 400, 'invalid_request');
+          assert.equal(error.param, param);
+          assert.match(error.message, new RegExp(param));
+        }
+        assert.equal((await gateway.admin.showKey(key.id)).used, 0);
+      });
+
+      test(`${name} to ${model}: values that change nothing pass`, async () => {
+        const key = await gateway.creditKey();
+        for (const fields of PASSED) {
+          const response = await say(key, name, 'Hi', { model, ...fields });
+          assert.equal(response.status, 200, `${JSON.stringify(fields)}: ${await response.text()}`);
+        }
+        await auditClean(gateway);
+      });
+    }
+  }
+
+  test('a beta that prices differently is refused by name, any other passes', async () => {
+    const key = await gateway.creditKey();
+    const send = (betas: string) => visit(key, 'messages', { headers: { 'anthropic-beta': betas } });
+    for (const beta of ['fast-mode-2026-02-01', 'context-1m-2025-08-07']) {
+      const error = await refusal(send(`oauth-2025-04-20, ${beta}`), 'messages', 400, 'invalid_request');
+      assert.match(error.message, new RegExp(beta));
+    }
+    assert.equal((await send('oauth-2025-04-20,interleaved-thinking-2025-05-14')).status, 200);
+  });
+
+  test('a second member of the same name hides nothing', async () => {
+    const key = await gateway.creditKey();
+    const hidden = {
+      tools: '[{"type":"web_search","type":"function","function":{"name":"f"}}]',
+      search_parameters: '{"mode":"on","mode":"off"}',
+    };
+    for (const [name, value] of Object.entries(hidden)) {
+      const body = JSON.stringify(bodyOf('chat')).replace('{', `{"${name}":${value},`);
+      const error = await refusal(visit(key, 'chat', { body }), 'chat', 400, 'invalid_request');
+      assert.match(error.message, /more than once/);
+    }
+  });
+});
+
+describe('[R57] what a model lacks', () => {
+  test('reasoning is refused by the name of the field that asks for it', async () => {
+    const key = await gateway.creditKey();
+    const tiny = { model: 'sandbox/tiny' };
+    const asked: readonly (readonly ['chat' | 'responses' | 'messages', object, string])[] = [
+      ['chat', { reasoning_effort: 'high' }, 'reasoning_effort'],
+      ['responses', { reasoning: { effort: 'low' } }, 'reasoning.effort'],
+      ['messages', { thinking: { type: 'enabled', budget_tokens: 1_024 }, max_tokens: 200 }, 'thinking'],
+    ];
+    for (const [name, fields, param] of asked) {
+      const error = await refusal(say(key, name, 'Hi', { ...tiny, ...fields }), name, 400, 'invalid_request');
+      assert.equal(error.param, param);
+    }
+    assert.equal((await say(key, 'chat', 'Hi', { ...tiny, reasoning_effort: 'none' })).status, 200);
+    assert.equal((await say(key, 'messages', 'Hi', { ...tiny, thinking: { type: 'adaptive' } })).status, 200);
+  });
+});

@@ -1,0 +1,135 @@
+/** A data folder that is deleted, replaced or damaged, and a disk that fails: one clear line, and never exit code 0. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, test } from 'node:test';
+import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
+import { call } from '../../support/started-gateway.ts';
+
+const FAILING_DISK = new URL('../../support/failing-disk.ts', import.meta.url).href;
+const root = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+/** A gateway that does not notice would run for ever. */
+const BOUNDED = { timeout: 60_000 };
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(root, `${folders++}-`));
+  writeFileSync(join(folder, 'gateway.yaml'), 'sandbox: true\nlimits: { drain: 1, settle_wait: 1 }\n');
+  return folder;
+}
+
+/** The lines of its log with this text. */
+function logged(gateway: GatewayProcess, text: string): readonly string[] {
+  return gateway
+    .output()
+    .split('\n')
+    .filter((line) => line.includes(text));
+}
+
+async function exitCode({ child }: GatewayProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode;
+}
+
+describe('files that change under a running gateway', () => {
+  const changes: readonly (readonly [what: string, change: (folder: string) => void, line: RegExp])[] = [
+    ['the data folder is deleted', (folder) => rmSync(folder, { recursive: true }), /gateway\.db was deleted/],
+    [
+      'the database is replaced by a copy',
+      (folder) => {
+        copyFileSync(join(folder, 'gateway.db'), join(folder, 'copy'));
+        renameSync(join(folder, 'copy'), join(folder, 'gateway.db'));
+      },
+      /gateway\.db was replaced by another file/,
+    ],
+    ['the log is deleted', (folder) => rmSync(join(folder, 'gateway.db-wal')), /gateway\.db-wal was deleted/],
+  ];
+  for (const [what, change, line] of changes) {
+    test(`${what}: one line that says so, and exit code 1`, BOUNDED, async (t) => {
+      const folder = newFolder();
+      const gateway = await gatewayProcess(folder, { GATEWAY_LEASE_SECONDS: '1' });
+      t.after(() => gateway.kill('SIGKILL'));
+      change(folder);
+      assert.equal(await exitCode(gateway), 1);
+      assert.equal(logged(gateway, 'while the gateway was using it').length, 1, gateway.output());
+      assert.match(gateway.output(), line);
+    });
+  }
+
+  test('with --workers too', BOUNDED, async (t) => {
+    const folder = newFolder();
+    const gateway = await gatewayProcess(folder, { GATEWAY_LEASE_SECONDS: '1' }, ['--workers', '2']);
+    t.after(() => gateway.kill('SIGKILL'));
+    rmSync(join(folder, 'gateway.db'));
+    assert.equal(await exitCode(gateway), 1);
+    assert.match(gateway.output(), /gateway\.db was deleted while the gateway was using it/);
+  });
+});
+
+describe('a damaged database', () => {
+  test('is named at the start, with what to do', BOUNDED, async () => {
+    const folder = newFolder();
+    const file = join(folder, 'gateway.db');
+    writeFileSync(file, 'this was a database once '.repeat(500));
+    writeFileSync(join(folder, 'installation.secret'), 'an installation secret for tests only', { mode: 0o600 });
+    await assert.rejects(gatewayProcess(folder), (error: Error) => {
+      assert.match(error.message, /gateway: The database \S+gateway\.db is damaged \(.+\): .*restore .* backup/);
+      assert.doesNotMatch(error.message, /\n\s+at /);
+      return true;
+    });
+  });
+
+  test('is named while it serves, with what to do, and not written to any more', BOUNDED, async (t) => {
+    const folder = newFolder();
+    const first = await gatewayProcess(folder);
+    const key = await first.admin.createKey({ mode: 'credit', credit: '1' });
+    await first.kill('SIGTERM');
+    damageTable(join(folder, 'gateway.db'), 'entries');
+    const gateway = await gatewayProcess(folder);
+    t.after(() => gateway.kill('SIGKILL'));
+    const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello' }] };
+    const response = await call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
+    assert.equal(response.status, 503);
+    assert.equal(await exitCode(gateway), 1);
+    assert.equal(logged(gateway, 'drains and ends').length, 1, gateway.output());
+    assert.match(gateway.output(), /The database \S+gateway\.db is damaged \(.+\): .*restore .* backup/);
+  });
+});
+
+test('a disk that fails while the gateway drains: it does not end with exit code 0', BOUNDED, async (t) => {
+  for (const flags of [[], ['--workers', '2']]) {
+    const folder = newFolder();
+    const marker = join(folder, 'failing');
+    const env = { NODE_OPTIONS: `--import ${FAILING_DISK}`, FAILING_DISK: marker };
+    const gateway = await gatewayProcess(folder, env, flags);
+    t.after(() => gateway.kill('SIGKILL'));
+    const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
+    const body = {
+      model: 'sandbox/alpha',
+      stream: true,
+      messages: [{ role: 'user', content: '[[tokens=30]] [[delay=10]]' }],
+    };
+    const response = await call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
+    assert.equal(response.status, 200);
+    gateway.child.kill('SIGTERM');
+    writeFileSync(marker, '');
+    const text = await response.text().catch(() => '');
+    assert.doesNotMatch(text, /\[DONE\]/, 'what could not be charged was not seen complete');
+    assert.equal(await exitCode(gateway), 1);
+    assert.match(gateway.output(), /the disk did not take what was committed/);
+  }
+});
+
+/** Overwrites the first page of a table. */
+function damageTable(file: string, table: string): void {
+  const database = new DatabaseSync(file);
+  const { page_size: size } = database.prepare('PRAGMA page_size').get() ?? {};
+  const { rootpage: page } = database.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(table) ?? {};
+  database.close();
+  assert.ok(typeof size === 'number' && typeof page === 'number' && !existsSync(`${file}-wal`));
+  writeSync(openSync(file, 'r+'), Buffer.alloc(size, 0xff), 0, size, (page - 1) * size);
+}

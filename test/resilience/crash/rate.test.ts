@@ -1,0 +1,88 @@
+/** kill -9, restart at once: a request that was forwarded keeps its place in the rate limit, settled or not. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gatewayProcess } from '../../support/gateway-process.ts';
+import { call } from '../../support/started-gateway.ts';
+import { farProvider, MODEL } from '../chaos/load.ts';
+
+const LIMIT = 20;
+const KILLS = 5;
+const REQUESTS_AT_ONCE = 8;
+const MINUTE_MS = 60_000;
+
+const ANSWER = JSON.stringify({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'alpha-sim',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+});
+
+for (const flags of [[], ['--workers', '2']]) {
+  test(`[R11] killed again and again${flags.length > 0 ? ` with ${flags.join(' ')}` : ''}: the provider never sees more than the limit within a minute`, async (t) => {
+    /** When requests came to the provider. Every second one is never answered: its process is killed meanwhile. */
+    const arrivedAtMs: number[] = [];
+    const provider = createServer((request, response) => {
+      arrivedAtMs.push(performance.now());
+      const answered = arrivedAtMs.length % 2 === 0;
+      request.resume().once('end', () => {
+        if (answered) response.setHeader('content-type', 'application/json').end(ANSWER);
+      });
+    }).listen(0, '127.0.0.1');
+    await once(provider, 'listening');
+    t.after(() => {
+      provider.closeAllConnections();
+      provider.close();
+    });
+    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-rate-'));
+    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    await writeFile(join(dataDir, 'gateway.yaml'), farProvider((provider.address() as AddressInfo).port));
+
+    let key = '';
+    for (let start = 0; start <= KILLS; start++) {
+      const gateway = await gatewayProcess(dataDir, {}, flags);
+      t.after(() => gateway.kill('SIGKILL'));
+      if (start === 0) {
+        key = (await gateway.admin.createKey({ mode: 'credit', credit: '1', rpm_limit: LIMIT })).key;
+      }
+      const body = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
+      const requests = Array.from({ length: REQUESTS_AT_ONCE }, async () => {
+        // The connection of a request that the provider does not answer ends with the process.
+        const response = await call(`${gateway.origin}/v1/chat/completions`, { key, body }).catch(() => null);
+        await response?.text().catch(() => '');
+      });
+      // Half of those that are admitted are answered, and so is everything that is refused.
+      await ended(requests, REQUESTS_AT_ONCE / 2);
+      await gateway.kill('SIGKILL');
+      await Promise.all(requests);
+    }
+
+    // A kill can come between an admission and its forwarding.
+    assert.ok(arrivedAtMs.length > LIMIT / 2, `${arrivedAtMs.length} requests came to the provider`);
+    for (const [index, lastMs] of arrivedAtMs.slice(LIMIT).entries()) {
+      // A request comes to the provider a little after its admission.
+      const tookMs = lastMs - (arrivedAtMs[index] ?? 0);
+      assert.ok(tookMs > MINUTE_MS - 2_000, `${LIMIT + 1} requests came within ${tookMs} ms`);
+    }
+  });
+}
+
+/** Resolves when so many of these have ended. */
+function ended(promises: readonly Promise<void>[], count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = count;
+    for (const promise of promises) {
+      void promise.finally(() => {
+        left--;
+        if (left === 0) resolve();
+      });
+    }
+  });
+}
