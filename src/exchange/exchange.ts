@@ -3,7 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type { KeptResponse, Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
@@ -12,6 +12,7 @@ import type { Attempt, StopReason } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
+import { type FinishedAnswer, finishAnswer } from './keep-response.ts';
 import { type Charge, chargeFor } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
@@ -145,8 +146,20 @@ export class Exchange implements InFlightExchange {
     };
   }
 
+  /** The last bytes of a complete answer, and what is to be stored of it. */
+  finish(bytes: Buffer): FinishedAnswer {
+    const { state } = this.plan.request;
+    if (state === undefined) return { bytes, kept: null };
+    return finishAnswer(state, { bytes, streamed: this.info.stream, provider: this.#provider }, this.policy.responses);
+  }
+
   /** `contentType` is that of a complete answer; null where there is none to be replayed. */
-  settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
+  settle(
+    meter: Meter | null,
+    outcome: Outcome,
+    contentType: string | null,
+    kept: KeptResponse | null = null,
+  ): Promise<SettleOutcome> {
     let charge = this.#charge(meter, outcome === 'complete');
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
@@ -161,6 +174,7 @@ export class Exchange implements InFlightExchange {
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
+        kept,
       };
     });
   }

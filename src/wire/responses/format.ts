@@ -1,7 +1,10 @@
 /** Responses as a wire format. */
+import { arrayAt } from '../../lib/json.ts';
 import type { WireFormat } from '../format.ts';
+import type { Change } from '../json/edit.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { rewrittenAnswers } from '../rewritten-answers.ts';
+import { ENCRYPTED_REASONING } from './answer-state.ts';
 import { responsesFailureFrames } from './failure.ts';
 import { fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
@@ -17,12 +20,21 @@ import { ResponsesWriter } from './writer.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
-    if (request.body.max_output_tokens === order.outputLimit) return [];
-    return [{ path: ['max_output_tokens'], json: String(order.outputLimit) }];
+    const { body } = request;
+    const changes: Change[] = [];
+    if (body.max_output_tokens !== order.outputLimit) {
+      changes.push({ path: ['max_output_tokens'], json: String(order.outputLimit) });
+    }
+    if (!request.storesResponses && body.store !== false) changes.push({ path: ['store'], json: 'false' });
+    if (request.wantsEncrypted?.(order.upstreamModel)) {
+      const include = [...(arrayAt(body, 'include') ?? []), ENCRYPTED_REASONING];
+      changes.push({ path: ['include'], json: JSON.stringify(include) });
+    }
+    return changes;
   },
   isAnswer: isResponsesAnswer,
   wholeMeter: responsesWholeMeter,
-  observer: (request) => new ResponsesObserver(request.publicModel),
+  observer: (request) => new ResponsesObserver(request.publicModel, request.state),
   lengthEnding: (request, outputLimit) =>
     new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
 };

@@ -1,7 +1,7 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
-import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
+import { MemberScanner, OPEN_BRACE, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
   type EditList,
@@ -15,7 +15,10 @@ import {
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
+import type { AnswerState } from './answer-state.ts';
 import { readResponsesTokens } from './tokens.ts';
+
+const NULL = Buffer.from('null');
 
 /** Events that carry the whole response: they hold its model, usage or end, and never reach the client in pieces. */
 const WHOLE_RESPONSE = new Set([
@@ -33,6 +36,8 @@ export class ResponsesObserver implements StreamObserver {
   readonly finished = false;
   failure: LaneFailure | null = null;
   readonly #model: PublicModel;
+  /** What events say of the state that the gateway keeps; null leaves what the provider says. */
+  readonly #state: ReturnType<typeof stateBytes> | null;
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
   #reported: TokenCounts | null = null;
@@ -45,8 +50,9 @@ export class ResponsesObserver implements StreamObserver {
   #type = '';
   #usage: string | null = null;
 
-  constructor(publicModel: string) {
+  constructor(publicModel: string, state?: AnswerState) {
     this.#model = new PublicModel(publicModel);
+    this.#state = state === undefined ? null : stateBytes(state);
   }
 
   meter(): Meter {
@@ -92,6 +98,7 @@ export class ResponsesObserver implements StreamObserver {
         if (scanner.depth === 1 && scanner.keyIs('type')) type = scanner.valueText().slice(1, -1);
       }
     }
+    if (this.#state?.hidesEncrypted && type.startsWith('response.output_item.')) return false;
     return type !== '' && !WHOLE_RESPONSE.has(type);
   }
 
@@ -126,6 +133,8 @@ export class ResponsesObserver implements StreamObserver {
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
       else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
+      else if (scanner.depth === 2 && this.#state?.hidesEncrypted && scanner.topIs('item'))
+        hideEncrypted(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
@@ -144,6 +153,10 @@ export class ResponsesObserver implements StreamObserver {
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
     if (scanner.keyIs('model')) {
       this.#model.put(scanner, edits);
+    } else if (this.#state !== null && scanner.keyIs('store')) {
+      put(scanner, edits, this.#state.store);
+    } else if (this.#state !== null && scanner.keyIs('previous_response_id')) {
+      put(scanner, edits, this.#state.previousResponseId);
     } else if (scanner.keyIs('usage')) {
       if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
     } else if (this.#responseId === null && scanner.keyIs('id') && scanner.isString) {
@@ -154,6 +167,25 @@ export class ResponsesObserver implements StreamObserver {
       if (typeof created === 'number') this.#createdAtS = created;
     }
   }
+}
+
+function stateBytes(state: AnswerState) {
+  return {
+    store: Buffer.from(JSON.stringify(state.store)),
+    previousResponseId: Buffer.from(JSON.stringify(state.previousResponseId)),
+    hidesEncrypted: state.hidesEncrypted,
+  };
+}
+
+/** Replaces the value of the visited member. */
+function put(scanner: MemberScanner, edits: EditList, json: Buffer): void {
+  const { text, valueStart, end } = scanner;
+  const valueTo = valueEnd(text, valueStart, end);
+  if (valueTo !== -1) edits.replace(valueStart, valueTo, json);
+}
+
+function hideEncrypted(scanner: MemberScanner, edits: EditList): void {
+  if (scanner.keyIs('encrypted_content') && scanner.isString) put(scanner, edits, NULL);
 }
 
 export function isResponsesAnswer(answer: JsonObject): boolean {
