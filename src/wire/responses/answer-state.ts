@@ -23,11 +23,10 @@ export function echoedRequest(body: JsonObject, state: AnswerState | undefined):
   return { ...body, store: state.store, previous_response_id: state.previousResponseId };
 }
 
-/** The item as a client sees it that did not ask for encrypted reasoning. */
-export function withoutEncrypted<T extends object>(item: T): T {
-  return 'encrypted_content' in item && typeof item.encrypted_content === 'string'
-    ? { ...item, encrypted_content: null }
-    : item;
+/** The item as a client sees it that did not ask for encrypted reasoning. Other items are of no use without theirs. */
+export function withoutEncrypted(item: JsonObject): JsonObject {
+  const isEncrypted = item.type === 'reasoning' && typeof item.encrypted_content === 'string';
+  return isEncrypted ? { ...item, encrypted_content: null } : item;
 }
 
 /** The last bytes of a response: the whole answer, or the terminal event of a stream with what may precede it. */
@@ -141,7 +140,11 @@ function encryptedIn(view: string, start: number, end: number): readonly Edit[] 
   const edits: Edit[] = [];
   let at = skipSpace(view, start + 1);
   while (at < end && view[at] === '{') {
-    for (const { name, valueStart, valueEnd: to } of layoutAt(view, at)?.members ?? []) {
+    const members = layoutAt(view, at)?.members ?? [];
+    const isReasoning = members.some(
+      ({ name, valueStart, valueEnd: to }) => name === 'type' && view.slice(valueStart, to) === '"reasoning"',
+    );
+    for (const { name, valueStart, valueEnd: to } of isReasoning ? members : []) {
       if (name === 'encrypted_content' && view[valueStart] === '"') {
         edits.push({ start: valueStart, end: to, text: 'null' });
       }

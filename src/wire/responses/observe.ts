@@ -49,6 +49,9 @@ export class ResponsesObserver implements StreamObserver {
   // What the scan of the current frame found.
   #type = '';
   #usage: string | null = null;
+  #isReasoning = false;
+  #encryptedStart = 0;
+  #encryptedEnd = 0;
 
   constructor(publicModel: string, state?: AnswerState) {
     this.#model = new PublicModel(publicModel);
@@ -128,14 +131,16 @@ export class ResponsesObserver implements StreamObserver {
     const scanner = this.#scanner;
     this.#type = '';
     this.#usage = null;
+    this.#isReasoning = false;
+    this.#encryptedEnd = 0;
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
       else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
-      else if (scanner.depth === 2 && this.#state?.hidesEncrypted && scanner.topIs('item'))
-        hideEncrypted(scanner, edits);
+      else if (scanner.depth === 2 && this.#state?.hidesEncrypted && scanner.topIs('item')) this.#scanItem(scanner);
     }
+    if (this.#isReasoning && this.#encryptedEnd > 0) edits.replace(this.#encryptedStart, this.#encryptedEnd, NULL);
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
   }
@@ -147,6 +152,15 @@ export class ResponsesObserver implements StreamObserver {
     } else if (scanner.keyIs('sequence_number')) {
       const sequence = figure(Number(scanner.valueText()));
       if (typeof sequence === 'number') this.#nextSequence = sequence + 1;
+    }
+  }
+
+  #scanItem(scanner: MemberScanner): void {
+    if (!scanner.isString || scanner.stringEnd === -1) return;
+    if (scanner.keyIs('type')) this.#isReasoning = scanner.stringIs('reasoning');
+    else if (scanner.keyIs('encrypted_content')) {
+      this.#encryptedStart = scanner.valueStart;
+      this.#encryptedEnd = scanner.stringEnd;
     }
   }
 
@@ -182,10 +196,6 @@ function put(scanner: MemberScanner, edits: EditList, json: Buffer): void {
   const { text, valueStart, end } = scanner;
   const valueTo = valueEnd(text, valueStart, end);
   if (valueTo !== -1) edits.replace(valueStart, valueTo, json);
-}
-
-function hideEncrypted(scanner: MemberScanner, edits: EditList): void {
-  if (scanner.keyIs('encrypted_content') && scanner.isString) put(scanner, edits, NULL);
 }
 
 export function isResponsesAnswer(answer: JsonObject): boolean {
