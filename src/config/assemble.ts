@@ -56,6 +56,7 @@ export function assembleProvider(
       ...provider.options,
     },
     package: factory && { name: provider.package ?? name, create: factory, callOptions: provider.call_options },
+    storesResponses: provider.store_responses ?? false,
     circuitBreaker: provider.circuit_breaker ?? true,
   };
 }

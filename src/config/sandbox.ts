@@ -18,6 +18,7 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     headers: {},
     chatLimitField: 'max_completion_tokens',
     options: {},
+    storesResponses: false,
     // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;

@@ -2,6 +2,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
 
 /** A larger file is refused before it is read. */
@@ -124,6 +125,12 @@ const ProviderSchema = Type.Object(
     count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
     hosted_tools: HostedTools,
     multipliers: Multipliers,
+    store_responses: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the provider may store what it is sent, as its own defaults and the client say. Default: false, it is asked not to.',
+      }),
+    ),
     circuit_breaker: Type.Optional(
       Type.Boolean({
         description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
@@ -322,6 +329,7 @@ export const FileSchema = Type.Object(
         closed,
       ),
     ),
+    responses: ResponseStorageSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -8,9 +8,17 @@ export type Envelope = 'A' | 'B';
 export type CredentialScheme = 'bearer' | 'x-api-key';
 
 export interface Endpoint {
-  readonly name: 'models' | 'chat' | 'responses' | 'messages' | 'count_tokens' | 'usage';
-  readonly method: 'GET' | 'POST';
-  /** Relative to the origin. */
+  readonly name:
+    | 'models'
+    | 'chat'
+    | 'responses'
+    | 'get_response'
+    | 'delete_response'
+    | 'messages'
+    | 'count_tokens'
+    | 'usage';
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Relative to the origin. A last segment `{id}` stands for any one segment. */
   readonly path: string;
   readonly envelope: Envelope;
   readonly credentials: readonly CredentialScheme[];
@@ -31,6 +39,8 @@ const NO_403 = { key_expired: 'invalid_credentials', key_disabled: 'invalid_cred
 const NO_504 = { upstream_timeout: 'upstream_error' } as const;
 
 const GENERATION_STATUSES = [400, 401, 402, 403, 404, 409, 429, 502, 503] as const;
+
+const STORED_RESPONSE_STATUSES = [401, 403, 404, 429, 503] as const;
 
 export const ENDPOINTS = {
   models: {
@@ -65,6 +75,28 @@ export const ENDPOINTS = {
     format: 'responses',
     statuses: GENERATION_STATUSES,
     projection: NO_504,
+  },
+  get_response: {
+    name: 'get_response',
+    method: 'GET',
+    path: '/v1/responses/{id}',
+    envelope: 'A',
+    credentials: ['bearer'],
+    credentialOptional: false,
+    format: null,
+    statuses: STORED_RESPONSE_STATUSES,
+    projection: {},
+  },
+  delete_response: {
+    name: 'delete_response',
+    method: 'DELETE',
+    path: '/v1/responses/{id}',
+    envelope: 'A',
+    credentials: ['bearer'],
+    credentialOptional: false,
+    format: null,
+    statuses: STORED_RESPONSE_STATUSES,
+    projection: {},
   },
   messages: {
     name: 'messages',
@@ -102,6 +134,16 @@ export const ENDPOINTS = {
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
+
+const PARAMETER = '/{id}';
+
+/** The path of the endpoint whose last segment is a parameter, for a path that it serves; null for every other path. */
+export function parameterisedPath(path: string): string | null {
+  const end = path.lastIndexOf('/');
+  if (end === path.length - 1) return null;
+  const pattern = path.slice(0, end) + PARAMETER;
+  return Object.values(ENDPOINTS).some((row) => row.path === pattern) ? pattern : null;
+}
 
 /** Where the keys of one mode are served: every endpoint below its own path prefix. */
 export interface Origin {

@@ -38,6 +38,16 @@ export interface Routing {
   readonly cacheAffinity: boolean;
 }
 
+/** Responses that are kept for the keys that received them, so that later requests can refer to them. */
+export interface ResponseStorage {
+  readonly store: boolean;
+  /** Since they were last used. */
+  readonly keepMs: number;
+  /** The most that one of them may have, and all of a key together. */
+  readonly recordBytes: number;
+  readonly keyBytes: number;
+}
+
 export interface Policy {
   readonly limits: Limits;
   readonly usdPerCredit: number;
@@ -46,4 +56,5 @@ export interface Policy {
   /** Ids of keys whose streams have elastic holds whatever `holds` says. */
   readonly elasticKeys: readonly string[];
   readonly routing: Routing;
+  readonly responses: ResponseStorage;
 }

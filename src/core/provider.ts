@@ -61,6 +61,8 @@ export interface Provider {
   readonly options: Readonly<Record<string, unknown>>;
   /** Only for `ai-sdk`. */
   readonly package?: ProviderPackage | undefined;
+  /** Whether the provider may store what it is sent; where not, it is asked not to. */
+  readonly storesResponses: boolean;
   /** False: its targets are asked however often they fail. */
   readonly circuitBreaker: boolean;
 }

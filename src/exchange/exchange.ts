@@ -5,7 +5,7 @@ import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { countOutput } from '../counting/output-count.ts';
-import type { Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type { KeptResponse, Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
@@ -14,6 +14,7 @@ import type { Attempt, Seen, StopReason } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
+import { type FinishedAnswer, finishAnswer } from './keep-response.ts';
 import { type Charge, chargeFor, usageOf } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
@@ -151,13 +152,30 @@ export class Exchange implements InFlightExchange {
     };
   }
 
-  /** `contentType` is that of a complete answer; null where there is none to be replayed. */
-  settle(meter: Seen | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
-    if (outcome === 'complete' || !meter) return this.#settle(meter, outcome, contentType);
-    return this.#countOutput(meter).then(() => this.#settle(meter, outcome, contentType));
+  /** The last bytes of a complete answer, and what is to be stored of it. */
+  finish(bytes: Buffer): FinishedAnswer {
+    const { state } = this.plan.request;
+    if (state === undefined) return { bytes, kept: null };
+    return finishAnswer(state, { bytes, streamed: this.info.stream, provider: this.#provider }, this.policy.responses);
   }
 
-  #settle(meter: Meter | null, outcome: Outcome, contentType: string | null): Promise<SettleOutcome> {
+  /** `contentType` is that of a complete answer; null where there is none to be replayed. */
+  settle(
+    meter: Seen | null,
+    outcome: Outcome,
+    contentType: string | null,
+    kept: KeptResponse | null = null,
+  ): Promise<SettleOutcome> {
+    if (outcome === 'complete' || !meter) return this.#settle(meter, outcome, contentType, kept);
+    return this.#countOutput(meter).then(() => this.#settle(meter, outcome, contentType, kept));
+  }
+
+  #settle(
+    meter: Meter | null,
+    outcome: Outcome,
+    contentType: string | null,
+    kept: KeptResponse | null,
+  ): Promise<SettleOutcome> {
     const complete = outcome === 'complete' && !this.#cutShort;
     let charge = this.#charge(meter, complete);
     const reply = contentType === null ? null : this.#storedReply(contentType);
@@ -173,6 +191,7 @@ export class Exchange implements InFlightExchange {
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
+        kept,
       };
     });
   }

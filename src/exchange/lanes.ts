@@ -13,8 +13,10 @@ import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
+import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { translateLane } from '../wire/translate-lane.ts';
+import { isKnownToReason } from './known-to-reason.ts';
 import type { ValidRequest } from './request.ts';
 
 export interface LanesOptions {
@@ -82,7 +84,8 @@ export class Lanes {
     const { request, model, mayBeCut, likelyInputTokens } = this.#options;
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
-    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens };
+    const state = request.state?.answer;
+    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
       return translateLane({
@@ -94,9 +97,25 @@ export class Lanes {
         extended: provider.kind === 'ai-sdk',
       });
     }
-    const own = stripPackedReasoning(from.inputField, priced);
-    return from.passthrough({ ...own, ...common, info: request.info, mayBeCut });
+    const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
+    return from.passthrough({
+      ...stripPackedReasoning(from.inputField, readable),
+      ...common,
+      info: request.info,
+      mayBeCut,
+      storesResponses: provider.storesResponses,
+      wantsEncrypted: (upstreamModel) => wantsEncrypted(request, model, provider, upstreamModel),
+    });
   }
+}
+
+/**
+ * Whether a response that is kept should have its encrypted reasoning: the provider does not store it, and so has to be sent
+ * it again. A model that does not reason refuses to give it.
+ */
+function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
+  if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
+  return request.info.reasoning === 'on' || isKnownToReason(upstreamModel);
 }
 
 /**

@@ -5,6 +5,7 @@ import type { KeyRecord, Mode } from '../core/key.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
+import type { RequestState } from './request-state.ts';
 
 /** The request headers that the gateway reads. */
 export type ReadHeader =
@@ -52,6 +53,8 @@ export interface Caller {
 export interface ValidRequest extends ParsedBody {
   readonly info: RequestInfo;
   readonly costFields: CostFields;
+  /** Only of requests in the responses format. */
+  readonly state?: RequestState | undefined;
 }
 
 /** What reading a body came to: a refusal is kept until the request has been counted against the rate limit. */

@@ -17,6 +17,7 @@ import type { AttemptEnd, AttemptFailure } from './attempt.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
 import { authenticate } from './authenticate.ts';
 import { Exchange } from './exchange.ts';
+import { expandReferences } from './expand-references.ts';
 import type { Gateway } from './gateway.ts';
 import { makePlan } from './make-plan.ts';
 import type { Plan } from './plan.ts';
@@ -31,7 +32,9 @@ const LINGER_MAX_MS = 30_000;
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
   const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const read = await readRequest(request, config.policy.limits.bodyBytes, (parsed) =>
+    expandReferences(gateway.ledger, caller.key.id, config.policy, parsed),
+  );
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
   const admitted = await admit(gateway, { request, caller, plan, notes: response.notes });
@@ -72,10 +75,10 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
 /** SETTLE, then the last byte. */
 async function settleComplete(exchange: Exchange, end: Complete): Promise<void> {
   const { response } = exchange;
-  const terminal = end.terminal();
+  const { bytes: terminal, kept } = exchange.finish(end.terminal());
   exchange.recorder?.add(terminal);
   try {
-    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));
+    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));
   } catch (error) {
     return fail(exchange, error, end.position);
   }

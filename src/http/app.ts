@@ -1,9 +1,10 @@
 /** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
 import { GatewayError } from '../core/conditions.ts';
-import { ENDPOINTS, type Endpoint, ORIGINS, pathBelowOrigin } from '../core/endpoints.ts';
+import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { listModels } from '../endpoints/list-models.ts';
+import { deleteResponse, getResponse } from '../endpoints/stored-response.ts';
 import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
@@ -49,14 +50,22 @@ export function requestHandler(options: AppOptions): RequestHandler {
       plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
-    const handler = routes.get(path)?.get(request.method) ?? refuseRoute;
+    const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? refuseRoute;
     handler(request, response);
   };
   return { onRequest, refusal: (fault) => refusalOf(fault, options.headerCount) };
 }
 
-/** By exact path and method: no route has a parameter. */
+/** By exact path and method; a route with a parameter by the path of its endpoint. */
 type Routes = ReadonlyMap<string, ReadonlyMap<string, Handler>>;
+
+function parameterisedRoute(routes: Routes, path: string): ReadonlyMap<string, Handler> | undefined {
+  const relative = pathBelowOrigin(path);
+  const prefix = path.slice(0, path.length - relative.length);
+  const doubled = relative.startsWith('/v1/v1/') ? '/v1' : '';
+  const pattern = parameterisedPath(relative.slice(doubled.length));
+  return pattern === null ? undefined : routes.get(prefix + doubled + pattern);
+}
 
 function routesOf(options: AppOptions): Routes {
   const routes = new Map<string, Map<string, Handler>>();
@@ -74,6 +83,8 @@ function routesOf(options: AppOptions): Routes {
     };
     route(ENDPOINTS.chat, run);
     route(ENDPOINTS.responses, run);
+    route(ENDPOINTS.get_response, answeredAsJson(getResponse));
+    route(ENDPOINTS.delete_response, answeredAsJson(deleteResponse));
     route(ENDPOINTS.messages, run);
     route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.models, answeredAsJson(listModels));
@@ -156,15 +167,18 @@ function answeredAsJson<E extends Endpoint>(
 function refuseRoute(request: IncomingRequest, response: ServerResponse): void {
   const path = pathOf(request);
   const relative = pathBelowOrigin(path);
-  const endpoint = Object.values(ENDPOINTS).find((row) => row.path === relative);
+  const pattern = parameterisedPath(relative) ?? relative;
+  const endpoints: readonly Endpoint[] = Object.values(ENDPOINTS).filter((row) => row.path === pattern);
+  const [endpoint] = endpoints;
   const reply = plainReply(request, response);
   if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
     response.requireUpgrade('HTTP/1.1');
     reply.error(new GatewayError('upgrade_required'));
   } else if (endpoint) {
-    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${endpoint.method} only.` }), [
+    const allow = endpoints.map(({ method }) => method).join(', ');
+    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), [
       'allow',
-      endpoint.method,
+      allow,
     ]);
   } else if (OPEN_PATHS[path] !== undefined) {
     const allow = OPEN_PATHS[path];

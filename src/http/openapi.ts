@@ -6,7 +6,7 @@ import { CatalogModelList } from '../endpoints/models-schema.ts';
 import { UsageSummary } from '../endpoints/usage-schema.ts';
 import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
 import { CountRequest, CountResponse, MessageRequest, MessageResponse } from '../wire/messages/schema.ts';
-import { ResponsesRequest, ResponsesResponse } from '../wire/responses/schema.ts';
+import { DeletedResponse, ResponsesRequest, ResponsesResponse } from '../wire/responses/schema.ts';
 import { ErrorA, ErrorB } from '../wire/schema/error-envelopes.ts';
 
 interface Operation {
@@ -25,6 +25,8 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
     response: ResponsesResponse,
     streams: true,
   },
+  get_response: { summary: 'Get a stored response', request: null, response: ResponsesResponse, streams: false },
+  delete_response: { summary: 'Delete a stored response', request: null, response: DeletedResponse, streams: false },
   messages: { summary: 'Create a message', request: MessageRequest, response: MessageResponse, streams: true },
   count_tokens: { summary: 'Count input tokens', request: CountRequest, response: CountResponse, streams: false },
   usage: { summary: 'Usage and balance of the calling key', request: null, response: UsageSummary, streams: false },
@@ -46,12 +48,7 @@ function openApiDocument(): object {
     openapi: '3.1.0',
     info: { title: 'Model Gateway', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
     servers: ORIGINS.map(({ prefix, description }) => ({ url: prefix || '/', description })),
-    paths: Object.fromEntries(
-      Object.values(ENDPOINTS).map((endpoint) => [
-        endpoint.path,
-        { [endpoint.method.toLowerCase()]: operation(endpoint) },
-      ]),
-    ),
+    paths: paths(Object.values(ENDPOINTS)),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
@@ -62,8 +59,19 @@ function openApiDocument(): object {
   };
 }
 
+/** Several operations may have one path. */
+function paths(endpoints: readonly Endpoint[]): object {
+  const byPath = new Map<string, object>();
+  for (const endpoint of endpoints) {
+    const known = byPath.get(endpoint.path) ?? {};
+    byPath.set(endpoint.path, { ...known, [endpoint.method.toLowerCase()]: operation(endpoint) });
+  }
+  return Object.fromEntries(byPath);
+}
+
 function operation(endpoint: Endpoint): object {
-  const { summary, request, response, streams } = OPERATIONS[endpoint.name as EndpointName];
+  const parameters = [...pathParameters(endpoint), ...headerParameters(endpoint, OPERATIONS[endpoint.name].streams)];
+  const { summary, request, response, streams } = OPERATIONS[endpoint.name];
   return {
     operationId: endpoint.name,
     summary,
@@ -71,7 +79,7 @@ function operation(endpoint: Endpoint): object {
       ...(endpoint.credentialOptional ? [{}] : []),
       ...endpoint.credentials.map((scheme) => ({ [scheme]: [] })),
     ],
-    ...(headerParameters(endpoint, streams).length === 0 ? {} : { parameters: headerParameters(endpoint, streams) }),
+    ...(parameters.length === 0 ? {} : { parameters }),
     ...(request ? { requestBody: { required: true, content: { 'application/json': { schema: request } } } } : {}),
     responses: {
       200: {
@@ -87,6 +95,10 @@ function operation(endpoint: Endpoint): object {
       ),
     },
   };
+}
+
+function pathParameters({ path }: Endpoint): object[] {
+  return path.endsWith('/{id}') ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] : [];
 }
 
 function headerParameters(endpoint: Endpoint, generates: boolean): object[] {

@@ -96,6 +96,13 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
     void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),
     summary: (keyId) => operations.run<'summary'>({ op: 'summary', keyId }),
+    getResponse: (keyId, id) => operations.run<'getResponse'>({ op: 'getResponse', keyId, id }),
+    findChain: (id, renewal) => operations.run<'findChain'>({ op: 'findChain', id, renewal }),
+    findItems: (itemIds, renewal) => operations.run<'findItems'>({ op: 'findItems', itemIds, renewal }),
+    deleteResponse: async (keyId, id) => {
+      const { kind } = await operations.run<'deleteResponse'>({ op: 'deleteResponse', keyId, id });
+      return kind === 'deleted';
+    },
     ping: async () => {
       await operations.run<'ping'>({ op: 'ping' });
     },

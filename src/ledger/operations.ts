@@ -7,16 +7,20 @@ import type {
   AdmitOutcome,
   AdmitRequest,
   AuditReport,
+  ChainOutcome,
   CreditOutcome,
   ExtendOutcome,
+  ItemsOutcome,
   KeyChange,
   KeyChangeOutcome,
   KeySummary,
   Mark,
   NewKey,
+  Renewal,
   SettleOutcome,
   SettleRequest,
   StoredDocument,
+  StoredResponse,
   Summary,
   VoidOutcome,
 } from './port.ts';
@@ -32,6 +36,13 @@ interface OperationTypes {
   void: [{ readonly holdId: string; readonly keyId: string }, VoidOutcome];
   summary: [{ readonly keyId: string }, Summary | null];
   ping: [unknown, null];
+  getResponse: [{ readonly keyId: string; readonly id: string }, StoredResponse | null];
+  findChain: [{ readonly id: string; readonly renewal: Renewal }, ChainOutcome];
+  findItems: [{ readonly itemIds: readonly string[]; readonly renewal: Renewal }, ItemsOutcome];
+  deleteResponse: [
+    { readonly keyId: string; readonly id: string },
+    { readonly kind: 'deleted' } | { readonly kind: 'unknown' },
+  ];
 
   createKey: [{ readonly request: NewKey }, KeyRecord];
   listKeys: [unknown, readonly KeySummary[]];

@@ -112,7 +112,8 @@ function constantsOf(reply: Reply): string {
     reasoning: { effort: null, summary: null, ...givenObject('reasoning') },
     safety_identifier: given('safety_identifier'),
     service_tier: 'default',
-    store: given('store', true),
+    // It stores nothing, whatever it is asked.
+    store: false,
     temperature: given('temperature', 1),
     text: { format: { type: 'text' }, verbosity: 'medium', ...givenObject('text') },
     tool_choice: given('tool_choice', 'auto'),

@@ -6,6 +6,7 @@ import { broken } from './errors.ts';
 import type { WireFormat } from './format.ts';
 import type { Lane } from './lane.ts';
 import { OutputSample } from './output-sample.ts';
+import { type AnswerState, echoedRequest } from './responses/answer-state.ts';
 import { AnswerFilter } from './translate/answer-filter.ts';
 import { TranslateStream, TurnMeter } from './translate/stream.ts';
 import type { ToolNames } from './translate/tool-names.ts';
@@ -21,6 +22,8 @@ export interface AnswerOptions {
   readonly nowS?: (() => number) | undefined;
   /** The id for answers whose provider gives none. */
   readonly answerId?: string | undefined;
+  /** What a response says of the state that the gateway keeps. */
+  readonly state?: AnswerState | undefined;
 }
 
 export interface AnswersRequest extends AnswerOptions {
@@ -45,7 +48,8 @@ export function answersThrough(request: AnswersRequest): Answers {
   const { from: client, to: target } = request;
   const context = (): AnswerContext => ({
     publicModel: request.publicModel,
-    request: request.body,
+    request: echoedRequest(request.body, request.state),
+    hidesEncrypted: request.state?.hidesEncrypted,
     nowS: request.nowS ?? (() => Math.floor(Date.now() / 1000)),
     answerId: request.answerId ?? randomUUID().replaceAll('-', ''),
     includeUsage: request.includeUsage,

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../lib/json.ts';
 import type { OptionalFields } from './json/omit-nulls.ts';
 import type { Layout } from './json/scan.ts';
 import type { Lane, StreamPosition } from './lane.ts';
+import type { AnswerState } from './responses/answer-state.ts';
 import type { ToolNames } from './translate/tool-names.ts';
 import type {
   AnswerContext,
@@ -45,6 +46,8 @@ export interface HostedTool {
 export interface FormatContext {
   /** A native Format B client that opts into extensions (`anthropic-beta`). */
   readonly betas: boolean;
+  /** Whether the request may still refer to stored responses; what is sent to a provider never does. */
+  readonly references?: boolean | undefined;
 }
 
 export type ChatLimitField = 'max_tokens' | 'max_completion_tokens';
@@ -102,6 +105,12 @@ export interface PassthroughRequest {
   readonly mayBeCut?: boolean | undefined;
   /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
   readonly likelyInputTokens?: (() => number) | undefined;
+  /** What a response says of the state that the gateway keeps; left as the provider says it by default. */
+  readonly state?: AnswerState | undefined;
+  /** Whether the provider may store the answer; it is asked not to by default. */
+  readonly storesResponses?: boolean | undefined;
+  /** Whether this model is asked for its encrypted reasoning, although the client did not ask; no model by default. */
+  readonly wantsEncrypted?: ((upstreamModel: string) => boolean) | undefined;
 }
 
 export interface InBandFailure {

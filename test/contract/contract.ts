@@ -6,6 +6,7 @@ import { claimContract } from './contract-claim.ts';
 import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
 import { recoveryContract } from './contract-recovery.ts';
+import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
 import type { OpenBooks } from './fixtures.ts';
 
@@ -16,6 +17,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('balance', () => balanceContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
+    describe('responses that are kept', () => responseContract(open));
     describe('shared documents', () => documentContract(open));
     describe('recovery and data lifetime', () => recoveryContract(open));
   });

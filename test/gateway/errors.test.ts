@@ -43,6 +43,8 @@ describe('every condition at every endpoint', () => {
     const impossible: Readonly<Record<EndpointName, readonly Condition[]>> = {
       models: [...body, ...balance, ...provider],
       usage: [...body, ...balance, ...provider],
+      get_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
+      delete_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       count_tokens: [...balance, ...provider],
       chat: [],
       responses: [],

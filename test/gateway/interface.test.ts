@@ -54,8 +54,8 @@ describe('the machine-readable description', () => {
       document.servers.map(({ url }) => url),
       ['/', '/token'],
     );
-    const paths = Object.values(ENDPOINTS).map(({ path }) => path);
-    assert.deepEqual(Object.keys(document.paths).toSorted(), paths.toSorted());
+    const paths = new Set(Object.values(ENDPOINTS).map(({ path }) => path));
+    assert.deepEqual(Object.keys(document.paths).toSorted(), [...paths].toSorted());
   });
 
   test('[R59] every operation lists its statuses, headers and credentials', async () => {
@@ -132,7 +132,7 @@ describe('the machine-readable description', () => {
       await check(name, 401, await call(credit.origin + path, { method, key: 'none' }));
       await check(name, 405, await call(credit.origin + path, { method: 'PUT' }));
       await check(name, 429, await visit(slow, name));
-      if (method === 'GET') continue;
+      if (method !== 'POST') continue;
       await check(name, 400, await visit(credit, name, { body: '{}' }));
       await check(name, 403, await visit(scoped, name));
       await check(name, 404, await say(credit, name, 'Hi', { model: 'none' }));

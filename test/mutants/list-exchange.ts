@@ -14,10 +14,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        `  const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits.bodyBytes);`,
-        `  const read = await readRequest(request, config.policy.limits.bodyBytes);
-  const caller = await authenticate(gateway, request);`,
+        '  const caller = await authenticate(gateway, request);',
+        '  await request.readBody(config.policy.limits.bodyBytes);\n  const caller = await authenticate(gateway, request);',
       ],
     ],
     tests: [[AUTHENTICATION, 'a credential is judged before its body is read']],
@@ -102,8 +100,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        "exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType));",
-        "void exchange.settle(end.meter, 'complete', end.contentType).catch(() => {});",
+        "exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));",
+        "void exchange.settle(end.meter, 'complete', end.contentType, kept).catch(() => {});",
       ],
     ],
     tests: [[STORE_FAILURES, 'the stream goes on, only its end waits for the charge']],

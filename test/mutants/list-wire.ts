@@ -145,7 +145,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a responses stream that ends incomplete is broken',
-    edits: [['wire/responses/observe.ts', "      case 'response.incomplete':\n        if", '        if']],
+    edits: [['wire/responses/observe.ts', " || type === 'response.incomplete';", ';']],
     tests: [['test/unit/wire/passthrough/stream.test.ts'], ['test/translate/golden.test.ts']],
   },
   {

@@ -24,11 +24,19 @@ export function bodyOf(name: EndpointName, said = 'Hello', extra: object = {}): 
   return { model, messages: [{ role: 'user', content: said }], ...extra };
 }
 
-/** One request to an endpoint at the key's own origin, by default with a valid body. */
-export function visit(key: CreatedKey, name: EndpointName, sent: Call = {}): Promise<Response> {
+/** One request to an endpoint at the key's own origin, by default with a valid body, or about a response of that key. */
+export async function visit(key: CreatedKey, name: EndpointName, sent: Call = {}): Promise<Response> {
   const { method, path } = ENDPOINTS[name];
   const body = method === 'POST' ? { body: bodyOf(name) } : {};
-  return call(key.origin + path, { method, key: key.key, ...body, ...sent });
+  const id = path.endsWith('/{id}') ? await storedResponseId(key) : '';
+  return call(key.origin + path.replace('{id}', id), { method, key: key.key, ...body, ...sent });
+}
+
+/** The id of a new response; of one that is not there, where the key gets none. */
+async function storedResponseId(key: CreatedKey): Promise<string> {
+  const response = await visit(key, 'responses');
+  const { id } = (await response.json()) as { id?: string };
+  return id ?? 'resp_none';
 }
 
 export function say(key: CreatedKey, name: EndpointName, said: string, extra: object = {}): Promise<Response> {

@@ -93,7 +93,7 @@ describe('the output limit', () => {
   test('the client asking for its own format keeps every field it sent', () => {
     const body = { ...MINIMAL.responses, truncation: 'auto', user: 'u', anything: { goes: 1 } };
     const sent = upstreamBody('responses', 'responses', body);
-    assert.deepEqual(sent, { ...body, model: 'up', max_output_tokens: 4096 });
+    assert.deepEqual(sent, { ...body, model: 'up', max_output_tokens: 4096, store: false });
   });
 });
 

@@ -15,6 +15,10 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   // The call that this hold was for is lost with the power too, and an unsettled hold would only have been voided.
   'admit',
   'extend',
+  // What it renews would be kept for less long.
+  'getResponse',
+  'findChain',
+  'findItems',
   // The mark before it counts.
   'mark',
   // Done again by the next process.

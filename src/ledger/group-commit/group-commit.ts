@@ -4,7 +4,12 @@ import type { Mark } from '../port.ts';
 import type { OperationRunner, Store } from '../store.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 
+/** The operator's changes, and what a request looks up before it is admitted: no batch of admissions waits for them. */
 const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
+  'getResponse',
+  'findChain',
+  'findItems',
+  'deleteResponse',
   'createKey',
   'getKey',
   'changeKey',

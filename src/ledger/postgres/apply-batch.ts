@@ -13,6 +13,11 @@ const CONFLICT_TRIES = 5;
 const CALL = '($1::text[], $2::text[], $3::jsonb, $4::jsonb, $5::integer, $6::bigint, $7::bigint) AS answer';
 const TOGETHER = { name: 'apply-batch', text: `SELECT gateway.apply_batch${CALL}` };
 const ONE_BY_ONE = { name: 'apply-one-by-one', text: `SELECT gateway.apply_one_by_one${CALL}` };
+/** For batches with responses to keep. */
+const KEEPING = {
+  name: 'apply-and-keep',
+  text: `SELECT gateway.apply_and_keep${CALL.replace(') AS', ', $8::boolean, $9::jsonb) AS')}`,
+};
 
 interface Placed {
   readonly element: Element;
@@ -77,7 +82,8 @@ async function applyRound(
     others.length === 0 ? null : elementsText(others, keyed.length + 1),
     placed.length,
   ];
-  const { now, results: outcomes } = await call(connection, clock, values);
+  const kept = keyed.flatMap(({ element }, place) => (element.kept ? [{ i: place + 1, ...element.kept }] : []));
+  const { now, results: outcomes } = await call(connection, clock, values, kept.length === 0 ? null : kept);
   clock.saw(now);
   for (const [place, { op, index }] of placed.entries()) {
     const result = decode(op, outcomes[place] ?? null, now);
@@ -91,16 +97,23 @@ interface Answer {
   readonly results: readonly unknown[];
 }
 
-async function call(connection: Connection, clock: LedgerClock, values: readonly unknown[]): Promise<Answer> {
-  let statement = TOGETHER;
+async function call(
+  connection: Connection,
+  clock: LedgerClock,
+  values: readonly unknown[],
+  kept: readonly object[] | null,
+): Promise<Answer> {
+  let oneByOne = false;
   for (let tries = 1; ; tries++) {
+    const statement = kept !== null ? KEEPING : oneByOne ? ONE_BY_ONE : TOGETHER;
+    const keeping = kept === null ? [] : [oneByOne, JSON.stringify(kept)];
     try {
-      const [row] = await connection.query(statement.text, [...values, ...clock.values()], statement.name);
+      const [row] = await connection.query(statement.text, [...values, ...clock.values(), ...keeping], statement.name);
       return JSON.parse(String(row?.answer)) as Answer;
     } catch (error) {
       if (isConflict(error) && tries < CONFLICT_TRIES) continue;
-      if (!isOperationFailure(error) || statement === ONE_BY_ONE) throw error;
-      statement = ONE_BY_ONE;
+      if (!isOperationFailure(error) || oneByOne) throw error;
+      oneByOne = true;
     }
   }
 }

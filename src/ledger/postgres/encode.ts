@@ -2,7 +2,8 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import type { Operation, OperationName } from '../operations.ts';
-import type { AdmitRequest, Mark, SettleRequest, UsageRecord } from '../port.ts';
+import type { AdmitRequest, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
+import { responseBytes } from '../rules/stored-responses.ts';
 import { Refusal } from './error-mapping.ts';
 
 /** One element of a batch. */
@@ -14,6 +15,8 @@ export interface Element {
   readonly owner: string | null;
   /** About how many bytes it brings along, or may bring back. */
   readonly weight: number;
+  /** A response that is kept where this settlement is the one that counts. */
+  readonly kept?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export type HotName = Extract<
@@ -108,7 +111,8 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
   };
 }
 
-function settleElement({ keyId, holdId, charge, usage, reply, noReplyReason, flag }: SettleRequest): Element {
+function settleElement(request: SettleRequest): Element {
+  const { keyId, holdId, charge, usage, reply, noReplyReason, flag } = request;
   checkAmount(charge, 'a charge');
   const body = reply === null ? null : Buffer.from(reply.body).toString('base64');
   const fields = {
@@ -121,7 +125,25 @@ function settleElement({ keyId, holdId, charge, usage, reply, noReplyReason, fla
     ...(usage === null ? {} : { r: usageFields(usage), ...totalFields(usage.tokens) }),
     ...(reply === null ? {} : { s: reply.status, ct: reply.contentType, b: body }),
   };
-  return { ...holdElement(fields, holdId), weight: BASE_WEIGHT + (body?.length ?? 0) };
+  const kept = request.kept ?? undefined;
+  const weight = BASE_WEIGHT + (body?.length ?? 0) + (kept ? responseBytes(kept) : 0);
+  return { ...holdElement(fields, holdId), weight, kept: kept && keptFields(keyId, kept) };
+}
+
+function keptFields(keyId: string, kept: KeptResponse): Readonly<Record<string, unknown>> {
+  checkText({ id: kept.id, parent: kept.parentId, items: kept.itemIds });
+  return {
+    k: keyId,
+    id: kept.id,
+    parent: kept.parentId,
+    items: kept.itemIds,
+    input: kept.input,
+    output: kept.output,
+    response: kept.response,
+    bytes: responseBytes(kept),
+    keep: kept.keepMs,
+    max: kept.keyBytesMax,
+  };
 }
 
 function markElement(number: number, { keyId, holdId, charge, tokens, call }: Mark): Element {

@@ -3,6 +3,7 @@ import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP
 import { integer } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
+import { pruneResponses } from './responses.ts';
 
 export async function recover(connection: Connection, clock: LedgerClock, limit: number): Promise<Recovered> {
   const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...clock.values()]);
@@ -42,5 +43,6 @@ export async function prune(
     removed += rows.length;
     more ||= rows.length >= limit;
   }
-  return { removed, more };
+  const responses = await pruneResponses(connection, nowMs);
+  return { removed: removed + responses.removed, more: more || responses.more };
 }

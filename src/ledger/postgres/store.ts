@@ -13,6 +13,7 @@ import { isConflict, isOperationFailure, openingError, servingError } from './er
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
+import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -32,7 +33,7 @@ export interface PostgresStore extends Store {
   claimFirstStart(): Promise<boolean>;
 }
 
-type AdminOperation = Exclude<Operation, HotOperation | { op: 'recover' | 'prune' }>;
+type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op: 'recover' | 'prune' }>;
 
 const HOT_TIMEOUT_MS = 10_000;
 /** For what looks at all keys; on a connection that is only open meanwhile. */
@@ -81,6 +82,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       try {
         if (operation.op === 'recover') return await recover(hot, clock, operation.limit);
         if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
+        if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);
         return await admin(operation);
       } catch (error) {
         if (isConflict(error) && tries < CONFLICT_TRIES) continue;

@@ -15,6 +15,7 @@ import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
+import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -229,6 +230,14 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return getDocument(accounts.sql.cold, operation.name);
     case 'putDocument':
       return putDocument(accounts.sql.cold, operation.name, operation.value, accounts.nowMs);
+    case 'getResponse':
+      return getResponse(accounts.sql.cold, operation.keyId, operation.id, accounts.nowMs);
+    case 'findChain':
+      return findChain(accounts.sql.cold, operation.id, operation.renewal, accounts.nowMs);
+    case 'findItems':
+      return findItems(accounts.sql.cold, operation.itemIds, operation.renewal, accounts.nowMs);
+    case 'deleteResponse':
+      return deleteResponse(accounts.sql.cold, operation.keyId, operation.id, accounts.nowMs);
     case 'registerOwner':
     case 'heartbeat':
     case 'ping':

@@ -7,6 +7,7 @@ import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { decideExtension } from './balance.ts';
 import { endClaim } from './claim.ts';
 import { amount } from './columns.ts';
+import { keepResponse } from './responses.ts';
 
 /** How much one more hold moves the running average of how long holds live: an eighth. */
 const AVERAGE_WEIGHT = 8;
@@ -89,6 +90,7 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   sql.charges.add([hold.keyId, 'charge', hold.id, charged, hold.amount, atMs, flag]);
   if (request.usage !== null) recordUsage(accounts, account, hold, request.usage, atMs);
   if (hold.claimName !== null) endClaim(accounts, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
+  if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
   return charged;
 }
 

@@ -6,6 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
 import type { Operation, OperationName, Result } from '../operations.ts';
+import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
@@ -222,6 +223,8 @@ class InProcessStore implements Store {
 
 /** How much an operation adds to the log, about. */
 function pagesOf(operation: Operation): number {
-  const reply = operation.op === 'settle' ? operation.request.reply : null;
-  return PAGES_OF_OPERATION + (reply === null ? 0 : Math.ceil(reply.body.byteLength / PAGE_BYTES));
+  if (operation.op !== 'settle') return PAGES_OF_OPERATION;
+  const { reply, kept } = operation.request;
+  const bytes = (reply?.body.byteLength ?? 0) + (kept ? responseBytes(kept) : 0);
+  return PAGES_OF_OPERATION + Math.ceil(bytes / PAGE_BYTES);
 }

@@ -4,6 +4,7 @@ import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { text } from './columns.ts';
 import { charge, voidHold } from './hold.ts';
+import { pruneResponses } from './responses.ts';
 
 /**
  * Declares owners dead whose lease is over, then ends holds that have no living owner or are past their expiry: what
@@ -89,8 +90,9 @@ export function prune(accounts: AccountCache, limit: number, usageKeepMs: number
     sql.cold(OLD_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
     usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
   ].map(Number);
+  const responses = pruneResponses(sql.cold, nowMs);
   return {
-    removed: counts.reduce((sum, rows) => sum + rows, 0),
-    more: counts.some((rows) => rows >= limit),
+    removed: counts.reduce((sum, rows) => sum + rows, responses.removed),
+    more: counts.some((rows) => rows >= limit) || responses.more,
   };
 }

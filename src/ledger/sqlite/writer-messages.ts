@@ -107,10 +107,10 @@ function admitFrom([, , keyId, keyVersion, rateCounted, id, amount, amountMin, t
   };
 }
 
-/** A reply is cloned, because its bytes would cost more as text. */
+/** A reply is cloned, because its bytes would cost more as text; a response to keep is rare, and large. */
 function flatSettle(request: SettleRequest): readonly Value[] | null {
   const { holdId, keyId, charge, usage, reply, noReplyReason, flag } = request;
-  if (reply !== null) return null;
+  if (reply !== null || request.kept) return null;
   const head = ['settle', holdId, keyId, charge.toString(), noReplyReason, flag];
   if (usage === null) return head;
   const { tokens } = usage;

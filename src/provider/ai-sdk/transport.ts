@@ -4,6 +4,7 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { GatewayError } from '../../core/conditions.ts';
+import type { Provider } from '../../core/provider.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { wholeBytes } from '../../wire/lane.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
@@ -165,12 +166,21 @@ async function readCall({ provider, body: bytes }: UpstreamPackageCall, model: S
     supportedUrls: await model.supportedUrls,
   };
   const options = writeCallOptions(body, turn, rules);
-  const providerOptions = provider.package?.callOptions as LanguageModelV4CallOptions['providerOptions'];
   return {
-    options: providerOptions ? { ...options, providerOptions } : options,
+    options: { ...options, providerOptions: providerOptionsOf(provider) },
     body,
     filter: new AnswerFilter({ names, stop: [], explainsRefusals: false }),
   };
+}
+
+/** Packages read what is under their own name; these two would have the provider store every response. */
+const NOT_STORED = { openai: { store: false }, azure: { store: false } } as const;
+
+function providerOptionsOf(provider: Provider): NonNullable<LanguageModelV4CallOptions['providerOptions']> {
+  const given = (provider.package?.callOptions ?? {}) as NonNullable<LanguageModelV4CallOptions['providerOptions']>;
+  if (provider.storesResponses) return given;
+  const { openai, azure } = NOT_STORED;
+  return { ...given, openai: { ...openai, ...given.openai }, azure: { ...azure, ...given.azure } };
 }
 
 /** Models that a prompt can be cached for on request; on Bedrock the others refuse a request with a mark. */

@@ -23,6 +23,7 @@ const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 const passthrough: PassthroughFormat = {
   changes(request, order) {
     const changes = limitChanges(request, order);
+    if (!request.storesResponses && request.body.store === true) changes.push({ path: ['store'], json: 'false' });
     // Billing needs the usage of every stream, whether the client wants to see it or not.
     if (request.info.stream && !asksForUsage(request.body)) {
       changes.push({ path: ['stream_options', 'include_usage'], json: 'true' });

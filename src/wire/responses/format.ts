@@ -1,8 +1,11 @@
 /** Responses as a wire format. */
+import { arrayAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
+import type { Change } from '../json/edit.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { rewrittenAnswers } from '../rewritten-answers.ts';
 import { placeholderUsage } from '../translate/answer-writing.ts';
+import { ENCRYPTED_REASONING, echoedRequest } from './answer-state.ts';
 import { responsesFailureFrames } from './failure.ts';
 import { completeAnswer, fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
@@ -19,8 +22,17 @@ import { ResponsesWriter } from './writer.ts';
 
 const passthrough: PassthroughFormat = {
   changes(request, order) {
-    if (request.body.max_output_tokens === order.outputLimit) return [];
-    return [{ path: ['max_output_tokens'], json: String(order.outputLimit) }];
+    const { body } = request;
+    const changes: Change[] = [];
+    if (body.max_output_tokens !== order.outputLimit) {
+      changes.push({ path: ['max_output_tokens'], json: String(order.outputLimit) });
+    }
+    if (!request.storesResponses && body.store !== false) changes.push({ path: ['store'], json: 'false' });
+    if (request.wantsEncrypted?.(order.upstreamModel)) {
+      const include = [...(arrayAt(body, 'include') ?? []), ENCRYPTED_REASONING];
+      changes.push({ path: ['include'], json: JSON.stringify(include) });
+    }
+    return changes;
   },
   isAnswer: isResponsesAnswer,
   wholeMeter: responsesWholeMeter,
@@ -54,12 +66,13 @@ export const responsesFormat: WireFormat = {
 };
 
 function completionOf(
-  { body, publicModel, likelyInputTokens }: PassthroughRequest,
+  { body, publicModel, likelyInputTokens, state }: PassthroughRequest,
   outputLimit: number | null,
 ): ResponsesObserverOptions {
   return {
-    request: body,
+    request: echoedRequest(body, state),
     publicModel,
+    state,
     outputLimit,
     nowS: () => Math.floor(Date.now() / 1000),
     placeholderUsage: (outputBytes) =>

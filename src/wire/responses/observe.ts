@@ -4,7 +4,7 @@
  */
 import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject, numberAt, parseJson } from '../../lib/json.ts';
-import { MemberScanner, OPEN_BRACE, skipSpace } from '../json/scan.ts';
+import { MemberScanner, OPEN_BRACE, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import {
@@ -20,6 +20,7 @@ import {
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
+import { type AnswerState, statedFields, withoutEncrypted } from './answer-state.ts';
 import { type CompletionContext, completeItem, completePart, completeResponse } from './complete.ts';
 import { FLAT_FIELDS, flatFieldsOf, type NestedMember, nestedMember } from './event-fields.ts';
 import { ResponseSnapshot } from './snapshot.ts';
@@ -27,6 +28,8 @@ import { readResponsesTokens } from './tokens.ts';
 
 export interface ResponsesObserverOptions extends CompletionContext {
   readonly publicModel: string;
+  /** What events say of the state that the gateway keeps; left as the provider says it by default. */
+  readonly state?: AnswerState | undefined;
   /** What is shown as usage where the provider reports none. */
   placeholderUsage(outputBytes: number): JsonObject;
 }
@@ -40,6 +43,10 @@ export class ResponsesObserver implements StreamObserver {
   failure: LaneFailure | null = null;
   readonly #options: ResponsesObserverOptions;
   readonly #model: PublicModel;
+  /** What a response that is written again says in place of what its provider says. */
+  readonly #published: JsonObject;
+  /** The same of the state, for responses that pass; null leaves what the provider says. */
+  readonly #state: ReturnType<typeof stateBytes> | null;
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
   readonly #snapshot = new ResponseSnapshot();
@@ -63,6 +70,8 @@ export class ResponsesObserver implements StreamObserver {
   constructor(options: ResponsesObserverOptions) {
     this.#options = options;
     this.#model = new PublicModel(options.publicModel);
+    this.#state = options.state === undefined ? null : stateBytes(options.state);
+    this.#published = { ...statedFields(options.state), model: options.publicModel };
   }
 
   meter(): Meter {
@@ -74,10 +83,9 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   position(): StreamPosition {
-    const { publicModel } = this.#options;
     const response = (): JsonObject => {
       const seen = this.#snapshot.response() ?? { id: '', status: 'in_progress', output: [] };
-      return { ...completeResponse(seen, this.#options), model: publicModel };
+      return { ...completeResponse(seen, this.#options), ...this.#published };
     };
     return { nextSequence: this.#nextSequence, response };
   }
@@ -149,8 +157,7 @@ export class ResponsesObserver implements StreamObserver {
     const missing = this.#missingFlatFields();
     if (complete !== value || Object.keys(missing).length > 0) {
       edits.cut(before);
-      const published =
-        member === 'response' ? { ...(complete as JsonObject), model: this.#options.publicModel } : complete;
+      const published = member === 'response' ? { ...(complete as JsonObject), ...this.#published } : complete;
       edits.replace(
         frame.dataStart,
         frame.dataEnd,
@@ -165,7 +172,8 @@ export class ResponsesObserver implements StreamObserver {
     if (member === 'part') return value === undefined ? value : completePart(value);
     if (member === 'item') {
       const status = this.#type.endsWith('.added') ? 'in_progress' : 'completed';
-      return value === undefined ? value : completeItem(value, `${index}`, status);
+      const item = value === undefined ? value : completeItem(value, `${index}`, status);
+      return this.#options.state?.hidesEncrypted && isObject(item) ? withoutEncrypted(item) : item;
     }
     const complete = completeResponse(isObject(value) ? value : {}, this.#options, this.#snapshot.identity);
     if (!terminal || isObject(complete.usage)) return complete;
@@ -268,9 +276,30 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
-    if (scanner.keyIs('model')) this.#model.put(scanner, edits);
-    else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
+    if (scanner.keyIs('model')) {
+      this.#model.put(scanner, edits);
+    } else if (this.#state !== null && scanner.keyIs('store')) {
+      put(scanner, edits, this.#state.store);
+    } else if (this.#state !== null && scanner.keyIs('previous_response_id')) {
+      put(scanner, edits, this.#state.previousResponseId);
+    } else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) {
+      this.#usage = scanner.valueText();
+    }
   }
+}
+
+function stateBytes(state: AnswerState) {
+  return {
+    store: Buffer.from(JSON.stringify(state.store)),
+    previousResponseId: Buffer.from(JSON.stringify(state.previousResponseId)),
+  };
+}
+
+/** Replaces the value of the visited member. */
+function put(scanner: MemberScanner, edits: EditList, json: Buffer): void {
+  const { text, valueStart, end } = scanner;
+  const valueTo = valueEnd(text, valueStart, end);
+  if (valueTo !== -1) edits.replace(valueStart, valueTo, json);
 }
 
 export function isResponsesAnswer(answer: JsonObject): boolean {

@@ -36,3 +36,10 @@ export const ResponsesResponse = Type.Object({
   usage: Type.Optional(AnyObject),
 });
 export type ResponsesResponse = Static<typeof ResponsesResponse>;
+
+export const DeletedResponse = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('response'),
+  deleted: Type.Literal(true),
+});
+export type DeletedResponse = Static<typeof DeletedResponse>;

@@ -48,7 +48,7 @@ export function responsesToTurn(body: JsonObject): Turn {
   };
 }
 
-/** The gateway keeps no conversation, so what refers to one cannot be honoured where the target is of another format. */
+/** What the gateway has stored was put into its place before: what is left refers to what no target of another format has. */
 function refuseState(body: JsonObject): void {
   const instead = 'Send the earlier items in "input" instead.';
   for (const name of ['previous_response_id', 'conversation'] as const) {

@@ -3,16 +3,17 @@
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
-import { type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
+import { type FormatContext, type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
 import { validator } from '../schema/validate.ts';
 import { ResponsesRequest } from './schema.ts';
 import { isHosted } from './tools.ts';
 
 const validate = validator(ResponsesRequest);
 
-export function validateResponses(body: JsonObject): RequestInfo {
+export function validateResponses(body: JsonObject, _bytes?: Buffer, context?: FormatContext): RequestInfo {
   const request = validate(body);
   refuseStoredState(body);
+  if (!context?.references) refuseReferences(body);
   const tally = new AttachmentTally();
   const input = arrayAt(body, 'input') ?? [];
   for (let index = 0; index < input.length; index++) tallyItem(input[index], `input[${index}]`, tally);
@@ -39,21 +40,32 @@ export function validateResponses(body: JsonObject): RequestInfo {
   };
 }
 
-/** What is stored at the provider belongs to the operator's account: no caller may reach another's state through it. */
 function refuseStoredState(body: JsonObject): void {
   if (body.background === true) refuse('background', 'background: responses cannot run in the background here.');
-  for (const name of ['previous_response_id', 'conversation']) {
-    if (body[name] !== undefined && body[name] !== null) {
-      refuse(name, `${name}: state stored at the provider cannot be used through the gateway. Send the whole input.`);
-    }
+  if (body.conversation !== undefined && body.conversation !== null) {
+    refuse(
+      'conversation',
+      'conversation: there are no conversations here. Continue a response with previous_response_id.',
+    );
+  }
+}
+
+/**
+ * What is stored at the provider belongs to the operator's account: no caller may reach another's state through it. What
+ * the gateway has stored is in its place by now.
+ */
+function refuseReferences(body: JsonObject): void {
+  if (body.previous_response_id !== undefined && body.previous_response_id !== null) {
+    refuse('previous_response_id', 'previous_response_id: state stored at the provider cannot be used here.');
+  }
+  for (const [index, item] of (arrayAt(body, 'input') ?? []).entries()) {
+    if (!isObject(item) || item.type !== 'item_reference') continue;
+    refuse(`input[${index}]`, `input[${index}]: items stored at the provider cannot be used here.`);
   }
 }
 
 function tallyItem(item: Json | undefined, path: string, tally: AttachmentTally): void {
   if (!isObject(item)) return;
-  if (item.type === 'item_reference') {
-    refuse(path, `${path}: items stored at the provider cannot be used through the gateway. Send the item itself.`);
-  }
   for (const name of ['content', 'output']) {
     const value = item[name];
     if (Array.isArray(value)) {

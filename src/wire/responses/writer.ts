@@ -1,9 +1,10 @@
 /** Events of the hub → response stream events, the full sequence of them. One per attempt. */
 import type { TokenCounts } from '../../core/usage.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { StreamPosition } from '../lane.ts';
 import { answerId, bareId, eventFrame, placeholderUsage } from '../translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../translate/turn.ts';
+import { withoutEncrypted, withoutEncryptedOutput } from './answer-state.ts';
 import { MessageItem, OpaqueItem, type OutputItem, ReasoningItem, ToolItem } from './item-writer.ts';
 import { responseEnding, responseObject } from './object.ts';
 
@@ -28,12 +29,15 @@ export class ResponsesWriter implements EventWriter {
     this.#out += eventFrame(type, { type, sequence_number: this.#sequence++, ...fields });
   };
 
+  readonly #emitReasoning: Emit;
+
   constructor(context: AnswerContext) {
     this.#context = context;
+    this.#emitReasoning = context.hidesEncrypted === true ? hiding(this.#emit) : this.#emit;
   }
 
   position(): StreamPosition {
-    return { nextSequence: this.#sequence, response: () => this.response() };
+    return { nextSequence: this.#sequence, response: () => this.#shown() };
   }
 
   continueAt(sequence: number): void {
@@ -69,6 +73,12 @@ export class ResponsesWriter implements EventWriter {
     });
   }
 
+  /** The object as a failure event repeats it. What a complete answer hides is taken out of its last bytes elsewhere. */
+  #shown(): JsonObject {
+    const response = this.response();
+    return this.#context.hidesEncrypted === true ? withoutEncryptedOutput(response) : response;
+  }
+
   get #guessed(): TokenCounts | null {
     return this.#context.reportedUsageOnly ? null : placeholderUsage(this.#context, this.#characters);
   }
@@ -88,7 +98,7 @@ export class ResponsesWriter implements EventWriter {
       case 'reasoning-start':
         this.#add(
           event.key,
-          (index) => new ReasoningItem(event, event.id ?? this.#itemId('rs', index), index, this.#emit),
+          (index) => new ReasoningItem(event, event.id ?? this.#itemId('rs', index), index, this.#emitReasoning),
         );
         return;
       case 'tool-start':
@@ -156,4 +166,10 @@ export class ResponsesWriter implements EventWriter {
     const prefix = event.tool.kind === 'custom' ? 'ctc' : event.tool.kind === 'search' ? 'tsc' : 'fc';
     return event.itemId ?? this.#itemId(prefix, index);
   }
+}
+
+/** Items are emitted as a client sees them that did not ask for encrypted reasoning. */
+function hiding(emit: Emit): Emit {
+  return (type, fields) =>
+    emit(type, 'item' in fields && isObject(fields.item) ? { ...fields, item: withoutEncrypted(fields.item) } : fields);
 }

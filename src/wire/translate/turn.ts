@@ -366,6 +366,8 @@ export interface AnswerContext {
   /** The estimated input, for usage that must be shown before the provider reports it. */
   readonly likelyInputTokens: () => number;
   readonly outputLimit: number | null;
+  /** Encrypted reasoning is not shown in the events of a response; only its last bytes have it. */
+  readonly hidesEncrypted?: boolean | undefined;
   /** Usage that the provider has not reported is left out instead of guessed: what reads the answer charges by it. */
   readonly reportedUsageOnly?: boolean | undefined;
 }

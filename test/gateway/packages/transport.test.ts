@@ -34,6 +34,7 @@ function callTo(model: object, body: object = {}): UpstreamPackageCall & { reado
     headers: { 'x-team': 'a' },
     chatLimitField: 'max_tokens',
     countsTokens: false,
+    storesResponses: false,
     circuitBreaker: true,
     options: { region: 'here' },
     package: { name: 'fake', create, callOptions: { fake: { deep: true } } },
@@ -111,7 +112,7 @@ describe('a call', () => {
       maxOutputTokens: 50,
       responseFormat: { type: 'json' },
       reasoning: 'high',
-      providerOptions: { fake: { deep: true } },
+      providerOptions: { fake: { deep: true }, openai: { store: false }, azure: { store: false } },
     });
   });
 

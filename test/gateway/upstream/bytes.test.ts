@@ -27,7 +27,7 @@ describe('pacing', () => {
   for (const format of FORMAT_NAMES) {
     test(`each frame reaches the client before the provider has sent the next (${format})`, async () => {
       const key = await fixture.gateway.tokenKey();
-      const client = streamed(key, format, { stream_options: { include_usage: true } });
+      const client = streamed(key, format, { store: false, stream_options: { include_usage: true } });
       const call = await fixture.first.next();
       call.streamHead();
       for (const frame of SPEECH[format].opening) call.chunk(frame);
@@ -73,7 +73,7 @@ describe('bytes', () => {
         const expected = published(stream);
         const rounds = 7;
         for (let round = 0; round < rounds; round++) {
-          const client = streamed(key, format, { stream_options: { include_usage: true } });
+          const client = streamed(key, format, { store: false, stream_options: { include_usage: true } });
           const call = await fixture.first.next();
           call.streamHead();
           // Pieces of 1 to 7 bytes cut characters, line ends and field names at every place.
@@ -94,7 +94,7 @@ describe('bytes', () => {
     test(`[F19] one giant line passes, in bounded pieces and unchanged (${format})`, async () => {
       const key = await fixture.gateway.tokenKey();
       const giant = 'ö'.repeat(1_000_000);
-      const client = streamed(key, format, { stream_options: { include_usage: true } });
+      const client = streamed(key, format, { store: false, stream_options: { include_usage: true } });
       const call = await fixture.first.next();
       call.streamHead();
       const [before, behind] = [SPEECH[format].opening.join(''), SPEECH[format].closing.join('')];
@@ -116,7 +116,7 @@ describe('bytes', () => {
     const key = await fixture.gateway.tokenKey();
     for (const format of FORMAT_NAMES) {
       const body = `  ${JSON.stringify(SPEECH[format].whole(strange), null, 3).replace('"created": 1,', '"created":1.0e0 ,')}\n`;
-      const answer = ask(key, format);
+      const answer = ask(key, format, { store: false });
       (await fixture.first.next()).reply(200, body);
       const { text } = await answer;
       assert.equal(text, Buffer.from(body.replace(`"${UPSTREAM_MODEL}"`, '"tested"')).toString('latin1'));

@@ -17,6 +17,7 @@ function provider(kind: ProviderKind, baseUrl: string, options: Record<string, u
     headers: { 'x-team': 'one' },
     chatLimitField: 'max_tokens',
     countsTokens: false,
+    storesResponses: false,
     circuitBreaker: true,
     options,
   };

@@ -35,6 +35,7 @@ export function provider(name: string, apiKeys: readonly string[] = [`${name}-ke
     chatLimitField: 'max_tokens',
     countsTokens: false,
     options: {},
+    storesResponses: false,
     circuitBreaker: true,
   };
 }

@@ -26,9 +26,24 @@ describe('requestBody', () => {
     );
     assert.equal(upstream('messages', text), upstream('chat', text));
     assert.equal(
-      upstream('responses', '{"model":"m","input":"x"}'),
-      `{"max_output_tokens":64,"model":"${UPSTREAM_MODEL}","input":"x"}`,
+      upstream('responses', '{"model":"m","input":"x","store":false}'),
+      `{"max_output_tokens":64,"model":"${UPSTREAM_MODEL}","input":"x","store":false}`,
     );
+  });
+
+  test('[R65] the provider is asked not to store, unless it may', () => {
+    assert.equal(
+      upstream('responses', '{"model":"m","input":"x"}'),
+      `{"max_output_tokens":64,"store":false,"model":"${UPSTREAM_MODEL}","input":"x"}`,
+    );
+    assert.match(upstream('responses', '{"model":"m","input":"x","store":true}'), /"input":"x","store":false\}$/);
+    assert.match(upstream('chat', `{"model":"m",${messages},"store":true}`), /"store":false\}$/);
+    assert.doesNotMatch(upstream('chat', `{"model":"m",${messages}}`), /store/);
+    const bytes = Buffer.from(`{"model":"${UPSTREAM_MODEL}","max_output_tokens":64,"input":"x"}`);
+    const { body, layout } = parseBody(bytes);
+    const info = FORMATS.responses.validateRequest(body, bytes, { betas: false });
+    const request = { bytes, body, layout, info, publicModel: UPSTREAM_MODEL, storesResponses: true };
+    assert.equal(FORMATS.responses.passthrough(request).requestBody(ORDER), bytes);
   });
 
   test('a body that already says all of it is sent as it came', () => {

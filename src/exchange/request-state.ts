@@ -1,0 +1,14 @@
+/** The state of a responses request: what it refers to, and whether its answer can be referred to later. Types only. */
+import type { Json } from '../lib/json.ts';
+import type { AnswerState } from '../wire/responses/answer-state.ts';
+
+export interface RequestState {
+  /** What the answer is meant to say of it: `store` where the response is to be kept. */
+  readonly answer: AnswerState;
+  /** The items that the client sent with this request itself, references among them. */
+  readonly newInput: readonly Json[];
+  /** The response that is continued, and all that it continues. */
+  readonly chain: ReadonlySet<string>;
+  /** Reasoning in the input that comes from the store: the provider that made each item, by the id of the item. */
+  readonly storedReasoning: ReadonlyMap<string, string>;
+}

@@ -1,0 +1,95 @@
+/** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
+import type { Operation, Outcome, Pruned } from '../operations.ts';
+import { chainOf, type FoundLink, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
+import { text } from './columns.ts';
+import type { Connection, Row } from './connection.ts';
+import type { LedgerClock } from './ledger-clock.ts';
+
+export type ResponseOperation = Extract<
+  Operation,
+  { op: 'getResponse' | 'findChain' | 'findItems' | 'deleteResponse' }
+>;
+
+const OPERATIONS: ReadonlySet<Operation['op']> = new Set<ResponseOperation['op']>([
+  'getResponse',
+  'findChain',
+  'findItems',
+  'deleteResponse',
+]);
+
+export function isResponseOperation(operation: Operation): operation is ResponseOperation {
+  return OPERATIONS.has(operation.op);
+}
+
+const GET = `SELECT id, parent_id, input, output, response FROM gateway.responses
+  WHERE key_id = $1 AND id = $2 AND expires_at_ms > gateway.ledger_ms($3, $4) AND input IS NOT NULL`;
+const DELETE = `DELETE FROM gateway.responses
+  WHERE key_id = $1 AND id = $2 AND expires_at_ms > gateway.ledger_ms($3, $4) RETURNING 1`;
+const CHAIN = 'SELECT * FROM gateway.find_chain($1, $2, $3, $4, $5, $6)';
+const ITEMS = 'SELECT * FROM gateway.find_items($1, $2, $3, $4, $5, $6)';
+
+export async function performOnResponses(
+  connection: Connection,
+  clock: LedgerClock,
+  operation: ResponseOperation,
+): Promise<Outcome> {
+  const time = clock.values();
+  switch (operation.op) {
+    case 'getResponse': {
+      const [row] = await connection.query(GET, [operation.keyId, operation.id, ...time]);
+      return row === undefined ? null : { ...linkOf(row), response: text(row, 'response') };
+    }
+    case 'deleteResponse': {
+      const rows = await connection.query(DELETE, [operation.keyId, operation.id, ...time]);
+      return rows.length === 1 ? { kind: 'deleted' } : { kind: 'unknown' };
+    }
+    case 'findChain': {
+      const { keyId, keepMs, bytesMax } = operation.renewal;
+      const rows = await connection.query(CHAIN, [keyId, operation.id, keepMs, bytesMax, ...time]);
+      return chainOf(operation.id, rows.map(linkOf), bytesMax);
+    }
+    case 'findItems': {
+      const { keyId, keepMs, bytesMax } = operation.renewal;
+      const rows = await connection.query(ITEMS, [keyId, operation.itemIds, keepMs, bytesMax, ...time]);
+      const outputs = rows.map((row) => text(row, 'output'));
+      const bytes = outputs.reduce((sum, output) => sum + Buffer.byteLength(output), 0);
+      return bytes > bytesMax ? { kind: 'too_large' } : { kind: 'items', outputs };
+    }
+  }
+}
+
+const EXPIRED = `SELECT key_id, id FROM gateway.responses
+  WHERE expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $1 FOR UPDATE SKIP LOCKED`;
+const OF_REVOKED = `SELECT r.key_id, r.id FROM gateway.response_bytes b
+  JOIN gateway.accounts a ON a.key_id = b.key_id AND a.status = 'revoked'
+  JOIN gateway.responses r ON r.key_id = b.key_id
+  WHERE b.bytes > 0 LIMIT $1 FOR UPDATE OF r SKIP LOCKED`;
+
+/** Those that have expired, and those of keys that were revoked. */
+export async function pruneResponses(connection: Connection, nowMs: number): Promise<Pruned> {
+  let removed = 0;
+  let more = false;
+  const finds = [[EXPIRED, [PRUNED_RESPONSES_MAX, nowMs]] as const, [OF_REVOKED, [PRUNED_RESPONSES_MAX]] as const];
+  for (const [find, values] of finds) {
+    const rows = await connection.query(
+      `DELETE FROM gateway.responses WHERE (key_id, id) IN (${find}) RETURNING 1`,
+      values,
+    );
+    removed += rows.length;
+    more ||= rows.length >= PRUNED_RESPONSES_MAX;
+  }
+  return { removed, more };
+}
+
+function linkOf(row: Row): FoundLink {
+  return {
+    id: text(row, 'id'),
+    parentId: textOrNull(row, 'parent_id'),
+    input: textOrNull(row, 'input'),
+    output: text(row, 'output'),
+  };
+}
+
+function textOrNull(row: Row, column: string): string | null {
+  return row[column] === null ? null : text(row, column);
+}
