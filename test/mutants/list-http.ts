@@ -10,7 +10,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     name: 'header strictness: both framing headers are accepted',
     edits: [['transport/framing.ts', 'if (length !== null || http10 ||', 'if (http10 ||']],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'Content-Length before Transfer-Encoding']],
   },
   {
     name: 'header strictness: a repeated framing header is accepted',
@@ -21,12 +21,12 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
         'void before;',
       ],
     ],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'two lengths that agree']],
   },
   {
     name: 'header strictness: two Host headers are accepted',
     edits: [['transport/request-head.ts', "if (hosts > 1) throw malformed('repeated Host header');", '']],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'two hosts']],
   },
   {
     name: 'header strictness: a request without Host is accepted',
@@ -37,17 +37,17 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
         '',
       ],
     ],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'and a missing host']],
   },
   {
     name: 'header strictness: Transfer-Encoding in HTTP/1.0 is accepted',
     edits: [['transport/framing.ts', 'length !== null || http10 || coding', 'length !== null || coding']],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'chunked in HTTP/1.0']],
   },
   {
     name: 'header strictness: a framing field in a trailer is accepted',
     edits: [['transport/framing.ts', '/^(?:content-length|transfer-encoding|connection', '/^(?:connection']],
-    tests: [[REFUSALS], ['test/unit/transport/server/connections.test.ts', 'that has become malformed is refused']],
+    tests: [[REFUSALS, 'Content-Length in a trailer']],
   },
   {
     name: 'header strictness: the lean server accepts bare line feeds',
@@ -55,12 +55,12 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       ['transport/lean/head.ts', '+(?:\\r\\n[!#', '+(?:\\r?\\n[!#'],
       ['transport/lean/head.ts', '|[^\\r]\\n|\\r[^\\n]/', '/'],
     ],
-    tests: [[REFUSALS]],
+    tests: [[REFUSALS, 'a bare LF before a coding']],
   },
   {
     name: 'more headers than the limit are accepted',
     edits: [['transport/request-head.ts', 'if (count > countMax) throw', 'if (count < 0) throw']],
-    tests: [[REFUSALS], ['test/unit/transport/server/limits.test.ts', 'is bounded in bytes and in fields']],
+    tests: [['test/unit/transport/server/limits.test.ts', 'is bounded in bytes and in fields']],
   },
   {
     name: 'connections beyond the limit are served',
@@ -74,7 +74,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a body that is not announced as JSON is accepted',
-    edits: [['http/body.ts', 'if (type === null || !', 'if (type !== null && type === String(!']],
+    edits: [['http/body.ts', 'if (type === null || !', "if (type === '' && !"]],
     tests: [[REFUSED, 'a body that is not sent as JSON is a 400']],
   },
   {

@@ -134,7 +134,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
         '',
       ],
     ],
-    tests: [['test/resilience/crash/rate.test.ts']],
+    tests: [[IN_PROCESS_STORE, 'a place in the rate limit survives a kill']],
   },
   {
     name: 'a charge is acknowledged before it is on the disk',

@@ -68,7 +68,9 @@ if (!values['no-control']) {
   // What is red without a mutant notices nothing.
   const runs = new Map<string, TestRun>(chosen.flatMap(({ tests }) => tests).map((run) => [JSON.stringify(run), run]));
   await spread(workshops, [...runs.values()], async (workshop, run) => {
-    const end = await workshop.test(run, RUN_TIMEOUT_MS);
+    const first = await workshop.test(run, RUN_TIMEOUT_MS);
+    // Once more: on a busy machine a test may run into its time-out.
+    const end = first === 'green' ? first : await workshop.test(run, RUN_TIMEOUT_MS);
     if (end === 'green') return;
     console.log(`${run.join(' ')} is ${end} without a mutant; see\n${workshop.output}`);
     process.exitCode = 1;
