@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { startPostgres } from '../support/postgres.ts';
-import { startedGateway } from '../support/started-gateway.ts';
+import { call, startedGateway } from '../support/started-gateway.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
@@ -54,6 +54,31 @@ describe('gateways with DATABASE_URL', () => {
     assert.deepEqual(statuses, [200, 200, 200, 429, 429, 429]);
     await one.admin.changeKey(id, { status: 'revoked' });
     assert.equal((await chat(two.origin, key)).status, 401);
+  });
+
+  test('[R64] a conversation that one has begun goes on at another, and is gone for all when it is deleted', async () => {
+    const env = { DATABASE_URL: server.url(await server.createDatabase()) };
+    await using one = await startedGateway({ env });
+    await using two = await startedGateway({ env: { ...env, GATEWAY_WORKERS: '2' } });
+    const { key } = await one.creditKey();
+    const say = async (origin: string, input: string, previous?: string): Promise<{ id: string; store: boolean }> => {
+      const body = { model: 'sandbox/alpha', input, previous_response_id: previous ?? null };
+      const response = await call(`${origin}/v1/responses`, { key, body });
+      assert.equal(response.status, 200);
+      return (await response.json()) as { id: string; store: boolean };
+    };
+    const first = await say(one.origin, 'Hello');
+    const second = await say(two.origin, 'Again', first.id);
+    const third = await say(one.origin, 'And again', second.id);
+    assert.deepEqual([first.store, second.store, third.store], [true, true, true]);
+    for (const { id } of [first, second, third]) {
+      assert.equal((await call(`${two.origin}/v1/responses/${id}`, { key })).status, 200);
+    }
+    assert.equal((await call(`${two.origin}/v1/responses/${first.id}`, { key, method: 'DELETE' })).status, 200);
+    assert.equal((await call(`${one.origin}/v1/responses/${first.id}`, { key })).status, 404);
+    const broken = { model: 'sandbox/alpha', input: 'x', previous_response_id: third.id };
+    assert.equal((await call(`${one.origin}/v1/responses`, { key, body: broken })).status, 400);
+    assert.deepEqual((await one.audit()).findings, []);
   });
 
   test('commands open the database themselves where no gateway runs, and need no data folder', async () => {
