@@ -26,7 +26,13 @@ describe('docs/reliability.md', () => {
   test('every guarantee and every fault that the project answers for has a row with a test', () => {
     const withTest = rows.filter((row) => /`test\/[^`]+\.ts`: “/.test(row));
     const faults = withTest.flatMap((row) => /^\| ((?:F\d+(?:, )?)+) \|/.exec(row)?.[1]?.split(', ') ?? []);
-    assert.deepEqual(faults, [...Array.from({ length: 30 }, (_, index) => `F${index + 1}`), 'F32', 'F33', 'F36', 'F40']);
+    assert.deepEqual(faults, [
+      ...Array.from({ length: 30 }, (_, index) => `F${index + 1}`),
+      'F32',
+      'F33',
+      'F36',
+      'F40',
+    ]);
     const headings = rows.filter((row) => /^\| (#|Guarantee) \|/.test(row));
     assert.equal(withTest.length, rows.length - headings.length);
   });
