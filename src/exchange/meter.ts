@@ -1,9 +1,11 @@
 /** What the lane saw → usage and charge, clamped to the hold. */
 
 import type { Mode } from '../core/key.ts';
-import { costNanos } from '../core/money.ts';
+import { costNanos, type MultiplierField, PLAIN_TERMS } from '../core/money.ts';
+import { chargeTerms, type ReportedTerms } from '../core/price-terms.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import { countOutput } from '../counting/input-estimate.ts';
+import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Plan } from './plan.ts';
 
@@ -19,18 +21,38 @@ export interface Charge {
   readonly flag: string | null;
 }
 
+/** Who answered, and what it was sent. */
+export interface Answerer {
+  /** The name of the provider. */
+  readonly provider: string;
+  /** Fields of the request that its lane could not send. */
+  readonly unsentFields: readonly MultiplierField[];
+}
+
 /** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
-export function chargeFor(mode: Mode, plan: Plan, held: bigint, meter: Meter | null, complete: boolean): Charge {
+export function chargeFor(
+  mode: Mode,
+  plan: Plan,
+  held: bigint,
+  meter: Meter | null,
+  complete: boolean,
+  answerer: Answerer,
+): Charge {
   const usage = usageOf(plan, meter);
-  const cost = costNanos(plan.model.pricing, usage.tokens);
+  const { pricing, providerPricing } = plan.model;
+  const reported = reportedTerms(plan, meter, answerer);
+  const askedTools = plan.request.info.hostedTools.map(({ type }) => type);
+  const terms = reported && chargeTerms(pricing, answerer.provider, reported, askedTools);
+  const providerTerms = reported && chargeTerms(providerPricing, answerer.provider, reported, askedTools);
+  const cost = costNanos(pricing, usage.tokens, terms ?? PLAIN_TERMS);
   const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {
     usage,
     owed,
     amount: owed > held ? held : owed,
     costNanos: cost,
-    providerCostNanos: costNanos(plan.model.providerPricing, usage.tokens),
-    flag: flagOf(usage, owed, held, complete),
+    providerCostNanos: costNanos(providerPricing, usage.tokens, providerTerms ?? PLAIN_TERMS),
+    flag: flagOf(usage, owed, held, complete, terms?.unpriced ?? [], reported?.unusable ?? []),
   };
 }
 
@@ -42,8 +64,28 @@ export function usageOf(plan: Plan, meter: Meter | null): Usage {
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }
 
-function flagOf(usage: Usage, owed: bigint, held: bigint, complete: boolean): string | null {
-  if (owed > held) return `the provider reported ${owed}, more than the ${held} held; the hold was charged`;
-  if (usage.source === 'counted' && complete) return 'the provider reported no usable usage; counted here';
-  return null;
+/** A field that the provider does not report has the value that it was sent. Null where only tokens count. */
+function reportedTerms({ request }: Plan, meter: Meter | null, { unsentFields }: Answerer): ReportedTerms | null {
+  const asked = request.costFields.multipliers;
+  const reported = meter?.terms ?? null;
+  if (reported === null && request.costFields === NO_COST_FIELDS) return null;
+  const fields: Partial<Record<MultiplierField, string>> = { ...asked };
+  for (const field of unsentFields) delete fields[field];
+  return { calls: {}, ...reported, fields: { ...fields, ...reported?.fields } };
+}
+
+function flagOf(
+  usage: Usage,
+  owed: bigint,
+  held: bigint,
+  complete: boolean,
+  unpriced: readonly string[],
+  unusable: readonly string[],
+): string | null {
+  const flags: string[] = [];
+  if (owed > held) flags.push(`the provider reported ${owed}, more than the ${held} held; the hold was charged`);
+  else if (usage.source === 'counted' && complete) flags.push('the provider reported no usable usage; counted here');
+  if (unpriced.length > 0) flags.push(`no price for ${unpriced.join(', ')}: charged without`);
+  if (unusable.length > 0) flags.push(`not usable in the provider's report: ${unusable.join(', ')}`);
+  return flags.length === 0 ? null : flags.join('; ');
 }

@@ -3,6 +3,8 @@
  * `translate` where they differ. Lanes are pure state machines: bytes in, bytes and metering out, no I/O.
  */
 import type { Condition } from '../core/conditions.ts';
+import type { MultiplierField } from '../core/money.ts';
+import type { ReportedTerms } from '../core/price-terms.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
 /** What the upstream request must say, whatever the client said. */
@@ -23,6 +25,8 @@ export interface Lane {
   readonly kind: 'passthrough' | 'translate';
   /** What was left out of the request, for the operator's log. */
   readonly warnings?: readonly string[];
+  /** Fields of the request that would multiply its price, and that the target's format has no place for. */
+  readonly unsentFields?: readonly MultiplierField[];
   /** The body to send upstream; a large one in pieces. */
   requestBody(order: UpstreamParams): BodyBytes;
   /**
@@ -55,6 +59,8 @@ export interface Meter {
   readonly reportedFinal: boolean;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
+  /** What else the answer says that its price depends on; absent where it says nothing. */
+  readonly terms?: ReportedTerms;
 }
 
 /**

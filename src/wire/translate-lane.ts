@@ -1,4 +1,5 @@
 /** The lane between two formats: the hub in the middle, the client's format on one side, the target's on the other. */
+import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { type AnswerOptions, answersThrough } from './answers.ts';
 import type { ChatLimitField, WireFormat } from './format.ts';
@@ -38,6 +39,9 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
     to.fromTurn(turn, { outputLimit, reasoning, thinking, extended }, names);
   const written = write(OUTPUT_LIMIT_UNKNOWN);
   const limitField = to.outputLimitField(outputLimitField);
+  const unsentFields = MULTIPLIER_FIELDS.filter(
+    (field) => request.body[field] != null && written.body[field] === undefined,
+  );
   let sentLimit: number | null = null;
   const answers = answersThrough({
     ...request,
@@ -48,7 +52,11 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   });
   return {
     kind: 'translate',
-    warnings: written.warnings,
+    warnings: [
+      ...written.warnings,
+      ...unsentFields.map((field) => `${field}: left out, the target's format has no such field`),
+    ],
+    unsentFields,
     requestBody({ upstreamModel, outputLimit }) {
       sentLimit = outputLimit;
       const { body } = written.usesOutputLimit === true ? write(outputLimit) : written;

@@ -1,7 +1,7 @@
 /** Watches a passed-through responses answer: usage, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
-import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, objectsAt, parseJson } from '../../lib/json.ts';
+import { MemberScanner } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import {
   type EditList,
@@ -12,10 +12,11 @@ import {
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { hostedCall, TermsReport } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
-import { readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 /** Events that carry the whole response: they hold its model, usage or end, and never reach the client in pieces. */
 const WHOLE_RESPONSE = new Set([
@@ -37,20 +38,26 @@ export class ResponsesObserver implements StreamObserver {
   readonly #output = new OutputCounter();
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
+  readonly #terms = new TermsReport();
   #responseId: string | null = null;
   #createdAtS: number | null = null;
   #nextSequence = 0;
 
   // What the scan of the current frame found.
   #type = '';
-  #usage: string | null = null;
+  #itemType = '';
 
   constructor(publicModel: string) {
     this.#model = new PublicModel(publicModel);
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return {
+      reported: this.#reported,
+      reportedFinal: this.#reportedFinal,
+      outputBytes: this.#output.bytes,
+      ...this.#terms.member(),
+    };
   }
 
   position(): StreamPosition {
@@ -69,13 +76,10 @@ export class ResponsesObserver implements StreamObserver {
         return this.#fail(readFailure(parsedData(frame), first));
       case 'response.completed':
       case 'response.incomplete':
-        if (parsedData(frame) === undefined)
-          return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
-        if (this.#usage !== null) {
-          this.#reported = readResponsesTokens(parseJson(this.#usage));
-          this.#reportedFinal = this.#reported !== null;
-        }
-        return 'terminal';
+        return this.#complete(parsedData(frame));
+      case 'response.output_item.done':
+        if (this.#itemType.endsWith('_call')) this.#countCall(parsedData(frame));
+        return 'event';
       case '':
         return this.#untyped(frame, first);
       default:
@@ -108,6 +112,24 @@ export class ResponsesObserver implements StreamObserver {
     return 'failed';
   }
 
+  #complete(event: Json | undefined): Verdict {
+    if (event === undefined) return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    const response = isObject(event) ? objectAt(event, 'response') : undefined;
+    if (response === undefined) return 'terminal';
+    if (isObject(response.usage)) {
+      this.#reported = readResponsesTokens(response.usage);
+      this.#reportedFinal = this.#reported !== null;
+    }
+    this.#terms.take(readResponsesTerms(response));
+    this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
+    return 'terminal';
+  }
+
+  #countCall(event: Json | undefined): void {
+    const item = isObject(event) ? objectAt(event, 'item') : undefined;
+    if (item !== undefined) this.#terms.called(hostedCall('responses', item));
+  }
+
   #untyped(frame: FrameView, first: boolean): Verdict {
     const value = parsedData(frame);
     if (isObject(value) && isObject(value.error)) return this.#fail(readFailure(value, first));
@@ -120,12 +142,14 @@ export class ResponsesObserver implements StreamObserver {
   #scan(frame: FrameView, edits: EditList): void {
     const scanner = this.#scanner;
     this.#type = '';
-    this.#usage = null;
+    this.#itemType = '';
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
-      else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
+      else if (scanner.depth !== 2) continue;
+      else if (scanner.topIs('response')) this.#scanResponse(scanner, edits);
+      else if (scanner.keyIs('type') && scanner.topIs('item')) this.#itemType = scanner.valueText().slice(1, -1);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
@@ -144,8 +168,6 @@ export class ResponsesObserver implements StreamObserver {
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
     if (scanner.keyIs('model')) {
       this.#model.put(scanner, edits);
-    } else if (scanner.keyIs('usage')) {
-      if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
     } else if (this.#responseId === null && scanner.keyIs('id') && scanner.isString) {
       const id = parseJson(scanner.valueText());
       if (typeof id === 'string') this.#responseId = id;
@@ -162,11 +184,15 @@ export function isResponsesAnswer(answer: JsonObject): boolean {
 
 export function responsesWholeMeter(answer: JsonObject): Meter {
   const reported = readResponsesTokens(answer.usage);
+  const terms = new TermsReport();
+  terms.take(readResponsesTerms(answer));
   let outputBytes = 0;
   for (const item of arrayAt(answer, 'output') ?? []) {
-    if (isObject(item)) outputBytes += itemBytes(item);
+    if (!isObject(item)) continue;
+    outputBytes += itemBytes(item);
+    terms.called(hostedCall('responses', item));
   }
-  return { reported, reportedFinal: reported !== null, outputBytes };
+  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }
 
 function itemBytes(item: JsonObject): number {

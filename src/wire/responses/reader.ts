@@ -3,7 +3,7 @@ import { isObject, type JsonObject, numberAt, objectAt, objectsAt, parseJson, st
 import { broken } from '../errors.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
 import { ItemReader } from './item-reader.ts';
-import { readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 export function responsesFailure(error: JsonObject | undefined): TurnEvent {
   return { type: 'failure', error: error ?? {} };
@@ -145,7 +145,7 @@ export class ResponsesReader implements EventReader {
     const refused = items.some((item) => item.refused);
     events.push(responsesFinish({ ...response, status }, called, refused));
     const tokens = readResponsesTokens(response.usage);
-    if (tokens) events.push({ type: 'usage', tokens });
+    if (tokens) events.push({ type: 'usage', tokens, terms: readResponsesTerms(response) });
     events.push({ type: 'end' });
     return events;
   }
