@@ -24,6 +24,11 @@ const PLAIN_VALUES: Readonly<Record<MultiplierField, ReadonlySet<string>>> = {
   inference_geo: new Set(['global', 'not_available']),
 };
 
+/** Whether this value asks for nothing but the plain service. */
+export function isPlainValue(field: MultiplierField, value: string): boolean {
+  return PLAIN_VALUES[field].has(value);
+}
+
 /** What a field with this value multiplies the price by at this provider; null: it has no price there. */
 export function multiplierOf(
   pricing: Pricing,
@@ -33,7 +38,7 @@ export function multiplierOf(
 ): Fraction | null {
   const values = modifiersOf(pricing, provider).multipliers[field];
   if (values !== undefined && Object.hasOwn(values, value)) return values[value] ?? null;
-  return PLAIN_VALUES[field].has(value) ? ONE : null;
+  return isPlainValue(field, value) ? ONE : null;
 }
 
 /**

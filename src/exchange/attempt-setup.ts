@@ -43,9 +43,8 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
 
 /** The attempt that the exchange makes now; where that was stopped meanwhile, it has ended already. */
 export function newAttempt(gateway: Gateway, exchange: Exchange, next: NextAttempt): Attempt {
-  const setup = new AttemptSetup(gateway, exchange, next);
-  const attempt = new Attempt(setup);
-  exchange.begin(attempt, { provider: next.provider.name, unsentFields: setup.lane.unsentFields ?? [] });
+  const attempt = new Attempt(new AttemptSetup(gateway, exchange, next));
+  exchange.begin(attempt, next.provider.name);
   return attempt;
 }
 

@@ -12,7 +12,7 @@ import type { Attempt, StopReason } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
-import { type Answerer, type Charge, chargeFor } from './meter.ts';
+import { type Charge, chargeFor } from './meter.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
 import { ReplyRecorder } from './reply-recorder.ts';
@@ -46,7 +46,7 @@ export class Exchange implements InFlightExchange {
   #attempt: Attempt | null = null;
   #stopped: StopReason | null = null;
   #wake: () => void = () => {};
-  #answerer: Answerer = { provider: '', unsentFields: [] };
+  #provider = '';
   #markedBytes = -1;
   /** What a settlement asked for. */
   #charged = 0n;
@@ -92,9 +92,9 @@ export class Exchange implements InFlightExchange {
   }
 
   /** The attempt that runs now. An exchange that was stopped meanwhile stops it before anything is sent. */
-  begin(attempt: Attempt, answerer: Answerer): void {
+  begin(attempt: Attempt, provider: string): void {
     this.#attempt = attempt;
-    this.#answerer = answerer;
+    this.#provider = provider;
     if (this.#stopped) attempt.stop(this.#stopped);
     else this.response.notes.attempts += 1;
   }
@@ -201,7 +201,7 @@ export class Exchange implements InFlightExchange {
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {
-    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, complete, this.#answerer);
+    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, complete, this.#provider);
   }
 
   /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */
@@ -230,7 +230,7 @@ export class Exchange implements InFlightExchange {
     return {
       requestId: this.request.requestId,
       model: this.plan.model.id,
-      provider: this.#answerer.provider,
+      provider: this.#provider,
       format: this.request.endpoint.format,
       streamed: this.info.stream,
       costNanos: charge.costNanos,

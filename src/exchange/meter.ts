@@ -1,7 +1,7 @@
 /** What the lane saw → usage and charge, clamped to the hold. */
 
 import type { Mode } from '../core/key.ts';
-import { costNanos, type MultiplierField, PLAIN_TERMS } from '../core/money.ts';
+import { costNanos, PLAIN_TERMS } from '../core/money.ts';
 import { chargeTerms, type ReportedTerms } from '../core/price-terms.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import { countOutput } from '../counting/input-estimate.ts';
@@ -21,29 +21,24 @@ export interface Charge {
   readonly flag: string | null;
 }
 
-/** Who answered, and what it was sent. */
-export interface Answerer {
-  /** The name of the provider. */
-  readonly provider: string;
-  /** Fields of the request that its lane could not send. */
-  readonly unsentFields: readonly MultiplierField[];
-}
-
-/** `complete` says whether the answer came to its end, so that a missing report is the provider's omission. */
+/**
+ * `complete` says whether the answer came to its end, so that a missing report is the provider's omission. `provider`: the
+ * name of the one that answered.
+ */
 export function chargeFor(
   mode: Mode,
   plan: Plan,
   held: bigint,
   meter: Meter | null,
   complete: boolean,
-  answerer: Answerer,
+  provider: string,
 ): Charge {
   const usage = usageOf(plan, meter);
   const { pricing, providerPricing } = plan.model;
-  const reported = reportedTerms(plan, meter, answerer);
+  const reported = reportedTerms(plan, meter);
   const askedTools = plan.request.info.hostedTools.map(({ type }) => type);
-  const terms = reported && chargeTerms(pricing, answerer.provider, reported, askedTools);
-  const providerTerms = reported && chargeTerms(providerPricing, answerer.provider, reported, askedTools);
+  const terms = reported && chargeTerms(pricing, provider, reported, askedTools);
+  const providerTerms = reported && chargeTerms(providerPricing, provider, reported, askedTools);
   const cost = costNanos(pricing, usage.tokens, terms ?? PLAIN_TERMS);
   const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {
@@ -64,14 +59,11 @@ export function usageOf(plan: Plan, meter: Meter | null): Usage {
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }
 
-/** A field that the provider does not report has the value that it was sent. Null where only tokens count. */
-function reportedTerms({ request }: Plan, meter: Meter | null, { unsentFields }: Answerer): ReportedTerms | null {
-  const asked = request.costFields.multipliers;
+/** A field that the provider does not report has the value that was asked for. Null where only tokens count. */
+function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | null {
   const reported = meter?.terms ?? null;
   if (reported === null && request.costFields === NO_COST_FIELDS) return null;
-  const fields: Partial<Record<MultiplierField, string>> = { ...asked };
-  for (const field of unsentFields) delete fields[field];
-  return { calls: {}, ...reported, fields: { ...fields, ...reported?.fields } };
+  return { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
 }
 
 function flagOf(

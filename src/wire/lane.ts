@@ -3,7 +3,6 @@
  * `translate` where they differ. Lanes are pure state machines: bytes in, bytes and metering out, no I/O.
  */
 import type { Condition } from '../core/conditions.ts';
-import type { MultiplierField } from '../core/money.ts';
 import type { ReportedTerms } from '../core/price-terms.ts';
 import type { TokenCounts } from '../core/usage.ts';
 
@@ -25,8 +24,6 @@ export interface Lane {
   readonly kind: 'passthrough' | 'translate';
   /** What was left out of the request, for the operator's log. */
   readonly warnings?: readonly string[];
-  /** Fields of the request that would multiply its price, and that the target's format has no place for. */
-  readonly unsentFields?: readonly MultiplierField[];
   /** The body to send upstream; a large one in pieces. */
   requestBody(order: UpstreamParams): BodyBytes;
   /**
