@@ -105,7 +105,9 @@ export function makePlan(
     mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
-  const reachable = reachableTargets(candidatesFor(endpoint.format, usable), catalog, lanes);
+  const candidates = candidatesFor(endpoint.format, usable);
+  // A count is made of what the request holds, whether or not it could be sent.
+  const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
   const limits = outputLimits(model, endpoint, info);
   if (limits instanceof GatewayError) return limits;

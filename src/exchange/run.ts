@@ -30,7 +30,7 @@ const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
-  const caller = await authenticate(gateway, request);
+  const caller = await authenticate(gateway, request, response.notes);
   const read = await readRequest(request, config.policy.limits.bodyBytes);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
