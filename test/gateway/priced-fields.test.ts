@@ -365,7 +365,9 @@ describe('[R60] calls of hosted tools are charged by the call', () => {
   });
 
   test('[R13] the hold carries the price of sound and images that are sent', async () => {
-    const part = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+    const text = { type: 'text', text: 'Hi' };
+    const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
     const held = async (content: unknown): Promise<number> => {
       upstream.answer = null;
       const key = await gateway.creditKey();
@@ -377,8 +379,10 @@ describe('[R60] calls of hosted tools are charged by the call', () => {
       await client.ended;
       return reserved;
     };
-    // 100 tokens of output at 40 USD per million, times the mark-up.
-    assert.ok((await held([{ type: 'text', text: 'Hi' }, part])) > 0.006);
-    assert.ok((await held([{ type: 'text', text: 'Hi' }])) < 0.006);
+    // A file counts as the whole window, an image as 20,000 tokens; with the mark-up, at 10 and 2 USD per million.
+    assert.ok((await held([text, sound])) > 3);
+    const pictured = await held([text, image]);
+    assert.ok(pictured > 0.06 && pictured < 0.07, String(pictured));
+    assert.ok((await held([text])) < 0.006);
   });
 });
