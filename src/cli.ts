@@ -161,7 +161,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     },
     installationSecret: secret,
     clock: systemClock(),
-    gatewayOrigin: publicOrigin(settings.host, settings.port, settings.tls !== null),
+    gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');

@@ -13,6 +13,8 @@ export interface Settings {
   readonly host: string;
   readonly port: number;
   readonly adminPort: number;
+  /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
+  readonly publicUrl: string | null;
   readonly dataDir: string;
   readonly configFile: string;
   /** True when the operator named the file: then it must exist. */

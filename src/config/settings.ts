@@ -40,6 +40,7 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     host: readHost(env),
     port,
     adminPort,
+    publicUrl: readPublicUrl(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
     configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
@@ -113,6 +114,18 @@ function readHost(env: Environment): string {
   throw new SettingError(
     'GATEWAY_HOST',
     ` is ${shown(text)}: must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)`,
+  );
+}
+
+function readPublicUrl(env: Environment): string | null {
+  const text = given(env, 'GATEWAY_PUBLIC_URL');
+  if (text === undefined) return null;
+  const url = URL.parse(text);
+  const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (plain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  throw new SettingError(
+    'GATEWAY_PUBLIC_URL',
+    ` is ${shown(text)}: must be an http or https address without credentials and query, e.g. https://gateway.example.com`,
   );
 }
 

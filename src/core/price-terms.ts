@@ -24,6 +24,11 @@ const PLAIN_VALUES: Readonly<Record<MultiplierField, ReadonlySet<string>>> = {
   inference_geo: new Set(['global', 'not_available']),
 };
 
+/** Whether this value asks for nothing but the plain service. */
+export function isPlainValue(field: MultiplierField, value: string): boolean {
+  return PLAIN_VALUES[field].has(value);
+}
+
 /** What a field with this value multiplies the price by at this provider; null: it has no price there. */
 export function multiplierOf(
   pricing: Pricing,
@@ -33,7 +38,7 @@ export function multiplierOf(
 ): Fraction | null {
   const values = modifiersOf(pricing, provider).multipliers[field];
   if (values !== undefined && Object.hasOwn(values, value)) return values[value] ?? null;
-  return PLAIN_VALUES[field].has(value) ? ONE : null;
+  return isPlainValue(field, value) ? ONE : null;
 }
 
 /**
@@ -42,10 +47,28 @@ export function multiplierOf(
  */
 export function hostedToolOf(pricing: Pricing, provider: string, type: string): HostedToolPrice | null {
   const { hostedTools } = modifiersOf(pricing, provider);
-  for (const name of [type, type.replace(/_(?:\d{8}|preview.*)$/, '')]) {
+  for (const name of [type, plainType(type)]) {
     if (Object.hasOwn(hostedTools, name)) return hostedTools[name] ?? null;
   }
   return null;
+}
+
+/**
+ * How many calls one request may make at this provider where its format bounds them all together: as many of the dearest
+ * tool as the hold carries for all of them. Null where none of the tools has a price.
+ */
+export function callsWithinHold(pricing: Pricing, provider: string, types: readonly string[]): number | null {
+  let fees = ZERO;
+  let dearest = ZERO;
+  let calls = 0;
+  for (const price of pricesOf(pricing, provider, types)) {
+    fees = add(fees, times(price.nanosPerCall, price.maxCalls));
+    dearest = larger(dearest, price.nanosPerCall);
+    calls += price.maxCalls;
+  }
+  if (calls === 0) return null;
+  if (dearest.numerator === 0n) return calls;
+  return Number((fees.numerator * dearest.denominator) / (fees.denominator * dearest.numerator));
 }
 
 /** What a request asks for beyond tokens. */
@@ -70,9 +93,8 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
     for (const [field, value] of entriesOf(asked.fields)) {
       product = multiply(product, larger(multiplierOf(pricing, provider, field, value) ?? ONE, ONE));
     }
-    // Several tools of one type share its calls.
-    for (const price of new Set(asked.hostedTools.map((type) => hostedToolOf(pricing, provider, type)))) {
-      if (price !== null) fees = add(fees, times(price.nanosPerCall, price.maxCalls));
+    for (const { nanosPerCall, maxCalls } of pricesOf(pricing, provider, asked.hostedTools)) {
+      fees = add(fees, times(nanosPerCall, maxCalls));
     }
     factor = larger(factor, product);
     feeNanos = larger(feeNanos, fees);
@@ -82,21 +104,24 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
 
 /** What an answer says about how it was made. */
 export interface ReportedTerms {
-  /** As reported; a field that the provider does not report has the value that was asked for. */
   readonly fields: Readonly<Partial<Record<MultiplierField, string>>>;
   /** Calls by type of hosted tool: non-negative safe integers. */
   readonly calls: Readonly<Record<string, number>>;
   readonly parts?: TokenParts | undefined;
+  /** Names of what the report holds and nobody can charge by: counts that are negative, fractional or no numbers. */
+  readonly unusable?: readonly string[] | undefined;
 }
 
 /**
  * The terms of a charge at the provider that answered, and what in the report has no price (for the operator: it was
- * charged as if it were plain).
+ * charged as if it were plain). `askedTools`: the types of hosted tools that were asked for; a call has the price of the
+ * one that it is a call of.
  */
 export function chargeTerms(
   pricing: Pricing,
   provider: string,
   reported: ReportedTerms,
+  askedTools: readonly string[] = [],
 ): ChargeTerms & { readonly unpriced: readonly string[] } {
   const unpriced: string[] = [];
   let factor = ONE;
@@ -108,11 +133,35 @@ export function chargeTerms(
   let feeNanos = ZERO;
   for (const [type, calls] of Object.entries(reported.calls)) {
     if (calls === 0) continue;
-    const price = hostedToolOf(pricing, provider, type);
+    const price = callPrice(pricing, provider, type, askedTools);
     if (price === null) unpriced.push(`${calls} calls of ${type}`);
-    else feeNanos = add(feeNanos, times(price.nanosPerCall, calls));
+    else feeNanos = add(feeNanos, times(price, calls));
   }
   return { factor, feeNanos, parts: reported.parts, unpriced };
+}
+
+/** Reports name a tool without its version (`web_search`), requests and prices may name it with one. */
+function callPrice(pricing: Pricing, provider: string, type: string, askedTools: readonly string[]): Fraction | null {
+  const asked = askedTools.filter((tool) => plainType(tool) === plainType(type));
+  let price: Fraction | null = null;
+  for (const { nanosPerCall } of pricesOf(pricing, provider, asked.length > 0 ? asked : [type])) {
+    price = price === null ? nanosPerCall : larger(price, nanosPerCall);
+  }
+  return price;
+}
+
+/** The prices of these tools, each once: several tools of one type share its calls. */
+function pricesOf(pricing: Pricing, provider: string, types: readonly string[]): Iterable<HostedToolPrice> {
+  const prices = new Set<HostedToolPrice>();
+  for (const type of types) {
+    const price = hostedToolOf(pricing, provider, type);
+    if (price !== null) prices.add(price);
+  }
+  return prices;
+}
+
+function plainType(type: string): string {
+  return type.replace(/_(?:\d{8}|preview.*)$/, '');
 }
 
 function modifiersOf({ modifiers }: Pricing, provider: string): PriceModifiers {

@@ -26,7 +26,7 @@ export async function countTokens(
   notes: ReplyNotes,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
-  const caller = await authenticate(gateway, request);
+  const caller = await authenticate(gateway, request, notes);
   const read = await readRequest(request, config.policy.limits.bodyBytes);
   const { key } = await countAgainstRateLimit(gateway, caller, notes);
   const plan = makePlan(config, key, request.endpoint, read, null);

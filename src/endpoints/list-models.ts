@@ -14,7 +14,7 @@ export async function listModels(
   request: ClientRequest,
   notes: ReplyNotes,
 ): Promise<{ readonly body: CatalogModelList }> {
-  const sender = await authenticateOptional(gateway, request);
+  const sender = await authenticateOptional(gateway, request, notes);
   const caller = sender && (await countAgainstRateLimit(gateway, sender, notes));
   const models = [...gateway.catalog().models.values()];
   const visible = models.filter((model) => (caller ? mayUse(caller.key, model) : model.public));

@@ -35,7 +35,7 @@ async function asked(
   request: ClientRequest,
   notes: ReplyNotes,
 ): Promise<{ readonly keyId: string; readonly id: string }> {
-  const { key } = await countAgainstRateLimit(gateway, await authenticate(gateway, request), notes);
+  const { key } = await countAgainstRateLimit(gateway, await authenticate(gateway, request, notes), notes);
   const id = lastSegment(request.path);
   if (!isStorableId(id) || !gateway.policy().responses.store) throw unknown(id ?? '');
   return { keyId: key.id, id };

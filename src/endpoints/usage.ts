@@ -3,7 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import { keyStatus } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
-import { authenticate } from '../exchange/authenticate.ts';
+import { authenticate, sentPrefix } from '../exchange/authenticate.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
 import type { ReplyNotes } from '../exchange/response-sink.ts';
@@ -17,20 +17,21 @@ export interface UsageAnswer {
 }
 
 export async function usage(gateway: Gateway, request: ClientRequest, notes: ReplyNotes): Promise<UsageAnswer> {
-  const caller = await countAgainstRateLimit(gateway, await authenticate(gateway, request), notes);
+  const caller = await countAgainstRateLimit(gateway, await authenticate(gateway, request, notes), notes);
   const summary = await gateway.ledger.summary(caller.key.id).catch(storeFailed);
   if (!summary) throw new GatewayError('invalid_credentials');
-  return usageAnswer(summary, gateway.policy().usdPerCredit, gateway.clock.nowMs());
+  const prefix = sentPrefix(request) ?? summary.key.prefix;
+  return usageAnswer(summary, prefix, gateway.policy().usdPerCredit, gateway.clock.nowMs());
 }
 
-function usageAnswer(summary: Summary, usdPerCredit: number, nowMs: number): UsageAnswer {
+function usageAnswer(summary: Summary, prefix: string, usdPerCredit: number, nowMs: number): UsageAnswer {
   const credits = summary.key.mode === 'credit' ? creditFigures(summary, usdPerCredit) : NO_CREDIT;
   const tokens = tokenFigures(summary);
   return {
     body: {
       object: 'usage.summary',
       key: {
-        prefix: summary.key.prefix,
+        prefix,
         label: summary.key.label,
         status: keyStatus(summary.key, nowMs),
         mode: summary.key.mode,

@@ -20,11 +20,11 @@ import type { ResponseSink } from './response-sink.ts';
 /** How long a refused or used-up credential rests where the provider does not say. */
 const KEY_REST_MS = 30_000;
 
-/** What of the client's headers may reach a provider. */
+/** What of the client's headers may reach a provider. An empty one says nothing. */
 export function forwardedHeaders(headers: RequestHeaders): ForwardedHeaders {
   return {
-    version: headers.get('compat-version') ?? headers.get('anthropic-version'),
-    betas: headers.get('anthropic-beta'),
+    version: headers.get('compat-version') || headers.get('anthropic-version') || null,
+    betas: headers.get('anthropic-beta') || null,
   };
 }
 
@@ -98,7 +98,7 @@ class AttemptSetup implements AttemptOptions {
   }
 
   onEnd(end: AttemptEnd): void {
-    if (end.kind === 'failed') learn(this.#gateway, this.#next, end);
+    if (end.kind === 'failed') learn(this.#gateway, this.#exchange, this.#next, end);
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
   }
@@ -121,14 +121,26 @@ function countsAgainst(end: AttemptEnd): boolean {
   return end.kind === 'stopped' && end.reason === 'deadline' && !end.accepted;
 }
 
-function learn(gateway: Gateway, { target, provider, apiKey }: NextAttempt, failure: ProviderFailure): void {
+function learn(
+  gateway: Gateway,
+  { request, keyId }: Exchange,
+  { target, provider, apiKey }: NextAttempt,
+  failure: ProviderFailure,
+): void {
   const { health, credentials } = gateway.routing;
   const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
   if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
   const { condition, operatorFault } = failure;
   const message = failure.detail === null ? failure.message : `${failure.message} (${failure.detail})`;
-  const fields = { provider: provider.name, model: target.upstreamModel, condition, retryAfterS: failure.retryAfterS };
+  const fields = {
+    requestId: request.requestId,
+    keyId,
+    provider: provider.name,
+    model: target.upstreamModel,
+    condition,
+    retryAfterS: failure.retryAfterS,
+  };
   if (operatorFault) gateway.log.error(fields, `look at the configuration of this provider: ${message}`);
   else gateway.log.warn(fields, `an attempt failed: ${message}`);
 }

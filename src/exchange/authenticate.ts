@@ -1,22 +1,28 @@
 /** Credential → key. Everything about the key itself that can refuse a request is refused here, before its body is read. */
 import { GatewayError } from '../core/conditions.ts';
-import type { CredentialScheme, Endpoint } from '../core/endpoints.ts';
-import { type KeyRecord, type KeyStatus, keyStatus, type Mode } from '../core/key.ts';
+import { type CredentialScheme, type Endpoint, originOf } from '../core/endpoints.ts';
+import { KEY_PREFIX_LENGTH, type KeyRecord, type KeyStatus, keyStatus, type Mode } from '../core/key.ts';
+import type { RateState } from '../ledger/port.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Caller, ClientRequest, RequestHeaders } from './request.ts';
+import type { ReplyNotes } from './response-sink.ts';
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
 /** Of a request that needs a credential. */
-export async function authenticate(gateway: Gateway, request: ClientRequest): Promise<Caller> {
-  const caller = await authenticateOptional(gateway, request);
+export async function authenticate(gateway: Gateway, request: ClientRequest, notes: ReplyNotes): Promise<Caller> {
+  const caller = await authenticateOptional(gateway, request, notes);
   if (caller === null) throw refused(`No API key was sent. ${howToSend(request.endpoint)}`);
   return caller;
 }
 
 /** Null where no credential was sent. */
-export async function authenticateOptional(gateway: Gateway, request: ClientRequest): Promise<Caller | null> {
-  const { endpoint, headers, originMode } = request;
+export async function authenticateOptional(
+  gateway: Gateway,
+  request: ClientRequest,
+  notes: ReplyNotes,
+): Promise<Caller | null> {
+  const { endpoint, headers } = request;
   const sent = credential(endpoint, headers);
   if (sent === null) return null;
   const { keys } = gateway;
@@ -27,18 +33,38 @@ export async function authenticateOptional(gateway: Gateway, request: ClientRequ
   // A cached key may have been resumed since: only a fresh copy can refuse.
   const isActive = cached !== undefined && keyStatus(cached, gateway.clock.nowMs()) === 'active';
   const key = isActive ? cached : await keys.fetch(digest).catch(storeFailed);
-  return admissible(gateway, key, digest, originMode);
+  const caller = admissible(gateway, key, digest);
+  if (caller.key.mode !== request.originMode) {
+    notes.rate = await rateOf(gateway, caller.key);
+    throw wrongOrigin(gateway, request, caller.key.mode);
+  }
+  return caller;
 }
 
-function admissible(gateway: Gateway, key: KeyRecord | null, digest: string, originMode: Mode): Caller {
+/** The first characters of the secret that was sent: a key can have several. */
+export function sentPrefix({ endpoint, headers }: ClientRequest): string | null {
+  const sent = credential(endpoint, headers);
+  return sent && keyTextOf(endpoint, sent).slice(0, KEY_PREFIX_LENGTH);
+}
+
+/** Without a place taken in it; null also where the store cannot say: the refusal does not depend on it. */
+async function rateOf(gateway: Gateway, { id: keyId, version: keyVersion }: KeyRecord): Promise<RateState | null> {
+  const peek = { keyId, keyVersion, claim: null, hold: null, rateCounted: true };
+  const outcome = await gateway.ledger.admit(peek).catch(() => null);
+  return outcome !== null && 'rate' in outcome ? outcome.rate : null;
+}
+
+function wrongOrigin(gateway: Gateway, request: ClientRequest, mode: Mode): GatewayError {
+  const url = originOf(gateway.publicUrl ?? request.origin ?? '', mode);
+  return new GatewayError('key_disabled', {
+    message: `This is a ${mode} key. Use it with the base URL ${url}/v1 (Format A clients) or ${url || '/'} (Format B clients).`,
+  });
+}
+
+function admissible(gateway: Gateway, key: KeyRecord | null, digest: string): Caller {
   if (!key) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
   const status = keyStatus(key, gateway.clock.nowMs());
   if (status !== 'active') throw keyRefused(status);
-  if (key.mode !== originMode) {
-    throw new GatewayError('key_disabled', {
-      message: `This is a ${key.mode} key. Use it with the base URL ${gateway.originOf(key.mode)}/v1 (Format A clients) or ${gateway.originOf(key.mode)} (Format B clients).`,
-    });
-  }
   return { key, digest };
 }
 
@@ -79,8 +105,11 @@ function credential(endpoint: Endpoint, headers: RequestHeaders): Credential | n
 function keyTextOf(endpoint: Endpoint, { scheme, header }: Credential): string {
   if (scheme === 'x-api-key') {
     const text = header.trim();
-    if (text === '') throw refused('The x-api-key header is empty.');
+    if (text === '') throw refused('The credential is empty: the x-api-key header has no API key.');
     return text;
+  }
+  if (/^(bearer)?\s*$/i.test(header)) {
+    throw refused('The credential is empty: the Authorization header has no API key.');
   }
   const text = /^bearer +(\S+) *$/i.exec(header)?.[1];
   if (text === undefined) throw refused(`The Authorization header is not of the Bearer scheme. ${howToSend(endpoint)}`);

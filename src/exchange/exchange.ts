@@ -245,7 +245,8 @@ export class Exchange implements InFlightExchange {
   }
 
   #charge(meter: Meter | null, complete: boolean): Charge {
-    return chargeFor(this.#mode, this.plan, this.#admission.held, meter, this.#outputTokens, complete);
+    const { held } = this.#admission;
+    return chargeFor(this.#mode, this.plan, held, meter, this.#outputTokens, complete, this.#provider);
   }
 
   /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */

@@ -1,7 +1,6 @@
 /** What every exchange of a process shares. */
 import type { Clock } from '../core/clock.ts';
 import { GatewayError } from '../core/conditions.ts';
-import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
@@ -26,8 +25,8 @@ export interface Gateway {
   /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */
   catalog(): Catalog;
   policy(): Policy;
-  /** The base URL that a key of this mode must use, for messages to people. */
-  originOf(mode: Mode): string;
+  /** Where clients reach the gateway, as the operator says; null where nobody said. */
+  readonly publicUrl: string | null;
 }
 
 /** The ledger only rejects when its store failed: nothing may start then. */

@@ -5,9 +5,9 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
-import { hostedToolOf } from '../core/price-terms.ts';
+import { callsWithinHold, hostedToolOf } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
-import { arrayAt } from '../lib/json.ts';
+import { arrayAt, isObject, type Json, stringAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
@@ -18,6 +18,9 @@ import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning
 import { translateLane } from '../wire/translate-lane.ts';
 import { isKnownToReason } from './known-to-reason.ts';
 import type { ValidRequest } from './request.ts';
+
+/** Tools of the messages format that take a bound of their calls. */
+const TAKES_MAX_USES = /^web_(search|fetch)_/;
 
 export interface LanesOptions {
   readonly format: Format;
@@ -72,7 +75,8 @@ export class Lanes {
     const { request } = this.#options;
     const { pricing } = this.#options.model;
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
-    const lane = this.#carry(withoutTools(request, unpriced), target, provider);
+    const bounded = boundCalls(withoutTools(request, unpriced), this.#options, provider.name);
+    const lane = this.#carry(bounded, target, provider);
     if (unpriced.length === 0) return lane;
     const warnings = unpriced.map(
       ({ type, param }) => `${param}: the hosted tool "${type}" is left out, it has no configured price`,
@@ -134,5 +138,35 @@ function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): P
       param: refused.param,
     });
   }
-  return parseBody(change(request.bytes, [{ path: ['tools'], json: JSON.stringify(tools) }], request.layout));
+  return withMember(request, 'tools', tools);
+}
+
+/**
+ * The request with the bound of hosted calls that its hold carries, in the field that its format has for it; a client's own
+ * lower bound stays. Chat has no such field. What a translation leaves of hosted tools is bounded by leaving them out.
+ */
+function boundCalls(body: ParsedBody, { format, request, model }: LanesOptions, provider: string): ParsedBody {
+  const types = request.info.hostedTools.map(({ type }) => type);
+  if (types.length === 0) return body;
+  if (format === 'responses') {
+    const most = callsWithinHold(model.pricing, provider, types);
+    const asked = body.body.max_tool_calls;
+    if (most === null || (typeof asked === 'number' && asked <= most)) return body;
+    return withMember(body, 'max_tool_calls', most);
+  }
+  if (format !== 'messages') return body;
+  let changed = false;
+  const tools = (arrayAt(body.body, 'tools') ?? []).map((tool) => {
+    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
+    if (!isObject(tool) || type === undefined || !TAKES_MAX_USES.test(type)) return tool;
+    const most = hostedToolOf(model.pricing, provider, type)?.maxCalls;
+    if (most === undefined || (typeof tool.max_uses === 'number' && tool.max_uses <= most)) return tool;
+    changed = true;
+    return { ...tool, max_uses: most };
+  });
+  return changed ? withMember(body, 'tools', tools) : body;
+}
+
+function withMember({ bytes, layout }: ParsedBody, name: string, value: Json): ParsedBody {
+  return parseBody(change(bytes, [{ path: [name], json: JSON.stringify(value) }], layout));
 }

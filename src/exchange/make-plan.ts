@@ -110,7 +110,8 @@ export function makePlan(
     mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
   });
-  const reachable = reachableTargets(candidates, catalog, lanes);
+  // A count is made of what the request holds, whether or not it could be sent.
+  const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
   if (limits instanceof GatewayError) return limits;
   const outputLimit = input.outputRoom(limits.outputLimit);

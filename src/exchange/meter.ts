@@ -1,9 +1,11 @@
 /** What the lane saw → usage and charge, clamped to the hold. */
 
 import type { Mode } from '../core/key.ts';
-import { costNanos } from '../core/money.ts';
+import { costNanos, PLAIN_TERMS } from '../core/money.ts';
+import { chargeTerms, type ReportedTerms } from '../core/price-terms.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import { likelyOutput } from '../counting/output-count.ts';
+import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Plan } from './plan.ts';
 
@@ -21,7 +23,7 @@ export interface Charge {
 
 /**
  * `complete` says whether the provider came to the end of its answer, so that a missing report is its omission.
- * `outputTokens`: as `usageOf` has it.
+ * `outputTokens`: as `usageOf` has it. `provider`: the name of the one that answered.
  */
 export function chargeFor(
   mode: Mode,
@@ -30,17 +32,23 @@ export function chargeFor(
   meter: Meter | null,
   outputTokens: number | null,
   complete: boolean,
+  provider: string,
 ): Charge {
   const usage = usageOf(plan, meter, outputTokens);
-  const cost = costNanos(plan.model.pricing, usage.tokens);
+  const { pricing, providerPricing } = plan.model;
+  const reported = reportedTerms(plan, meter);
+  const askedTools = plan.request.info.hostedTools.map(({ type }) => type);
+  const terms = reported && chargeTerms(pricing, provider, reported, askedTools);
+  const providerTerms = reported && chargeTerms(providerPricing, provider, reported, askedTools);
+  const cost = costNanos(pricing, usage.tokens, terms ?? PLAIN_TERMS);
   const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {
     usage,
     owed,
     amount: owed > held ? held : owed,
     costNanos: cost,
-    providerCostNanos: costNanos(plan.model.providerPricing, usage.tokens),
-    flag: flagOf(usage, owed, held, complete),
+    providerCostNanos: costNanos(providerPricing, usage.tokens, providerTerms ?? PLAIN_TERMS),
+    flag: flagOf(usage, owed, held, complete, terms?.unpriced ?? [], reported?.unusable ?? []),
   };
 }
 
@@ -55,8 +63,25 @@ export function usageOf(plan: Plan, meter: Meter | null, outputTokens: number | 
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }
 
-function flagOf(usage: Usage, owed: bigint, held: bigint, complete: boolean): string | null {
-  if (owed > held) return `the provider reported ${owed}, more than the ${held} held; the hold was charged`;
-  if (usage.source === 'counted' && complete) return 'the provider reported no usable usage; counted here';
-  return null;
+/** A field that the provider does not report has the value that was asked for. Null where only tokens count. */
+function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | null {
+  const reported = meter?.terms ?? null;
+  if (reported === null && request.costFields === NO_COST_FIELDS) return null;
+  return { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
+}
+
+function flagOf(
+  usage: Usage,
+  owed: bigint,
+  held: bigint,
+  complete: boolean,
+  unpriced: readonly string[],
+  unusable: readonly string[],
+): string | null {
+  const flags: string[] = [];
+  if (owed > held) flags.push(`the provider reported ${owed}, more than the ${held} held; the hold was charged`);
+  else if (usage.source === 'counted' && complete) flags.push('the provider reported no usable usage; counted here');
+  if (unpriced.length > 0) flags.push(`no price for ${unpriced.join(', ')}: charged without`);
+  if (unusable.length > 0) flags.push(`not usable in the provider's report: ${unusable.join(', ')}`);
+  return flags.length === 0 ? null : flags.join('; ');
 }

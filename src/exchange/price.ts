@@ -2,6 +2,7 @@
 import type { Mode } from '../core/key.ts';
 import { affordableOutputTokens, type HoldTerms, PLAIN_TERMS, worstCostNanos } from '../core/money.ts';
 import { holdTerms } from '../core/price-terms.ts';
+import { arrayAt } from '../lib/json.ts';
 import type { Plan } from './plan.ts';
 
 export interface HoldAmounts {
@@ -45,17 +46,23 @@ function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number
     : BigInt(inputTokens) + BigInt(outputTokens);
 }
 
-/** The dearest that tier and hosted tools can make the request at any of its targets. */
+/** The dearest that tier, hosted tools, sound and images can make the request at any of its targets. */
 function termsOf({ model, targets, request }: Plan): HoldTerms {
-  const { hostedTools } = request.info;
+  const { hostedTools, needs } = request.info;
   const { multipliers } = request.costFields;
-  if (hostedTools.length === 0 && Object.keys(multipliers).length === 0) return PLAIN_TERMS;
+  const modalities = arrayAt(request.body, 'modalities') ?? [];
+  // A file may be sound, or pages that are looked at.
+  const audio = needs.files !== undefined || modalities.includes('audio');
+  const images = needs.files !== undefined || needs.images !== undefined || modalities.includes('image');
+  if (hostedTools.length === 0 && Object.keys(multipliers).length === 0 && !audio && !images) return PLAIN_TERMS;
   return holdTerms(
     model.pricing,
     targets.map(({ provider }) => provider),
     {
       fields: multipliers,
       hostedTools: hostedTools.map(({ type }) => type),
+      audio,
+      images,
     },
   );
 }

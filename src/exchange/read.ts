@@ -1,9 +1,11 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
-import { readCostFields } from '../wire/cost-fields.ts';
+import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
 import { FORMATS } from '../wire/formats.ts';
+import { change } from '../wire/json/edit.ts';
 import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
+import { validateCountRequest } from '../wire/messages/validate-request.ts';
 import type { ExpandedRequest } from './expand-references.ts';
 import type { GenerationRequest, ReadRequest } from './request.ts';
 
@@ -17,9 +19,13 @@ export async function readRequest(
   if (received instanceof GatewayError) return received;
   try {
     const format = FORMATS[request.endpoint.format];
-    const parsed = omitNulls(parseBody(received), format.optionalFields);
     const header = request.headers.get('anthropic-beta');
     const betas = header !== null;
+    if (request.endpoint.name === 'count_tokens') {
+      const counted = omitNulls(onlyCounted(parseBody(received)), format.optionalFields);
+      return { ...counted, info: validateCountRequest(counted.body, { betas }), costFields: NO_COST_FIELDS };
+    }
+    const parsed = omitNulls(parseBody(received), format.optionalFields);
     if (format.name !== 'responses' || expand === undefined) {
       const info = format.validateRequest(parsed.body, parsed.bytes, { betas });
       return { ...parsed, info, costFields: readCostFields(parsed, header) };
@@ -35,4 +41,27 @@ export async function readRequest(
     if (error instanceof GatewayError && error.condition !== 'service_unavailable') return error;
     throw error;
   }
+}
+
+/** What the public counter documents. Whatever else a client sends belongs to generation, and is neither judged nor sent. */
+const COUNTED_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'mcp_servers',
+  'context_management',
+  'compaction',
+  'cache_control',
+  'output_config',
+  'output_format',
+]);
+
+function onlyCounted(parsed: ParsedBody): ParsedBody {
+  const others = parsed.layout.members.filter(({ name }) => !COUNTED_FIELDS.has(name));
+  if (others.length === 0) return parsed;
+  const changes = others.map(({ name }) => ({ path: [name] as const, json: null }));
+  return parseBody(change(parsed.bytes, changes, parsed.layout));
 }

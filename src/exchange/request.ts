@@ -31,6 +31,8 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly endpoint: E;
   /** The mode of the origin that it was sent to. */
   readonly originMode: Mode;
+  /** The scheme and host that the request came to; null where it names no host. */
+  readonly origin: string | null;
   /** As the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
   readonly headers: RequestHeaders;

@@ -31,7 +31,7 @@ const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
-  const caller = await authenticate(gateway, request);
+  const caller = await authenticate(gateway, request, response.notes);
   const read = await readRequest(request, config.policy.limits.bodyBytes, (parsed) =>
     expandReferences(gateway.ledger, caller.key.id, config.policy, parsed),
   );

@@ -21,6 +21,8 @@ export interface AppOptions {
   /** More headers than this are refused by the transport. */
   readonly headerCount: number;
   readonly gateway: Gateway;
+  /** Whether the listener has TLS. */
+  readonly secure: boolean;
   /** False until the store was read, while it is out of reach, and while the gateway drains. Never rejects. */
   ready(): Promise<boolean>;
   /** False while the gateway drains. */
@@ -75,7 +77,7 @@ function routesOf(options: AppOptions): Routes {
   for (const { prefix, mode } of ORIGINS) {
     const route = <E extends Endpoint>(endpoint: E, operation: Operation<E>): void => {
       const handler: Handler = (request, response) => {
-        void serve(options.gateway, endpoint, mode, operation, request, response);
+        void serve(options, endpoint, mode, operation, request, response);
       };
       add(endpoint.method, `${prefix}${endpoint.path}`, handler);
       // A client that appends the whole path itself, configured with a base URL that ends in /v1.
@@ -111,7 +113,7 @@ function routesOf(options: AppOptions): Routes {
 }
 
 async function serve<E extends Endpoint>(
-  gateway: Gateway,
+  { gateway, secure }: AppOptions,
   endpoint: E,
   originMode: Mode,
   operation: Operation<E>,
@@ -131,6 +133,7 @@ async function serve<E extends Endpoint>(
       requestId,
       endpoint,
       originMode,
+      origin: requestOrigin(incoming, secure),
       path: pathOf(incoming),
       headers,
       receivedAtMs,
@@ -210,7 +213,19 @@ function plainReply(request: IncomingRequest, response: ServerResponse): Reply {
   return new Reply(response, newRequestId(), null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 
+/** A target in absolute form, as clients send it to proxies: a server takes it as the path of it. */
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/;
+const HOST = /^[A-Za-z0-9._:[\]-]{1,255}$/;
+
 function pathOf({ target }: IncomingRequest): string {
-  const query = target.indexOf('?');
-  return query === -1 ? target : target.slice(0, query);
+  const path = target.startsWith('/') ? target : target.replace(ABSOLUTE, '') || '/';
+  const query = path.indexOf('?');
+  const end = query === -1 ? path.length : query;
+  return end === 0 ? '/' : path.slice(0, end);
+}
+
+/** The host of a target in absolute form counts over the Host header. */
+function requestOrigin({ target, headers }: IncomingRequest, secure: boolean): string | null {
+  const host = ABSOLUTE.exec(target)?.[1] ?? headers.first('host') ?? '';
+  return HOST.test(host) ? `${secure ? 'https' : 'http'}://${host}` : null;
 }

@@ -6,7 +6,6 @@ import type { Environment } from '../config/settings.ts';
 import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
-import type { Mode } from '../core/key.ts';
 import type { Log } from '../core/log.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -20,6 +19,7 @@ import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
+import { withFirstSeen } from './first-seen.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 
@@ -37,8 +37,6 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
-  /** The base URL for messages to people. */
-  originOf(mode: Mode): string;
 }
 
 /** What the operator's side must know of the catalog in use. */
@@ -65,12 +63,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { settings, env, log, ledger } = options;
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
+  const clock = systemClock();
   let loading: Promise<unknown> = Promise.resolve();
   /** One after the other: what was loaded last is the newest. */
   const load = (): Promise<Config> => {
     const loaded = loading.then(async () => {
       const lists = await storedModelLists(ledger, log);
-      return loadConfig({ settings, env, sandboxUrl: options.sandboxUrl, lists });
+      const fresh = await loadConfig({ settings, env, sandboxUrl: options.sandboxUrl, lists });
+      return withFirstSeen(fresh, ledger, clock.nowMs(), log);
     });
     loading = loaded.catch(() => {});
     return loaded;
@@ -111,7 +111,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const upstream = new Transports(settings.http);
   parts.defer(() => upstream.close());
 
-  const clock = systemClock();
   const counter = new ExactCounter({
     onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
   });
@@ -129,19 +128,20 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     log,
     catalog: () => config.catalog,
     policy: () => config,
-    originOf: options.originOf,
+    publicUrl: settings.publicUrl,
   };
   let draining = false;
   const readiness = new Readiness({ ledger, serving: () => !draining && maintenance.healthy });
   const limits = serverLimits(config, settings, log);
+  const tlsFiles = config.tls;
+  const tls = tlsFiles && (await readTls(tlsFiles));
   const handler = requestHandler({
     gateway,
+    secure: tls !== null,
     headerCount: limits.headerCount,
     ready: () => readiness.ready(),
     accepting: () => !draining,
   });
-  const tlsFiles = config.tls;
-  const tls = tlsFiles && (await readTls(tlsFiles));
   const server = createServerTransport({ kind: settings.http, limits, handler, log, tls });
   if (tlsFiles !== null && tls !== null) {
     const tlsWatch = watchTls(

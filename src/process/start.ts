@@ -9,7 +9,6 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
-import { originOf } from '../core/endpoints.ts';
 import type { Log } from '../core/log.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
@@ -72,14 +71,13 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
-  let origin = publicOrigin(settings.host, settings.port, false);
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, reusePort: false, originOf: (mode) => originOf(origin, mode) })
+      ? await serve({ ...shared, log, ledger, reusePort: false })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
-  origin = publicOrigin(settings.host, serving.port, serving.secure);
+  const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
   const admin = new AdminService({
@@ -91,7 +89,7 @@ export async function startGateway(
     },
     installationSecret: secret,
     clock: systemClock(),
-    gatewayOrigin: origin,
+    gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
   });
   const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);

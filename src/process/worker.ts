@@ -1,8 +1,6 @@
 /** One worker thread: the serving part of the gateway, on a port to the one writer or a connection of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { publicOrigin } from '../admin/view.ts';
 import { ConfigError } from '../config/problem.ts';
-import { originOf } from '../core/endpoints.ts';
 import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
@@ -19,7 +17,6 @@ function post(report: WorkerReport): void {
 
 try {
   const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
-  let origin = publicOrigin(settings.host, settings.port, false);
   const serving = await serve({
     settings,
     env,
@@ -28,11 +25,9 @@ try {
     ledger,
     log: openLog(settings.logLevel),
     reusePort: true,
-    originOf: (mode) => originOf(origin, mode),
     onCatalog: (names) => post({ kind: 'catalog', names }),
   });
   parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
-  origin = publicOrigin(settings.host, settings.port, serving.secure);
   post({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   post({

@@ -20,6 +20,7 @@ export const NO_COST_FIELDS: CostFields = { multipliers: {}, betas: [] };
 /** Each with the values that change nothing. */
 const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   models: isEmptyList,
+  fallbacks: isEmptyList,
   plugins: isEmptyList,
   transforms: isEmptyList,
   provider: isEmptyObject,

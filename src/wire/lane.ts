@@ -3,6 +3,7 @@
  * `translate` where they differ. Lanes are pure state machines: bytes in, bytes and metering out, no I/O.
  */
 import type { Condition } from '../core/conditions.ts';
+import type { ReportedTerms } from '../core/price-terms.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { OutputSample } from './output-sample.ts';
@@ -57,6 +58,8 @@ export interface Meter {
   readonly reportedFinal: boolean;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
+  /** What else the answer says that its price depends on; absent where it says nothing. */
+  readonly terms?: ReportedTerms;
 }
 
 /**

@@ -1,6 +1,9 @@
 /** The lane between two formats: the hub in the middle, the client's format on one side, the target's on the other. */
+import { MULTIPLIER_FIELDS } from '../core/money.ts';
+import { isPlainValue } from '../core/price-terms.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { type AnswerOptions, answersThrough } from './answers.ts';
+import { refuse } from './errors.ts';
 import type { ChatLimitField, WireFormat } from './format.ts';
 import type { LaneWithWarnings } from './lane.ts';
 import { toolNames } from './translate/tool-names.ts';
@@ -38,6 +41,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
     to.fromTurn(turn, { outputLimit, reasoning, thinking, extended }, names);
   const written = write(OUTPUT_LIMIT_UNKNOWN);
   const limitField = to.outputLimitField(outputLimitField);
+  refuseUnsent(request.body, written.body);
   let sentLimit: number | null = null;
   const answers = answersThrough({
     ...request,
@@ -57,4 +61,13 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
     },
     ...answers,
   };
+}
+
+/** What would change how the request is served, and with it its price, is not lost in silence. */
+function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>): void {
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = asked[field];
+    if (typeof value !== 'string' || sent[field] !== undefined || isPlainValue(field, value)) continue;
+    refuse(field, `${field} ${JSON.stringify(value)} is not supported by this model.`);
+  }
 }

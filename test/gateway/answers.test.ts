@@ -268,6 +268,11 @@ describe('headers sent on and sent back', () => {
     assert.equal((await arrivedHeaders('messages', {}))['anthropic-version'], '2023-06-01');
     const count = await visit(credit, 'count_tokens', { headers: { 'compat-version': 'x' } });
     assert.equal(count.status, 200);
+    const empty = await arrivedHeaders('messages', { 'compat-version': '', 'anthropic-beta': '' });
+    assert.equal(empty['anthropic-version'], '2023-06-01');
+    assert.equal('anthropic-beta' in empty, false);
+    const both = await arrivedHeaders('messages', { 'compat-version': '', 'anthropic-version': '2020-01-01' });
+    assert.equal(both['anthropic-version'], '2020-01-01');
     const beta = await arrivedHeaders('messages', { 'anthropic-beta': 'one,two' });
     assert.equal(beta['anthropic-beta'], 'one,two');
   });

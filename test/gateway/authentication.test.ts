@@ -263,6 +263,23 @@ describe('how a credential is sent', () => {
     }
   });
 
+  test('[R7] an empty credential is said to be empty', async () => {
+    for (const name of NAMES) {
+      for (const value of ['Bearer', 'Bearer ', '', 'bearer  ']) {
+        assert.match(await refused401(name, [['authorization', value]]), /credential is empty/);
+      }
+    }
+    assert.match(await refused401('messages', [['x-api-key', ' ']]), /credential is empty/);
+  });
+
+  test('after a rotation the usage summary shows the prefix of the secret that asked', async () => {
+    const first = await gateway.creditKey();
+    const second = await gateway.admin.addSecret(first.id);
+    for (const { key } of [first, second, first]) {
+      assert.equal((await usage({ ...first, key })).key.prefix, key.slice(0, 12));
+    }
+  });
+
   test('[R8] x-api-key is refused on chat, responses and usage, and the message names the Bearer scheme', async () => {
     for (const name of ['chat', 'responses', 'usage'] as const) {
       assert.match(await refused401(name, [header()]), /Bearer/);

@@ -14,6 +14,7 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['inference_geo', { inference_geo: 'us' }],
   ['service_tier', { service_tier: 'priority' }],
   ['models', { models: ['another/model'] }],
+  ['fallbacks', { fallbacks: [{ model: 'another/model' }] }],
   ['plugins', { plugins: [{ id: 'web' }] }],
   ['provider', { provider: { order: ['other'] } }],
   ['route', { route: 'fallback' }],
@@ -26,7 +27,7 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
 const PASSED: readonly object[] = [
   { speed: 'standard' },
   { service_tier: 'auto' },
-  { models: [], plugins: [], transforms: [], provider: {} },
+  { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
   { search_parameters: { mode: 'off' } },
   { speed: null, inference_geo: null, container: null, prompt: null, models: null, route: null },
 ];

@@ -229,6 +229,27 @@ describe('count_tokens', () => {
     }
   });
 
+  test('[R69] takes fields that only generation knows, and judges neither them nor their price', async () => {
+    const generation = {
+      max_tokens: 'many',
+      stream: 'yes',
+      temperature: 9,
+      metadata: 7,
+      service_tier: 'priority',
+      speed: 'fast',
+      inference_geo: 'us',
+      container: 'container_1',
+      models: ['another'],
+      stop_sequences: 3,
+    };
+    for (const model of ['sandbox/alpha', 'sandbox/beta']) {
+      assert.equal(await count('Hello there', { model, ...generation }), await count('Hello there', { model }));
+    }
+    const thinking = { type: 'enabled', budget_tokens: 2_000 };
+    assert.ok((await count('Hello', { model: 'sandbox/tiny', thinking, stream: true })) > 0);
+    await refusal(say(credit, 'count_tokens', '', { messages: [] }), 'count_tokens', 400, 'invalid_request');
+  });
+
   test('[R58] is never charged, creates nothing, and counts in the rate limit', async () => {
     for (const make of [gateway.creditKey, gateway.tokenKey]) {
       const key = await make({ rpm_limit: 2 });

@@ -125,6 +125,19 @@ describe('a gateway with a certificate', () => {
     }
   });
 
+  test('[R5] sends a key at the wrong origin to the https address that it was asked at, over HTTP/2 too', async (t) => {
+    for (const allowH2 of [false, true]) {
+      const dispatcher = new Agent({ allowH2, connect: { ca: identity.cert } });
+      t.after(() => dispatcher.destroy());
+      const response = await fetch(address('/token/v1/usage'), {
+        dispatcher,
+        headers: { authorization: `Bearer ${key.key}` },
+      });
+      assert.equal(response.status, 401);
+      assert.ok((await response.text()).includes(` ${address('/v1')} `));
+    }
+  });
+
   test('serves fetch over HTTP/2', async (t) => {
     const dispatcher = new Agent({ allowH2: true, connect: { ca: identity.cert } });
     t.after(() => dispatcher.destroy());

@@ -14,8 +14,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        '  const caller = await authenticate(gateway, request);',
-        '  await request.readBody(config.policy.limits.bodyBytes);\n  const caller = await authenticate(gateway, request);',
+        '  const caller = await authenticate(',
+        '  await request.readBody(config.policy.limits.bodyBytes);\n  const caller = await authenticate(',
       ],
     ],
     tests: [[AUTHENTICATION, 'a credential is judged before its body is read']],
@@ -92,7 +92,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a charge beyond the hold is not flagged',
-    edits: [['exchange/meter.ts', 'if (owed > held) return', 'if (owed < 0n) return']],
+    edits: [['exchange/meter.ts', 'if (owed > held) flags', 'if (owed < 0n) flags']],
     tests: [[HOLDS, 'the hold is charged and the difference is flagged']],
   },
   {
@@ -289,7 +289,13 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'auth: a key works at the other origin',
-    edits: [['exchange/authenticate.ts', 'if (key.mode !== originMode) {', 'if (key.mode === undefined) {']],
+    edits: [
+      [
+        'exchange/authenticate.ts',
+        'if (caller.key.mode !== request.originMode) {',
+        'if (caller.key.mode === undefined) {',
+      ],
+    ],
     tests: [[AUTHENTICATION, 'a key at the other origin']],
   },
   {

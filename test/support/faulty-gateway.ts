@@ -6,7 +6,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AdminService } from '../../src/admin/service.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
-import { originOf } from '../../src/core/endpoints.ts';
 import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
@@ -52,7 +51,6 @@ export async function faultyGateway(config: string, clock: Clock = systemClock()
     // No test here asks the sandbox.
     sandboxUrl: 'http://127.0.0.1:9',
     reusePort: false,
-    originOf: (mode) => originOf(origin, mode),
   });
   origin = `http://127.0.0.1:${serving.port}`;
   const admin = new AdminService({

@@ -1,6 +1,6 @@
 /** Chat completions as a wire format. */
 
-import { type JsonObject, objectAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, objectAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
 import type { Change } from '../json/edit.ts';
 import type { UpstreamParams } from '../lane.ts';
@@ -31,13 +31,14 @@ const passthrough: PassthroughFormat = {
     return changes;
   },
   isAnswer: isChatAnswer,
-  wholeMeter: chatWholeMeter,
+  wholeMeter: (answer, { body }) => chatWholeMeter(answer, isObject(body.web_search_options)),
   observer: (request) =>
     new RepeatAware(
       new ChatObserver({
         publicModel: request.publicModel,
         usageAsked: asksForUsage(request.body),
         choices: request.info.choices,
+        searches: isObject(request.body.web_search_options),
       }),
     ),
   lengthEnding: ({ publicModel, body }) => new ChatLengthEnding(publicModel, asksForUsage(body)),

@@ -1,6 +1,6 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -14,15 +14,18 @@ import {
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { TermsReport } from '../reported-terms.ts';
 import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { readChatTokens } from './tokens.ts';
+import { readChatTerms, readChatTokens } from './tokens.ts';
 
 export interface ChatObserverOptions {
   readonly publicModel: string;
   /** Whether the client asked for the usage chunk itself. */
   readonly usageAsked: boolean;
   readonly choices: number;
+  /** Whether the request asks for a web search, which this format has no count of. */
+  readonly searches?: boolean;
 }
 
 const CLOSING = Buffer.from('data: [DONE]\n\n');
@@ -32,6 +35,9 @@ const ROLE_MEMBER = Buffer.from('"role":"assistant"');
 const COMMA = Buffer.from(',');
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
+
+/** A model that takes `web_search_options` searches once for each answer. */
+const SEARCH = 'web_search';
 
 /** The depth of the members of a choice. */
 const CHOICE_DEPTH = 3;
@@ -45,6 +51,7 @@ export class ChatObserver implements TemplatableObserver {
   readonly #model: PublicModel;
   readonly #scanner = new MemberScanner();
   readonly #openedChoices = new Set<number>();
+  readonly #terms = new TermsReport();
   #finishes = 0;
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
@@ -52,7 +59,7 @@ export class ChatObserver implements TemplatableObserver {
   // What the scan of the current frame found.
   #hasChoices = false;
   #emptyChoices = false;
-  #usage: string | null = null;
+  #usage = false;
   #error = false;
   #code = false;
   #message = false;
@@ -60,6 +67,7 @@ export class ChatObserver implements TemplatableObserver {
   constructor(options: ChatObserverOptions) {
     this.#options = options;
     this.#model = new PublicModel(options.publicModel);
+    if (options.searches) this.#terms.called(SEARCH);
   }
 
   get finished(): boolean {
@@ -67,7 +75,12 @@ export class ChatObserver implements TemplatableObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
+    return {
+      reported: this.#reported,
+      reportedFinal: this.#reportedFinal,
+      outputBytes: this.output.bytes,
+      ...this.#terms.member(),
+    };
   }
 
   sample(): OutputSample {
@@ -81,18 +94,18 @@ export class ChatObserver implements TemplatableObserver {
     const finishes = this.#finishes;
     this.#scan(frame, edits);
     if (this.#error || (this.#code && this.#message)) return this.#fail(readFailure(parsedData(frame), first));
-    if (!this.#hasChoices && (first || this.#usage === null)) {
+    if (!this.#hasChoices && (first || !this.#usage)) {
       if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
     }
-    if (this.#usage !== null) this.#report(this.#usage);
-    if (this.#usage !== null && (this.#emptyChoices || !this.#hasChoices)) {
+    if (this.#usage) this.#report(frame);
+    if (this.#usage && (this.#emptyChoices || !this.#hasChoices)) {
       return this.#options.usageAsked ? 'hold' : 'drop';
     }
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
       return this.#openChoices(frame, edits, before);
     }
-    this.plainDelta = this.#usage === null && !this.#emptyChoices && this.#finishes === finishes;
+    this.plainDelta = !this.#usage && !this.#emptyChoices && this.#finishes === finishes;
     return 'event';
   }
 
@@ -125,7 +138,7 @@ export class ChatObserver implements TemplatableObserver {
     const scanner = this.#scanner;
     this.#hasChoices = false;
     this.#emptyChoices = false;
-    this.#usage = null;
+    this.#usage = false;
     this.#error = false;
     this.#code = false;
     this.#message = false;
@@ -146,7 +159,7 @@ export class ChatObserver implements TemplatableObserver {
       const inner = skipSpace(scanner.text, scanner.valueStart + 1);
       this.#emptyChoices = this.#hasChoices && scanner.text.charCodeAt(inner) === CLOSE_BRACKET;
     } else if (scanner.keyIs('usage')) {
-      if (scanner.opensWith(OPEN_BRACE)) this.#usage = scanner.valueText();
+      this.#usage = scanner.opensWith(OPEN_BRACE);
     } else if (scanner.keyIs('error')) {
       this.#error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('object') || scanner.keyIs('type')) {
@@ -175,8 +188,10 @@ export class ChatObserver implements TemplatableObserver {
     }
   }
 
-  #report(usage: string): void {
-    this.#reported = readChatTokens(parseJson(usage));
+  #report(frame: FrameView): void {
+    const chunk = parsedData(frame);
+    this.#reported = isObject(chunk) ? readChatTokens(chunk.usage) : null;
+    if (isObject(chunk)) this.#terms.take(readChatTerms(chunk));
     this.#reportedFinal = this.#reported !== null && (this.finished || this.#emptyChoices || !this.#hasChoices);
   }
 
@@ -184,6 +199,7 @@ export class ChatObserver implements TemplatableObserver {
   #openChoices(frame: FrameView, edits: EditList, before: number): Verdict {
     const chunk = parsedData(frame);
     if (!isObject(chunk)) return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    this.#terms.take(readChatTerms(chunk));
     const wanted = (arrayAt(chunk, 'choices') ?? []).map((choice) => this.#isFirst(choice));
     const patches: [start: number, end: number, text: Buffer][] = [];
     const scanner = this.#scanner;
@@ -265,14 +281,17 @@ export function isChatAnswer(answer: JsonObject): boolean {
   return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
 }
 
-export function chatWholeMeter(answer: JsonObject): Meter {
+export function chatWholeMeter(answer: JsonObject, searches: boolean): Meter {
   const reported = readChatTokens(answer.usage);
   let outputBytes = 0;
   for (const choice of arrayAt(answer, 'choices') ?? []) {
     const message = isObject(choice) ? objectAt(choice, 'message') : undefined;
     if (message !== undefined) outputBytes += messageBytes(message);
   }
-  return { reported, reportedFinal: reported !== null, outputBytes };
+  const terms = new TermsReport();
+  if (searches) terms.called(SEARCH);
+  terms.take(readChatTerms(answer));
+  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }
 
 function messageBytes(message: JsonObject): number {

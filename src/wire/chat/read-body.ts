@@ -3,7 +3,7 @@ import { isObject, type Json, numberAt, objectAt, objectsAt, stringAt } from '..
 import { broken } from '../errors.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { chatAnnotation, chatFailure, finishOf, readLogprobs } from './reader.ts';
-import { readChatTokens } from './tokens.ts';
+import { readChatTerms, readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 
 export function readChatBody(body: Json): readonly TurnEvent[] {
@@ -48,7 +48,7 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
   calls.close(events);
   events.push(finishOf(stringAt(choice, 'finish_reason') ?? '', calls.any, refusal !== undefined && refusal !== ''));
   const tokens = readChatTokens(body.usage);
-  if (tokens) events.push({ type: 'usage', tokens });
+  if (tokens) events.push({ type: 'usage', tokens, terms: readChatTerms(body) });
   events.push({ type: 'end' });
   return events;
 }

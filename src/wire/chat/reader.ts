@@ -12,7 +12,7 @@ import {
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
-import { readChatTokens } from './tokens.ts';
+import { readChatTerms, readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
@@ -70,7 +70,7 @@ export class ChatReader implements EventReader {
     }
     for (const choice of objectsAt(chunk, 'choices')) this.#choice(choice, events);
     const tokens = readChatTokens(chunk.usage);
-    if (tokens) events.push({ type: 'usage', tokens });
+    if (tokens) events.push({ type: 'usage', tokens, terms: readChatTerms(chunk) });
     return events;
   }
 

@@ -1,6 +1,9 @@
 /** Usage in the terms of the chat format. */
+
+import type { ReportedTerms } from '../../core/price-terms.ts';
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
-import type { Json } from '../../lib/json.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
+import { readTerms } from '../reported-terms.ts';
 import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
@@ -12,6 +15,11 @@ const NAMES = {
 
 export function readChatTokens(usage: Json | undefined): TokenCounts | null {
   return openaiCounts(usage, NAMES);
+}
+
+/** `holder`: a whole answer, or a chunk that carries usage. */
+export function readChatTerms(holder: JsonObject): ReportedTerms | null {
+  return readTerms(holder, holder.usage, { input: NAMES.inputDetails, output: NAMES.outputDetails });
 }
 
 export function writeChatTokens(tokens: TokenCounts): object {

@@ -1,6 +1,6 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type JsonObject, parseJson } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -14,9 +14,10 @@ import {
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { hostedCall, TermsReport } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { readMessagesTokens } from './tokens.ts';
+import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
@@ -32,12 +33,14 @@ export class MessagesObserver implements TemplatableObserver {
   #usage: JsonObject | null = null;
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
+  readonly #terms = new TermsReport();
 
   // What the scan of the current frame found.
   #type = '';
   #error = false;
   #code = false;
   #message = false;
+  #blockType = '';
   #frameUsage: string | null = null;
 
   constructor(publicModel: string) {
@@ -45,7 +48,12 @@ export class MessagesObserver implements TemplatableObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.output.bytes };
+    return {
+      reported: this.#reported,
+      reportedFinal: this.#reportedFinal,
+      outputBytes: this.output.bytes,
+      ...this.#terms.member(),
+    };
   }
 
   sample(): OutputSample {
@@ -69,6 +77,9 @@ export class MessagesObserver implements TemplatableObserver {
         return 'neutral';
       case '':
         return first ? this.#fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
+      case 'content_block_start':
+        if (this.#blockType === 'server_tool_use' || this.#blockType === 'mcp_tool_use') this.#countCall(frame);
+        return 'event';
       case 'content_block_delta':
         this.plainDelta = this.#frameUsage === null;
         return 'event';
@@ -100,6 +111,7 @@ export class MessagesObserver implements TemplatableObserver {
     this.#error = false;
     this.#code = false;
     this.#message = false;
+    this.#blockType = '';
     this.#frameUsage = null;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
@@ -134,6 +146,8 @@ export class MessagesObserver implements TemplatableObserver {
         this.output.count(scanner);
       } else if (scanner.keyIs('stop_reason')) {
         this.finished = true;
+      } else if (scanner.keyIs('type') && scanner.topIs('content_block')) {
+        this.#blockType = scanner.valueText().slice(1, -1);
       }
     } else if (scanner.topIs('message')) {
       if (scanner.keyIs('model')) this.#model.put(scanner, edits);
@@ -141,14 +155,25 @@ export class MessagesObserver implements TemplatableObserver {
     }
   }
 
+  #countCall(frame: FrameView): void {
+    const block = blockOf(frame);
+    if (block !== undefined) this.#terms.called(hostedCall('messages', block));
+  }
+
   #report(text: string): void {
     const usage = parseJson(text);
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     this.#reported = readMessagesTokens(this.#usage);
+    this.#terms.take(readMessagesTerms(this.#usage));
     const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
     this.#reportedFinal = this.#reported !== null && final;
   }
+}
+
+function blockOf(frame: FrameView): JsonObject | undefined {
+  const event = parsedData(frame);
+  return isObject(event) ? objectAt(event, 'content_block') : undefined;
 }
 
 function withoutNulls(usage: JsonObject): JsonObject {
@@ -161,11 +186,14 @@ export function isMessagesAnswer(answer: JsonObject): boolean {
 
 export function messagesWholeMeter(answer: JsonObject): Meter {
   const reported = readMessagesTokens(answer.usage);
+  const terms = new TermsReport();
+  terms.take(readMessagesTerms(answer.usage));
   let outputBytes = 0;
   for (const block of arrayAt(answer, 'content') ?? []) {
     if (!isObject(block)) continue;
+    terms.called(hostedCall('messages', block));
     outputBytes += textBytes(block.text) + textBytes(block.thinking);
     if (block.input !== undefined) outputBytes += Buffer.byteLength(JSON.stringify(block.input));
   }
-  return { reported, reportedFinal: reported !== null, outputBytes };
+  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }

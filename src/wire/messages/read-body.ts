@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject, objectsAt, stringAt } from '../..
 import { broken } from '../errors.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
-import { readMessagesTokens } from './tokens.ts';
+import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
@@ -15,7 +15,7 @@ export function readMessagesBody(body: Json): readonly TurnEvent[] {
   const none: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
   events.push(messagesFinish(body) ?? none);
   const tokens = readMessagesTokens(body.usage);
-  if (tokens) events.push({ type: 'usage', tokens });
+  if (tokens) events.push({ type: 'usage', tokens, terms: readMessagesTerms(body.usage) });
   events.push({ type: 'end' });
   return events;
 }

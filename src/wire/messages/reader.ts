@@ -3,7 +3,7 @@ import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } fr
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
-import { readMessagesTokens } from './tokens.ts';
+import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -93,7 +93,8 @@ export class MessagesReader implements EventReader {
     if (reported.length === 0) return;
     this.#reported = { ...this.#reported, ...Object.fromEntries(reported) };
     const tokens = readMessagesTokens(this.#reported);
-    if (tokens) events.push(partial ? { type: 'usage', tokens, partial } : { type: 'usage', tokens });
+    const terms = readMessagesTerms(this.#reported);
+    if (tokens) events.push(partial ? { type: 'usage', tokens, terms, partial } : { type: 'usage', tokens, terms });
   }
 
   #blockStart(value: JsonObject): readonly TurnEvent[] {

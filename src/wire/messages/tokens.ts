@@ -1,6 +1,9 @@
 /** Usage in the terms of the messages format, whose classes do not overlap. */
+
+import type { ReportedTerms } from '../../core/price-terms.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, objectAt } from '../../lib/json.ts';
+import { readTerms } from '../reported-terms.ts';
 import { figure, orZero, saneCounts } from '../usage.ts';
 
 /** Null where the report lacks what a charge needs, or holds nonsense. */
@@ -26,6 +29,10 @@ export function readMessagesTokens(usage: Json | undefined): TokenCounts | null 
     output,
     reasoning: Math.min(reasoning, output),
   });
+}
+
+export function readMessagesTerms(usage: Json | undefined): ReportedTerms | null {
+  return isObject(usage) ? readTerms(usage, usage, null) : null;
 }
 
 export function writeMessagesTokens(tokens: TokenCounts): object {

@@ -31,7 +31,10 @@ export function validateCountRequest(body: JsonObject, context: FormatContext): 
   const request = withRoleMessage(body, () =>
     context.betas ? validateExtendedCount(body) : validateCount(body),
   ) as CountRequest;
-  return { ...inputInfo(body, request.model), stream: false, outputLimit: null };
+  const info = inputInfo(body, request.model);
+  // What is asked of the answer does not concern its count.
+  const { reasoning: _, structured_output: __, streaming: ___, ...needs } = info.needs;
+  return { ...info, needs, stream: false, outputLimit: null };
 }
 
 function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {

@@ -30,7 +30,7 @@ export interface PassthroughFormat {
   changes(request: PassthroughRequest, order: UpstreamParams): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
-  wholeMeter(answer: JsonObject): Meter;
+  wholeMeter(answer: JsonObject, request: PassthroughRequest): Meter;
   /** `outputLimit`: as it was sent upstream. */
   observer(request: PassthroughRequest, outputLimit: number | null): StreamObserver;
   /** For a stream that may have to be ended by this side. */
@@ -56,7 +56,7 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
       const inPieces = request.bytes.length > COPIED_BYTES_MAX;
       return (inPieces ? changeInPieces : change)(request.bytes, changes, request.layout);
     },
-    whole: (answer) => wholeAnswer(answer, request.publicModel, format),
+    whole: (answer) => wholeAnswer(answer, request, format),
     stream: () => {
       const ending = request.mayBeCut ? format.lengthEnding(request, outputLimit) : null;
       return new PassthroughStream(format.observer(request, outputLimit), ending);
@@ -64,7 +64,8 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
   };
 }
 
-function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughFormat): WholeAnswer {
+function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: PassthroughFormat): WholeAnswer {
+  const { publicModel } = request;
   const answer = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined;
   if (!isObject(answer)) {
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
@@ -77,7 +78,7 @@ function wholeAnswer(bytes: Buffer, publicModel: string, format: PassthroughForm
   }
   const named = answer.model === publicModel;
   const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
-  return { body, meter: format.wholeMeter(answer) };
+  return { body, meter: format.wholeMeter(answer, request) };
 }
 
 type State = LaneStep['state'];

@@ -3,8 +3,8 @@
  * public schemas, which is filled in. Most events pass as they are.
  */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, numberAt, parseJson } from '../../lib/json.ts';
-import { MemberScanner, OPEN_BRACE, skipSpace, valueEnd } from '../json/scan.ts';
+import { arrayAt, isObject, type Json, type JsonObject, numberAt, objectsAt } from '../../lib/json.ts';
+import { MemberScanner, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import {
@@ -17,6 +17,7 @@ import {
   textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { hostedCall, TermsReport } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
@@ -24,7 +25,7 @@ import { type AnswerState, statedFields, withoutEncrypted } from './answer-state
 import { type CompletionContext, completeItem, completePart, completeResponse } from './complete.ts';
 import { FLAT_FIELDS, flatFieldsOf, type NestedMember, nestedMember } from './event-fields.ts';
 import { ResponseSnapshot } from './snapshot.ts';
-import { readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 export interface ResponsesObserverOptions extends CompletionContext {
   readonly publicModel: string;
@@ -52,11 +53,11 @@ export class ResponsesObserver implements StreamObserver {
   readonly #snapshot = new ResponseSnapshot();
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
+  readonly #terms = new TermsReport();
   #nextSequence = 0;
 
   // What the scan of the current frame found.
   #type = '';
-  #usage: string | null = null;
   #error = false;
   #code = false;
   #message = false;
@@ -75,7 +76,12 @@ export class ResponsesObserver implements StreamObserver {
   }
 
   meter(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#reportedFinal, outputBytes: this.#output.bytes };
+    return {
+      reported: this.#reported,
+      reportedFinal: this.#reportedFinal,
+      outputBytes: this.#output.bytes,
+      ...this.#terms.member(),
+    };
   }
 
   sample(): OutputSample {
@@ -134,6 +140,20 @@ export class ResponsesObserver implements StreamObserver {
     return 'failed';
   }
 
+  /** What is charged follows what the provider says, not what is filled in. */
+  #report(response: JsonObject): void {
+    if (isObject(response.usage)) {
+      this.#reported = readResponsesTokens(response.usage);
+      this.#reportedFinal = this.#reported !== null;
+    }
+    this.#terms.take(readResponsesTerms(response));
+    this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
+  }
+
+  #countCall(item: JsonObject): void {
+    this.#terms.called(hostedCall('responses', item));
+  }
+
   #untyped(frame: FrameView, first: boolean): Verdict {
     if (first || parsedData(frame) === undefined) {
       return this.#fail(brokenStream('The provider sent an event that is not a responses event.'));
@@ -147,12 +167,12 @@ export class ResponsesObserver implements StreamObserver {
     if (!isObject(event)) return this.#fail(brokenStream(NOT_JSON));
     const type = this.#type;
     const terminal = type === 'response.completed' || type === 'response.incomplete';
-    if (terminal && this.#usage !== null) {
-      this.#reported = readResponsesTokens(parseJson(this.#usage));
-      this.#reportedFinal = this.#reported !== null;
+    const value = event[member];
+    if (isObject(value)) {
+      if (terminal) this.#report(value);
+      else if (type === 'response.output_item.done') this.#countCall(value);
     }
     const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
-    const value = event[member];
     const complete = this.#complete(member, value, index, terminal);
     const missing = this.#missingFlatFields();
     if (complete !== value || Object.keys(missing).length > 0) {
@@ -215,7 +235,6 @@ export class ResponsesObserver implements StreamObserver {
   #scan(frame: FrameView, edits: EditList): void {
     const scanner = this.#scanner;
     this.#type = '';
-    this.#usage = null;
     this.#error = false;
     this.#code = false;
     this.#message = false;
@@ -282,8 +301,6 @@ export class ResponsesObserver implements StreamObserver {
       put(scanner, edits, this.#state.store);
     } else if (this.#state !== null && scanner.keyIs('previous_response_id')) {
       put(scanner, edits, this.#state.previousResponseId);
-    } else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) {
-      this.#usage = scanner.valueText();
     }
   }
 }
@@ -308,11 +325,15 @@ export function isResponsesAnswer(answer: JsonObject): boolean {
 
 export function responsesWholeMeter(answer: JsonObject): Meter {
   const reported = readResponsesTokens(answer.usage);
+  const terms = new TermsReport();
+  terms.take(readResponsesTerms(answer));
   let outputBytes = 0;
   for (const item of arrayAt(answer, 'output') ?? []) {
-    if (isObject(item)) outputBytes += itemBytes(item);
+    if (!isObject(item)) continue;
+    outputBytes += itemBytes(item);
+    terms.called(hostedCall('responses', item));
   }
-  return { reported, reportedFinal: reported !== null, outputBytes };
+  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }
 
 function itemBytes(item: JsonObject): number {

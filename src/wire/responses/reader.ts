@@ -4,7 +4,7 @@ import { broken } from '../errors.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { ItemReader } from './item-reader.ts';
-import { readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 /** What the end of a response means; the format has no reason of its own for calls and refusals. */
 export function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
@@ -138,7 +138,7 @@ export class ResponsesReader implements EventReader {
     const refused = items.some((item) => item.refused);
     events.push(responsesFinish({ ...response, status }, called, refused));
     const tokens = readResponsesTokens(response.usage);
-    if (tokens) events.push({ type: 'usage', tokens });
+    if (tokens) events.push({ type: 'usage', tokens, terms: readResponsesTerms(response) });
     events.push({ type: 'end' });
     return events;
   }

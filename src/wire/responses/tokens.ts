@@ -1,6 +1,9 @@
 /** Usage in the terms of the responses format. */
+
+import type { ReportedTerms } from '../../core/price-terms.ts';
 import { inputTokens, type TokenCounts, totalTokens } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { readTerms } from '../reported-terms.ts';
 import { openaiCounts } from '../usage.ts';
 
 const NAMES = {
@@ -12,6 +15,10 @@ const NAMES = {
 
 export function readResponsesTokens(usage: Json | undefined): TokenCounts | null {
   return openaiCounts(usage, NAMES);
+}
+
+export function readResponsesTerms(response: JsonObject): ReportedTerms | null {
+  return readTerms(response, response.usage, { input: NAMES.inputDetails, output: NAMES.outputDetails });
 }
 
 export function writeResponsesTokens(tokens: TokenCounts): JsonObject {

@@ -4,6 +4,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
+import { hostedCall, readTerms, TermsReport } from '../reported-terms.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
@@ -16,6 +17,7 @@ export class TurnMeter {
   #reported: TokenCounts | null = null;
   #final = false;
   #outputBytes = 0;
+  readonly #terms = new TermsReport();
 
   constructor(sample: OutputSample | null) {
     this.sample = sample;
@@ -32,11 +34,25 @@ export class TurnMeter {
       case 'usage':
         this.#reported = saneCounts(event.tokens);
         this.#final = this.#reported !== null && event.partial !== true;
+        this.#terms.take(event.terms ?? null);
+        return;
+      case 'start':
+        if (event.serviceTier !== undefined) {
+          this.#terms.take(readTerms({ service_tier: event.serviceTier }, undefined, null));
+        }
+        return;
+      case 'opaque':
+        this.#terms.called(hostedCall(event.format, event.raw));
     }
   }
 
   read(): Meter {
-    return { reported: this.#reported, reportedFinal: this.#final, outputBytes: this.#outputBytes };
+    return {
+      reported: this.#reported,
+      reportedFinal: this.#final,
+      outputBytes: this.#outputBytes,
+      ...this.#terms.member(),
+    };
   }
 }
 

@@ -3,6 +3,7 @@
  * Each format knows how to read and write the hub and knows nothing of the other formats.
  */
 import type { Format } from '../../core/endpoints.ts';
+import type { ReportedTerms } from '../../core/price-terms.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import type { StreamPosition } from '../lane.ts';
@@ -301,6 +302,7 @@ export type TurnEvent =
   | {
       readonly type: 'usage';
       readonly tokens: TokenCounts;
+      readonly terms?: ReportedTerms | null | undefined;
       /** A report of the input, made before the output was known. */
       readonly partial?: boolean | undefined;
     }

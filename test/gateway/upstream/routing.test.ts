@@ -1,7 +1,13 @@
 /** Failover, circuits and key pools of the whole gateway, in front of servers that fail as they are told. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { storeFile } from '../../../src/admin/data-folder.ts';
 import { type Log, NO_LOG } from '../../../src/core/log.ts';
+import { createLedger } from '../../../src/ledger/ledger.ts';
+import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
+import { FIRST_SEEN_DOCUMENT } from '../../../src/process/first-seen.ts';
+import { configFileIn } from '../../support/gateway-environment.ts';
 import {
   ask,
   assertUncharged,
@@ -11,7 +17,7 @@ import {
   settled,
   streamed,
 } from '../../support/scripted-gateway.ts';
-import { call } from '../../support/started-gateway.ts';
+import { call, startedGateway } from '../../support/started-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
@@ -270,5 +276,69 @@ describe('a pool of keys', () => {
     for (let i = 0; i < 3; i++) assert.equal((await ask(key, 'chat')).status, 200);
     assert.deepEqual(seen, ['a', 'b', 'b', 'b']);
     await settled(fixture.gateway, key);
+  });
+});
+
+describe('what the operator reads', () => {
+  test('a failed attempt is logged with the request and the key that it was made for', async () => {
+    const logged: Record<string, unknown>[] = [];
+    const keep = (fields: object): void => {
+      logged.push({ ...fields });
+    };
+    await using fixture = await scriptedGateway({ log: { ...NO_LOG, warn: keep, error: keep } });
+    const key = await fixture.gateway.creditKey();
+    for (const fault of [overloaded, (call: ScriptedCall) => call.reply(401, { error: { message: 'bad key' } })]) {
+      logged.length = 0;
+      fixture.first.answer = fault;
+      const { headers } = await ask(key, 'chat');
+      const line = logged.find(({ condition }) => condition !== undefined);
+      assert.deepEqual([line?.requestId, line?.keyId, line?.provider], [headers['x-request-id'], key.id, 'one']);
+    }
+  });
+
+  test("[R69] a provider's own counter gets only the fields that it documents", async () => {
+    await using fixture = await scriptedGateway({ provider: { count_tokens: true, formats: ['messages'] } });
+    let sent: Readonly<Record<string, unknown>> = {};
+    fixture.first.answer = (arrived) => {
+      sent = arrived.body;
+      arrived.reply(200, { input_tokens: 42 });
+    };
+    const key = await fixture.gateway.creditKey();
+    const body = {
+      model: 'tested',
+      messages: [{ role: 'user', content: 'Hello' }],
+      system: 'Be brief.',
+      thinking: { type: 'enabled', budget_tokens: 2_000 },
+      max_tokens: 'many',
+      stream: true,
+      speed: 'fast',
+      metadata: { user_id: 'u' },
+    };
+    const counted = await call(`${key.origin}/v1/messages/count_tokens`, { key: key.key, body });
+    assert.deepEqual(await counted.json(), { input_tokens: 42 });
+    assert.deepEqual(Object.keys(sent).sort(), ['messages', 'model', 'system', 'thinking']);
+  });
+
+  test('[R57] a configured model is as old as the day on which it was first seen, also after a restart', async () => {
+    await using fixture = await scriptedGateway();
+    const { gateway } = fixture;
+    const createdOf = async (origin: string, key: string): Promise<number> => {
+      const response = await call(`${origin}/v1/models`, { key });
+      const { data } = (await response.json()) as { data: { id: string; created: number }[] };
+      return data.find(({ id }) => id === 'tested')?.created ?? 0;
+    };
+    const { key } = await gateway.creditKey();
+    const created = await createdOf(gateway.origin, key);
+    assert.ok(Math.abs(created - Date.now() / 1_000) < 600, String(created));
+    await gateway.stop();
+    // As if it had been there for years.
+    const store = openSyncStore({ file: storeFile(gateway.dataDir) });
+    const ledger = createLedger(store);
+    assert.equal(JSON.parse((await ledger.getDocument(FIRST_SEEN_DOCUMENT))?.value ?? '{}').tested, created);
+    await ledger.putDocument(FIRST_SEEN_DOCUMENT, JSON.stringify({ tested: 1_700_000_000 }));
+    await ledger.close();
+    const config = await readFile(configFileIn(gateway.dataDir), 'utf8');
+    await using again = await startedGateway({ dataDir: gateway.dataDir, config });
+    assert.equal(await createdOf(again.origin, key), 1_700_000_000);
   });
 });

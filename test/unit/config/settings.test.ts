@@ -10,6 +10,7 @@ describe('settings', () => {
         host: '127.0.0.1',
         port: 8080,
         adminPort: 8081,
+        publicUrl: null,
         dataDir: './data',
         configFile: './gateway.yaml',
         configFileNamed: false,
@@ -31,6 +32,7 @@ describe('settings', () => {
       GATEWAY_HOST: '::1',
       GATEWAY_PORT: '0',
       GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_PUBLIC_URL: 'https://gateway.example.com/ai/',
       GATEWAY_DATA: '/var/lib/gateway',
       GATEWAY_CONFIG: '/etc/gateway.yaml',
       DATABASE_URL: 'postgresql://user:p%40ss@db:5432/gateway',
@@ -50,6 +52,7 @@ describe('settings', () => {
         host: '::1',
         port: 0,
         adminPort: 0,
+        publicUrl: 'https://gateway.example.com/ai',
         dataDir: '/var/lib/gateway',
         configFile: '/etc/gateway.yaml',
         configFileNamed: true,
@@ -111,6 +114,12 @@ describe('settings', () => {
     [{ GATEWAY_WORKERS: '0' }, 'GATEWAY_WORKERS is "0": must be a whole number from 1 to 128'],
     [{ GATEWAY_LOG: 'trace' }, 'GATEWAY_LOG is "trace": expected one of debug, info, warn, error, silent'],
     [{ GATEWAY_HTTP: 'undici' }, 'GATEWAY_HTTP is "undici": expected one of node, lean'],
+    ...['gateway.example.com', 'ftp://example.com', 'https://a:b@example.com', 'https://example.com/?a=1'].map(
+      (url): [Record<string, string>, string] => [
+        { GATEWAY_PUBLIC_URL: url },
+        `GATEWAY_PUBLIC_URL is "${url}": must be an http or https address without credentials and query, e.g. https://gateway.example.com`,
+      ],
+    ),
     [{ GATEWAY_TLS_KEY: 'key.pem' }, 'GATEWAY_TLS_CERT is missing: GATEWAY_TLS_KEY is set'],
     [{ GATEWAY_TLS_CERT: 'cert.pem' }, 'GATEWAY_TLS_KEY is missing: GATEWAY_TLS_CERT is set'],
     [

@@ -16,6 +16,7 @@ function conversation(name: Name, body: object, headers: Partial<Record<ReadHead
     requestId: 'req_1',
     endpoint: ENDPOINTS[name],
     originMode: 'credit',
+    origin: null,
     path: ENDPOINTS[name].path,
     headers: { get: (header) => headers[header] ?? null, repeated: () => false },
     receivedAtMs: 0,

@@ -51,6 +51,7 @@ export function readStreamHead(
   if (authority !== undefined && host !== null && authority !== host) {
     throw new Http1Error('malformed', 'Host header differs from :authority');
   }
+  if (authority !== undefined && host === null) fields.push('host', authority);
   return {
     method,
     target,

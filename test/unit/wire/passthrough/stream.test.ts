@@ -169,6 +169,7 @@ describe('responses', () => {
       reported: { input: 40, cacheRead: 10, cacheWrite: 0, cacheWrite1h: 0, output: 9, reasoning: 4 },
       reportedFinal: true,
       outputBytes: RESPONSES_OUTPUT_BYTES,
+      terms: { fields: { service_tier: 'default' }, calls: {}, parts: undefined, unusable: [] },
     });
   });
 

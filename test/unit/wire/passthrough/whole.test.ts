@@ -112,6 +112,8 @@ describe('whole', () => {
     messages: `{"id":"1","type":"message","model": "${UPSTREAM_MODEL}","content":[{"type":"text","text":"Hé"},{"type":"tool_use","input":{}}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":4}}`,
   };
 
+  const DEFAULT_TIER = { fields: { service_tier: 'default' }, calls: {}, parts: undefined, unusable: [] };
+
   for (const format of ['chat', 'responses', 'messages'] as const) {
     test(`[R38] ${format}: the client's model id, everything else untouched, usage read`, () => {
       const { body, meter } = laneFor(format).whole(Buffer.from(answers[format]));
@@ -120,6 +122,7 @@ describe('whole', () => {
         reported: { input: 7, cacheRead: 3, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
         reportedFinal: true,
         outputBytes: 5,
+        ...(format === 'responses' ? { terms: DEFAULT_TIER } : {}),
       });
     });
 

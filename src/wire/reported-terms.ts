@@ -1,0 +1,138 @@
+/** What answers say about how they were made, beyond their tokens: the tier that served them, hosted calls, token parts. */
+import type { Format } from '../core/endpoints.ts';
+import { MULTIPLIER_FIELDS, type MultiplierField, type TokenParts } from '../core/money.ts';
+import type { ReportedTerms } from '../core/price-terms.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../lib/json.ts';
+import { figure } from './usage.ts';
+
+/** Names and values come from the provider and go into the operator's log: longer ones are none. */
+const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Counts of calls in usage, by the member that holds them and the end of their names. */
+const CALL_COUNTS = [
+  ['server_tool_use', '_requests'],
+  ['server_side_tool_usage_details', '_calls'],
+] as const;
+/** Output items that the client carries out itself. */
+const CLIENT_CALLS = new Set(['function', 'custom_tool', 'computer', 'local_shell', 'apply_patch']);
+
+/** Puts together what the parts of one answer say. One per answer. */
+export class TermsReport {
+  /** Calls that were seen; a count in a usage report counts instead. */
+  #seen: Map<string, number> | null = null;
+  #reported: ReportedTerms | null = null;
+
+  /** What a later report says replaces what an earlier one said. */
+  take(terms: ReportedTerms | null): void {
+    if (terms === null) return;
+    const before = this.#reported;
+    const unusable = [...new Set([...(before?.unusable ?? []), ...(terms.unusable ?? [])])];
+    this.#reported = {
+      fields: { ...before?.fields, ...terms.fields },
+      calls: { ...before?.calls, ...terms.calls },
+      parts: terms.parts ?? before?.parts,
+      unusable,
+    };
+  }
+
+  /** `type`: of a call that the provider has made; null is none. */
+  called(type: string | null): void {
+    if (type === null || !NAME.test(type)) return;
+    this.#seen ??= new Map();
+    this.#seen.set(type, (this.#seen.get(type) ?? 0) + 1);
+  }
+
+  /** A list that names every call again, whether it was seen before or not. */
+  calledInAll(types: readonly (string | null)[]): void {
+    const all = new Map<string, number>();
+    for (const type of types) if (type !== null && NAME.test(type)) all.set(type, (all.get(type) ?? 0) + 1);
+    for (const [type, calls] of all) {
+      this.#seen ??= new Map();
+      this.#seen.set(type, Math.max(calls, this.#seen.get(type) ?? 0));
+    }
+  }
+
+  /** The member of a meter. */
+  member(): { terms?: ReportedTerms } {
+    if (this.#reported === null && this.#seen === null) return {};
+    const { fields, calls, parts, unusable } = this.#reported ?? { fields: {}, calls: {} };
+    return { terms: { fields, calls: { ...Object.fromEntries(this.#seen ?? []), ...calls }, parts, unusable } };
+  }
+}
+
+/** `holder` has the fields that say how the answer was made. Null where there is nothing to say. */
+export function readTerms(
+  holder: JsonObject,
+  usage: Json | undefined,
+  details: { readonly input: string; readonly output: string } | null,
+): ReportedTerms | null {
+  const unusable: string[] = [];
+  const fields = readFields(holder, unusable);
+  const counted = isObject(usage) ? usage : {};
+  const calls = readCalls(counted, unusable);
+  const parts = details === null ? undefined : readParts(counted, details, unusable);
+  const nothing = Object.keys(fields).length === 0 && Object.keys(calls).length === 0 && parts === undefined;
+  return nothing && unusable.length === 0 ? null : { fields, calls, parts, unusable };
+}
+
+function readFields(holder: JsonObject, unusable: string[]): Partial<Record<MultiplierField, string>> {
+  const fields: Partial<Record<MultiplierField, string>> = {};
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = holder[field];
+    // `auto` says what was asked for, not what came of it.
+    if (value === undefined || value === null || value === 'auto') continue;
+    if (typeof value === 'string' && NAME.test(value)) fields[field] = value;
+    else unusable.push(field);
+  }
+  return fields;
+}
+
+function readCalls(usage: JsonObject, unusable: string[]): Record<string, number> {
+  const calls: [type: string, count: number][] = [];
+  for (const [holder, ending] of CALL_COUNTS) {
+    for (const [name, value] of Object.entries(objectAt(usage, holder) ?? {})) {
+      if (!name.endsWith(ending) || !NAME.test(name)) continue;
+      const count = figure(value);
+      if (count === 'insane') unusable.push(`${holder}.${name}`);
+      else if (typeof count === 'number') calls.push([name.slice(0, -ending.length), count]);
+    }
+  }
+  return Object.fromEntries(calls);
+}
+
+function readParts(
+  usage: JsonObject,
+  details: { readonly input: string; readonly output: string },
+  unusable: string[],
+): TokenParts | undefined {
+  const part = (holder: string, name: string): number => {
+    const count = figure(objectAt(usage, holder)?.[name]);
+    if (count === 'insane') unusable.push(`${holder}.${name}`);
+    return typeof count === 'number' ? count : 0;
+  };
+  const parts = {
+    inputAudio: part(details.input, 'audio_tokens'),
+    inputImage: part(details.input, 'image_tokens'),
+    outputAudio: part(details.output, 'audio_tokens'),
+    outputImage: part(details.output, 'image_tokens'),
+  };
+  return Object.values(parts).every((count) => count === 0) ? undefined : parts;
+}
+
+/** The type of the hosted tool that this block or item is a call of; null where it is none that costs anything. */
+export function hostedCall(format: Format, raw: JsonObject): string | null {
+  const type = stringAt(raw, 'type') ?? '';
+  if (format === 'messages') {
+    if (type === 'mcp_tool_use') return 'mcp';
+    if (type !== 'server_tool_use') return null;
+    // One tool, whose calls have the names of what they do.
+    return (stringAt(raw, 'name') ?? '').replace(/^(bash|text_editor)_(?=code_execution$)/, '');
+  }
+  if (format === 'chat' || !type.endsWith('_call') || raw.status === 'failed') return null;
+  const tool = type.slice(0, -'_call'.length);
+  if (CLIENT_CALLS.has(tool)) return null;
+  if (tool === 'tool_search' && raw.execution === 'client') return null;
+  if (tool === 'shell' && (objectAt(raw, 'environment')?.type ?? 'local') === 'local') return null;
+  // Opening a page that a search has found, and looking for words in it, are parts of that search.
+  const action = objectAt(raw, 'action')?.type;
+  return tool === 'web_search' && action !== undefined && action !== 'search' ? null : tool;
+}

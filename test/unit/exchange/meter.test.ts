@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Pricing } from '../../../src/core/money.ts';
+import { totalTokens } from '../../../src/core/usage.ts';
+import { chargeFor } from '../../../src/exchange/meter.ts';
+import type { Plan } from '../../../src/exchange/plan.ts';
+import { holdFor } from '../../../src/exchange/price.ts';
+
+const rate = fc.bigInt({ min: 0n, max: 10n ** 9n });
+const fraction = fc.record({
+  numerator: fc.bigInt({ min: 1n, max: 1_000n }),
+  denominator: fc.bigInt({ min: 1n, max: 1_000n }),
+});
+const pricing: fc.Arbitrary<Pricing> = fc
+  .record({
+    per: fc.bigInt({ min: 1n, max: 10n ** 6n }),
+    rates: fc.record({
+      input: rate,
+      output: rate,
+      cacheRead: rate,
+      cacheWrite: rate,
+      cacheWrite1h: rate,
+      inputAudio: rate,
+      outputAudio: rate,
+    }),
+    fast: fraction,
+    priority: fraction,
+    search: fraction,
+    maxCalls: fc.integer({ min: 1, max: 20 }),
+  })
+  .map(({ per, rates, fast, priority, search, maxCalls }) => ({
+    per,
+    tiers: [{ fromInputTokens: 0, rates }],
+    modifiers: {
+      p: {
+        multipliers: { speed: { fast }, service_tier: { priority } },
+        hostedTools: { web_search_20250305: { nanosPerCall: search, maxCalls } },
+      },
+    },
+  }));
+const count = fc.integer({ min: 0, max: 5_000 });
+const tokens = fc.record({
+  input: count,
+  cacheRead: count,
+  cacheWrite: count,
+  cacheWrite1h: count,
+  output: count,
+  reasoning: fc.constant(0),
+});
+const asked = fc.record(
+  { speed: fc.constantFrom('fast', 'standard'), service_tier: fc.constantFrom('priority', 'auto') },
+  { requiredKeys: [] },
+);
+const parts = fc.record({
+  inputAudio: count,
+  inputImage: count,
+  outputAudio: count,
+  outputImage: count,
+});
+
+/** As far as a charge looks at it. */
+function planOf(price: Pricing, fields: object, highInput: number): Plan {
+  return {
+    model: { pricing: price, providerPricing: price },
+    targets: [{ provider: 'p' }],
+    input: { high: highInput, likely: highInput },
+    request: {
+      body: { modalities: ['audio'] },
+      costFields: { multipliers: fields, betas: [] },
+      info: { hostedTools: [{ type: 'web_search_20250305', param: 'tools[0]' }], needs: {}, choices: 1 },
+    },
+  } as unknown as Plan;
+}
+
+describe('a charge', () => {
+  test('[R13] is never above the hold, whatever is reported', () => {
+    const reported = fc.record({
+      speed: fc.string({ maxLength: 8 }),
+      service_tier: fc.constantFrom('priority', 'scale', 'default'),
+    });
+    fc.assert(
+      fc.property(
+        pricing,
+        tokens,
+        asked,
+        reported,
+        count,
+        parts,
+        fc.bigInt({ min: 0n, max: 10n ** 12n }),
+        (...given) => {
+          const [price, counts, fields, made, calls, of, held] = given;
+          const meter = {
+            reported: counts,
+            reportedFinal: true,
+            outputBytes: 0,
+            terms: { fields: made, calls: { web_search: calls, other: calls }, parts: of },
+          };
+          for (const mode of ['credit', 'token_budget'] as const) {
+            const charge = chargeFor(mode, planOf(price, fields, 0), held, meter, null, true, 'p');
+            assert.ok(charge.amount <= held);
+            if (mode === 'token_budget') assert.equal(charge.owed, BigInt(totalTokens(counts)));
+          }
+        },
+      ),
+    );
+  });
+
+  test('[R13] is within the hold for all that was asked for, up to the bound of its tools', () => {
+    fc.assert(
+      fc.property(pricing, tokens, asked, parts, fc.boolean(), (price, counts, fields, of, served) => {
+        const input = totalTokens(counts) - counts.output;
+        const plan = planOf(price, fields, input);
+        const calls = price.modifiers?.p?.hostedTools.web_search_20250305?.maxCalls ?? 0;
+        const meter = {
+          reported: counts,
+          reportedFinal: true,
+          outputBytes: 0,
+          terms: { fields: served ? fields : { service_tier: 'default' }, calls: { web_search: calls }, parts: of },
+        };
+        const charge = chargeFor('credit', plan, holdFor('credit', plan, counts.output), meter, null, true, 'p');
+        assert.equal(charge.amount, charge.owed);
+        assert.equal(charge.flag, null);
+      }),
+    );
+  });
+
+  test('without anything to multiply or to add it is the plain price', () => {
+    const price: Pricing = {
+      per: 1n,
+      tiers: [
+        { fromInputTokens: 0, rates: { input: 1n, output: 4n, cacheRead: 1n, cacheWrite: 1n, cacheWrite1h: 1n } },
+      ],
+    };
+    const counts = { input: 10, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 5, reasoning: 0 };
+    const meter = { reported: counts, reportedFinal: true, outputBytes: 0 };
+    const charge = chargeFor('credit', planOf(price, {}, 10), 1_000n, meter, null, true, 'p');
+    assert.equal(charge.owed, 30n);
+  });
+});
