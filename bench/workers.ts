@@ -1,8 +1,8 @@
 /**
- * Two HTTP threads against one: `node bench/workers.ts [ROUNDS]`. W1's requests, 64 at once, in interleaved rounds, nothing
- * pinned. Throughput can only grow where cores are free: each thread wants one, and so do the writer of the ledger,
+ * Two workers against one: `node bench/workers.ts [ROUNDS]`. W1's requests, 64 at once, in interleaved rounds, nothing
+ * pinned. Throughput can only grow where cores are free: each worker wants one, and so do the writer of the ledger,
  * the load generator and the upstream. With fewer cores the figure that still means something is CPU per request: what
- * a second thread adds to it is what the threads lose to each other, and is lost on a larger machine as well.
+ * a second worker adds to it is lost on a larger machine as well.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -23,11 +23,12 @@ const SHAPE: RequestShape = {
   answer: { kind: 'whole', bytes: 1_024 },
 };
 const CONCURRENCY = 64;
-const REQUESTS = 4_000;
-const WARM_UP_REQUESTS = 2_000;
+const REQUESTS = 2_000;
+/** Each worker compiles the code for itself, which takes some tens of thousands of requests. */
+const WARM_UP_REQUESTS = 40_000;
 const KEYS = 8;
 const WORKERS = [1, 2] as const;
-/** Two threads, the writer, the load generator and the upstream. */
+/** Two workers, the writer, the load generator and the upstream. */
 const CORES_WANTED = 5;
 const TARGET = 1.7;
 const UNPINNED: Placement = { pinned: false, note: 'nothing is pinned', prefix: () => [], fileLimit: 1_024 };
@@ -122,7 +123,7 @@ function report(figures: readonly Figures[]): void {
   const cores = availableParallelism();
   process.stdout.write(
     cores < CORES_WANTED
-      ? `This machine has ${cores} cores, which load, upstream and ledger share with the threads: throughput × ${TARGET} cannot show here.\n`
+      ? `This machine has ${cores} cores, which load, upstream and ledger share with the workers: throughput × ${TARGET} cannot show here.\n`
       : `Target: throughput × ${TARGET} or more: ${throughput.median >= TARGET ? 'reached' : 'NOT reached'}.\n`,
   );
 }

@@ -12,7 +12,7 @@ import { amount } from './columns.ts';
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
  *
- * Saves a transaction per request (1ac33ab); without it: the batch of `engine.apply`.
+ * Saves 17 of 113 µs (W1, 1ac33ab); without it: a row and its place in a batch of `engine.apply` for every hold.
  */
 export function admit(
   accounts: AccountCache,
