@@ -146,6 +146,8 @@ describe('gateways on one PostgreSQL', () => {
               'idempotency-key': name,
             },
             body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] }),
+          }).catch((cause: unknown) => {
+            throw new Error(`the gateway gave no answer; it wrote: ${gateway.output()}`, { cause });
           });
           await response.arrayBuffer();
           return response.status;
