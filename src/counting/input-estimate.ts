@@ -39,6 +39,8 @@ const FILE_BYTES_PER_TOKEN_LIKELY = 4;
 /** What is shorter is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
+/** The likely figure can be off by this much, so that beyond this share of the window a count has to decide. */
+const DOUBT_SHARE = 0.75;
 /** Ordinary text has fewer characters per token. */
 const UNITS_PER_TOKEN_MAX = 8;
 /** This much is counted quickly enough to be counted whole. */
@@ -77,7 +79,7 @@ export class InputEstimate {
   get mayExceedWindow(): boolean {
     const window = this.#window;
     if (window === null || this.#counted !== null || this.#textBytes() <= window) return false;
-    return !this.#read().shortened && this.#likely() >= window;
+    return !this.#read().shortened && this.#likely() >= window * DOUBT_SHARE;
   }
 
   /** How many tokens the input has where that leaves no room in the window; null where it does, or nothing is sure. */

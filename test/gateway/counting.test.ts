@@ -45,6 +45,11 @@ describe('the context window', () => {
     });
   }
 
+  test('[R63] what is only a little too long is counted, not guessed', async () => {
+    const key = await gateway.creditKey();
+    await refusal(say(key, 'chat', 'word '.repeat(2_400), TINY), 'chat', 400, 'context_length_exceeded');
+  });
+
   test('[R63] context_management does not make a longer prompt fit', async () => {
     const key = await gateway.creditKey();
     const extra = { ...TINY, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } };

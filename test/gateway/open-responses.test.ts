@@ -94,7 +94,9 @@ describe('[R41] Open Responses', () => {
       const created = list[0]?.response as JsonObject;
       const failed = list.at(-1)?.response as JsonObject;
       assert.deepEqual([list.at(-1)?.type, failed.status], ['response.failed', 'failed']);
-      for (const name of Object.keys(created).filter((one) => !['status', 'error', 'output'].includes(one))) {
+      // [R64] Only an answer that is complete is kept.
+      assert.deepEqual([created.store, failed.store], [true, false]);
+      for (const name of Object.keys(created).filter((one) => !['status', 'error', 'output', 'store'].includes(one))) {
         assert.deepEqual(failed[name], created[name], name);
       }
       assert.match(

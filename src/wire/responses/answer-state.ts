@@ -1,6 +1,6 @@
 /** What an answer says of the state that the gateway keeps: the provider knows nothing of it. */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
-import { objectLayout, skipSpace, valueEnd } from '../json/scan.ts';
+import { memberRanges, objectLayout, skipSpace, valueEnd } from '../json/scan.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 
 export interface AnswerState {
@@ -24,8 +24,9 @@ export function echoedRequest(body: JsonObject, state: AnswerState | undefined):
 
 /** The item as a client sees it that did not ask for encrypted reasoning. Other items are of no use without theirs. */
 export function withoutEncrypted(item: JsonObject): JsonObject {
-  const isEncrypted = item.type === 'reasoning' && typeof item.encrypted_content === 'string';
-  return isEncrypted ? { ...item, encrypted_content: null } : item;
+  if (item.type !== 'reasoning' || !('encrypted_content' in item)) return item;
+  const { encrypted_content: _, ...shown } = item;
+  return shown;
 }
 
 /** The response with such items only. */
@@ -143,14 +144,13 @@ function encryptedIn(view: string, start: number, end: number): readonly Edit[] 
   const edits: Edit[] = [];
   let at = skipSpace(view, start + 1);
   while (at < end && view[at] === '{') {
-    const members = layoutAt(view, at)?.members ?? [];
-    const isReasoning = members.some(
+    const layout = layoutAt(view, at);
+    const isReasoning = layout?.members.some(
       ({ name, valueStart, valueEnd: to }) => name === 'type' && view.slice(valueStart, to) === '"reasoning"',
     );
-    for (const { name, valueStart, valueEnd: to } of isReasoning ? members : []) {
-      if (name === 'encrypted_content' && view[valueStart] === '"') {
-        edits.push({ start: valueStart, end: to, text: 'null' });
-      }
+    if (layout && isReasoning) {
+      const ranges = memberRanges(view, layout, ({ name }) => name === 'encrypted_content');
+      edits.push(...ranges.map((range) => ({ ...range, text: '' })));
     }
     const next = valueEnd(view, at, end);
     if (next === -1) break;

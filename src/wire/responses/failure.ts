@@ -25,6 +25,8 @@ export function responsesFailureFrames(failure: InBandFailure): Buffer {
     incomplete_details: null,
     error,
     output,
+    // Only an answer that is complete is kept.
+    store: false,
   };
   const event = { type: 'response.failed', sequence_number: failure.position?.nextSequence ?? 0, response };
   return Buffer.from(`event: response.failed\ndata: ${JSON.stringify(event)}\n\n`);
