@@ -95,6 +95,7 @@ class AttemptSetup implements AttemptOptions {
 
   onProof(firstByteMs: number): void {
     this.#callRecord.succeeded(firstByteMs);
+    this.#exchange.answered();
   }
 
   onEnd(end: AttemptEnd): void {

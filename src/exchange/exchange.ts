@@ -51,6 +51,7 @@ export class Exchange implements InFlightExchange {
   #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
+  #firstByteMs: number | null = null;
   /** What the output came to that nobody has reported, once it has been counted. */
   #outputTokens: number | null = null;
   /** The stream was ended from this side, as at its length limit. */
@@ -104,6 +105,11 @@ export class Exchange implements InFlightExchange {
     this.#provider = provider;
     if (this.#stopped) attempt.stop(this.#stopped);
     else this.response.notes.attempts += 1;
+  }
+
+  /** The answer has begun. */
+  answered(): void {
+    this.#firstByteMs = this.#gateway.clock.nowMs() - this.request.receivedAtMs;
   }
 
   /** Between two attempts; over at once when the exchange is stopped. */
@@ -188,6 +194,7 @@ export class Exchange implements InFlightExchange {
         keyId: this.#admission.keyId,
         charge: charge.amount,
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
@@ -281,6 +288,7 @@ export class Exchange implements InFlightExchange {
       costNanos: charge.costNanos,
       providerCostNanos: charge.providerCostNanos,
       attempts: this.response.notes.attempts,
+      firstByteMs: this.#firstByteMs,
     };
   }
 }
