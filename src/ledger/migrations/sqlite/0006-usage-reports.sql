@@ -23,10 +23,12 @@ CREATE TABLE unrolled (
 -- The rollups count all usage records up to this number, with their charges. It moves in the transaction that adds them.
 CREATE TABLE usage_watermark (
   id INTEGER PRIMARY KEY CHECK (id = 1),
-  number INTEGER NOT NULL
+  number INTEGER NOT NULL,
+  -- How many times something was added. What was read before another addition is not added any more.
+  version INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO usage_watermark (id, number) VALUES (1, 0);
+INSERT INTO usage_watermark (id, number, version) VALUES (1, 0, 0);
 
 -- Sums of charges and of their usage records by hour; the other rollups have the same sums by hour and key, and by day and
 -- key. An unknown model, provider or format is empty.
