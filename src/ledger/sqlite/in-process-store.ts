@@ -5,13 +5,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
-import type { Operation, OperationName, Result } from '../operations.ts';
+import type { Operation, OperationName, Outcome, Result, RolledUp } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
+import type { RollupStep } from './usage-rollup.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
@@ -171,10 +172,26 @@ class InProcessStore implements Store {
       const { op } = operation;
       if (op === 'audit' || op === 'listKeys') {
         await this.#write(true);
-        results.push(await this.#background.do({ op, nowMs: this.#clock.nowMs() }));
-      } else results.push(...(await this.apply([operation])));
+        results.push((await this.#background.do({ op, nowMs: this.#clock.nowMs() })) as Outcome);
+      } else if (op === 'usageReport') {
+        if (this.#broken !== null) throw this.#broken;
+        results.push((await this.#background.do(operation)) as Outcome);
+      } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));
+      else results.push(...(await this.apply([operation])));
     }
     return results;
+  }
+
+  /** Read and summed up in the background; only what comes of it is added here. */
+  async #rollUp(limit: number): Promise<RolledUp> {
+    if (this.#broken !== null) throw this.#broken;
+    const step = (await this.#background.do({ op: 'readRollup', limit })) as RollupStep;
+    if (step.charges === 0) return { charges: 0, more: false };
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    const rolled = this.#tryEngine(() => this.#engine.addToRollups(step));
+    this.#committed(step.hours.length + step.keyHours.length + step.keyDays.length);
+    return rolled;
   }
 
   #flushLate(): void {
