@@ -100,6 +100,7 @@ class AttemptSetup implements AttemptOptions {
 
   onProof(firstByteMs: number): void {
     this.#callRecord.succeeded(firstByteMs);
+    this.#exchange.answered();
   }
 
   onFirstContent(): void {

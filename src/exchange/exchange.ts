@@ -52,6 +52,7 @@ export class Exchange implements InFlightExchange {
   #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
+  #firstByteMs: number | null = null;
   /** What the output came to that nobody has reported, once it has been counted. */
   #outputTokens: number | null = null;
   /** The stream was ended from this side, as at its length limit. */
@@ -109,6 +110,11 @@ export class Exchange implements InFlightExchange {
     this.#provider = record.provider;
     if (this.#stopped) attempt.stop(this.#stopped);
     else this.record.attempts.push(record);
+  }
+
+  /** The answer has begun. */
+  answered(): void {
+    this.#firstByteMs = this.#gateway.clock.nowMs() - this.request.receivedAtMs;
   }
 
   /** Between two attempts; over at once when the exchange is stopped. */
@@ -194,6 +200,7 @@ export class Exchange implements InFlightExchange {
         keyId: this.#admission.keyId,
         charge: charge.amount,
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
@@ -304,6 +311,7 @@ export class Exchange implements InFlightExchange {
       costNanos: charge.costNanos,
       providerCostNanos: charge.providerCostNanos,
       attempts: this.record.attempts.length,
+      firstByteMs: this.#firstByteMs,
     };
   }
 }
