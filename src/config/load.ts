@@ -16,6 +16,7 @@ import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -100,6 +101,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     elasticKeys: file.elastic_keys ?? [],
     routing,
     responses: responseStorageOf(file.responses),
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 

@@ -4,6 +4,7 @@ import { Type } from '../lib/schema-builder.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
+import { UsageRecordsSchema } from './usage-records.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
@@ -330,6 +331,7 @@ export const FileSchema = Type.Object(
       ),
     ),
     responses: ResponseStorageSchema,
+    usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -67,6 +67,9 @@ class InProcessStore implements Store {
   readonly #checkpointPages: number;
   #broken: StoreBrokenError | null = null;
   #unflushed = false;
+  /** How often something was charged, and how often when the rollups had it all: in between there is something to add. */
+  #charges = 0;
+  #rolledUp = -1;
   #flushTimer: NodeJS.Timeout | null = null;
   #pages = 0;
   #checkpoint: Promise<void> | null = null;
@@ -96,7 +99,10 @@ class InProcessStore implements Store {
     if (this.#broken !== null) throw this.#broken;
     const results = this.#tryEngine(() => this.#engine.apply(batch));
     let pages = 0;
-    for (const operation of batch) pages += pagesOf(operation);
+    for (const [index, operation] of batch.entries()) {
+      pages += pagesOf(operation);
+      if (isCharge(operation, results[index] ?? null)) this.#charges++;
+    }
     this.#committed(pages);
     return results;
   }
@@ -185,8 +191,13 @@ class InProcessStore implements Store {
   /** Read and summed up in the background; only what comes of it is added here. */
   async #rollUp(limit: number): Promise<RolledUp> {
     if (this.#broken !== null) throw this.#broken;
+    if (this.#charges === this.#rolledUp) return { charges: 0, more: false };
+    const before = this.#charges;
     const step = (await this.#background.do({ op: 'readRollup', limit })) as RollupStep;
-    if (step.charges === 0) return { charges: 0, more: false };
+    if (step.charges === 0) {
+      this.#rolledUp = before;
+      return { charges: 0, more: false };
+    }
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
     const rolled = this.#tryEngine(() => this.#engine.addToRollups(step));
@@ -236,6 +247,11 @@ class InProcessStore implements Store {
     }
     return this.#broken;
   }
+}
+
+function isCharge({ op }: Operation, result: Result): boolean {
+  if (op === 'settle') return true;
+  return op === 'recover' && result !== null && 'voided' in result && result.charged > 0;
 }
 
 /** How much an operation adds to the log, about. */

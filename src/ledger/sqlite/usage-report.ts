@@ -45,7 +45,9 @@ function rollupQuery(query: UsageQuery): { readonly text: string; readonly value
   const filters = filterColumns(query);
   const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS d${index}, `);
   // Two halves each: a sum of large figures would leave the range of an integer.
-  const sums = USAGE_SUMS.map((name) => `sum(r.${name} >> 31) AS ${name}_high, sum(r.${name} & 2147483647) AS ${name}_low`);
+  const sums = USAGE_SUMS.map(
+    (name) => `sum(r.${name} >> 31) AS ${name}_high, sum(r.${name} & 2147483647) AS ${name}_low`,
+  );
   const from = sources.map(
     ({ table }) => `SELECT ${columns.join(', ')} FROM ${table} WHERE start_ms >= ? AND start_ms < ?`,
   );
