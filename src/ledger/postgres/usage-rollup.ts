@@ -39,8 +39,8 @@ export function chargeFacts(from: string, where = 'true'): string {
 
 /** The histograms of facts. */
 export const TIME_COUNTS = [
-  ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE f = ${index}), 0) AS f${index}`),
-  ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE d = ${index}), 0) AS d${index}`),
+  ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE f = ${index}), 0)`),
+  ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE d = ${index}), 0)`),
 ];
 
 /** Adds the facts to one rollup. Sums stop at what a column can hold instead of failing. */
