@@ -44,7 +44,7 @@ function rollupQuery(query: UsageQuery): { readonly text: string; readonly value
   const sources = sourcesOf(query);
   const filters = filterColumns(query);
   const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS d${index}, `);
-  // Two halves each: a sum of large figures would leave the range of an integer.
+  // Two halves each: the sum of large figures would leave the range of an integer.
   const sums = USAGE_SUMS.map(
     (name) => `sum(r.${name} >> 31) AS ${name}_high, sum(r.${name} & 2147483647) AS ${name}_low`,
   );
