@@ -1,4 +1,4 @@
-/** The model list. */
+/** The model list and its entries. Clients that speak as Anthropic's do get the fields that those read in addition. */
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { AnyObject } from '../wire/schema/parts.ts';
@@ -17,11 +17,21 @@ export const CatalogModel = Type.Object({
   max_output_tokens: Type.Optional(Limit),
   capabilities: Type.Optional(AnyObject),
   pricing: Type.Optional(AnyObject),
+  type: Type.Optional(Type.Literal('model')),
+  created_at: Type.Optional(Type.String({ description: '`created` as an RFC 3339 date.' })),
+  max_input_tokens: Type.Optional(Limit),
+  max_tokens: Type.Optional(Limit),
 });
 export type CatalogModel = Static<typeof CatalogModel>;
 
 export const CatalogModelList = Type.Object(
-  { object: Type.Literal('list'), data: Type.Array(CatalogModel) },
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CatalogModel),
+    has_more: Type.Optional(Type.Literal(false)),
+    first_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    last_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  },
   { additionalProperties: false },
 );
 export type CatalogModelList = Static<typeof CatalogModelList>;

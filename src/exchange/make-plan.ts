@@ -31,12 +31,7 @@ const SHRUNK_OUTPUT_MIN = 256;
 
 function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | GatewayError {
   const model = catalog.models.get(modelId);
-  if (!model) {
-    return new GatewayError('model_not_found', {
-      message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
-      param: 'model',
-    });
-  }
+  if (!model) return unknownModel(modelId);
   if (!mayUse(key, model)) {
     return new GatewayError('key_disabled', {
       message: `This API key may not use the model ${JSON.stringify(model.id)}: it is limited to ${limitOf(key)}.`,
@@ -44,6 +39,13 @@ function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | G
     });
   }
   return model;
+}
+
+export function unknownModel(modelId: string): GatewayError {
+  return new GatewayError('model_not_found', {
+    message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
+    param: 'model',
+  });
 }
 
 export function mayUse(key: KeyRecord, model: Model): boolean {
