@@ -15,8 +15,9 @@ import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
+import type { ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
-import { isKnownToReason } from './known-to-reason.ts';
+import { mayEncryptReasoning, thinkingStyle } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
 
 /** Tools of the messages format that take a bound of their calls. */
@@ -32,9 +33,16 @@ export interface LanesOptions {
   readonly likelyInputTokens: () => number;
 }
 
+interface MadeLane {
+  readonly format: Format;
+  readonly provider: Provider;
+  readonly thinking: ThinkingStyle;
+  readonly lane: Lane | GatewayError;
+}
+
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane | GatewayError }[] = [];
+  readonly #made: MadeLane[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -55,10 +63,13 @@ export class Lanes {
 
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     const { format } = target;
-    const made = this.#made.find((one) => one.format === format && one.provider === provider);
+    const thinking = thinkingStyle(target.upstreamModel);
+    const made = this.#made.find(
+      (one) => one.format === format && one.provider === provider && one.thinking === thinking,
+    );
     if (made) return made.lane;
     const lane = this.#tryMake(target, provider);
-    this.#made.push({ format, provider, lane });
+    this.#made.push({ format, provider, thinking, lane });
     return lane;
   }
 
@@ -98,6 +109,7 @@ export class Lanes {
         to,
         body: priced.body,
         reasoning,
+        thinking: thinkingStyle(target.upstreamModel),
         extended: provider.kind === 'ai-sdk',
       });
     }
@@ -119,7 +131,7 @@ export class Lanes {
  */
 function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
   if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
-  return request.info.reasoning === 'on' || isKnownToReason(upstreamModel);
+  return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
 }
 
 /**

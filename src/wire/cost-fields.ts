@@ -26,6 +26,7 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   provider: isEmptyObject,
   route: (value) => value === '',
   container: () => false,
+  thread: () => false,
   prompt: (value) => !isObject(value),
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
@@ -56,7 +57,10 @@ export function readCostFields(request: ParsedBody, betas: string | null): CostF
 function refuseUnlessPlain(body: JsonObject, name: string): void {
   const value = body[name];
   if (value === undefined || value === null || REFUSED[name]?.(value)) return;
-  refuse(name, `${name} is not accepted here: it can change the price, or the model or account that answers.`);
+  refuse(
+    name,
+    `${name} is not accepted here: it can change the price, or the model, account or stored state that answers.`,
+  );
 }
 
 /** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */

@@ -328,13 +328,18 @@ export interface WrittenTurn {
   readonly asksForJsonObject?: boolean | undefined;
 }
 
+/**
+ * How a messages target is asked to think: with a budget of tokens; by effort, while it decides how much it thinks; or by
+ * effort alone, because it always thinks.
+ */
+export type ThinkingStyle = 'budget' | 'adaptive' | 'always';
+
 /** What the target can and wants, beyond its format. */
 export interface TargetTraits {
   readonly outputLimit: number;
   /** Whether the model reasons; false leaves every reasoning setting out. */
   readonly reasoning: boolean;
-  /** How a messages target is asked to think. */
-  readonly thinking: 'budget' | 'adaptive';
+  readonly thinking: ThinkingStyle;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for. */
   readonly extended?: boolean | undefined;
 }
