@@ -1,8 +1,10 @@
 /** Builds the frozen Config from settings, environment and config file. */
+
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
@@ -116,9 +118,9 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
     if (size > FILE_BYTES_MAX) throw refuse(`is larger than ${FILE_BYTES_MAX} bytes`);
     return await readFile(settings.configFile, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    if (code !== 'ENOENT') throw refuse(`cannot be read (${String(code)})`);
+    const code = errorCode(error);
+    if (code === null) throw error;
+    if (code !== 'ENOENT') throw refuse(`cannot be read (${code})`);
     if (settings.configFileNamed) throw refuse('does not exist, but GATEWAY_CONFIG names it');
     return null;
   }

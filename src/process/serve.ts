@@ -37,6 +37,8 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
+  /** A changed configuration has been taken into use. */
+  onReload?(): void;
 }
 
 /** What the operator's side must know of the catalog in use. */
@@ -86,6 +88,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+      options.onReload?.();
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
     undefined,

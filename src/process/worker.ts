@@ -5,6 +5,7 @@ import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
 import type { OperationRunner } from '../ledger/store.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { type Serving, serve } from './serve.ts';
 import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
@@ -26,6 +27,7 @@ try {
     log: openLog(settings.logLevel),
     reusePort: true,
     onCatalog: (names) => post({ kind: 'catalog', names }),
+    onReload: () => post({ kind: 'reloaded' }),
   });
   parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
   post({ kind: 'listening', secure: serving.secure });
@@ -62,7 +64,7 @@ async function handleCommand(
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ENOTSUP') {
+  if (errorCode(error) === 'ENOTSUP') {
     return 'this system cannot share a port between workers: start with one worker';
   }
   return error.message;
