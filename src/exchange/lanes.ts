@@ -5,7 +5,8 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
-import { callsWithinHold, hostedToolOf } from '../core/price-terms.ts';
+import { MULTIPLIER_FIELDS } from '../core/money.ts';
+import { callsWithinHold, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { arrayAt, isObject, type Json, stringAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
@@ -85,6 +86,7 @@ export class Lanes {
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
     const { pricing } = this.#options.model;
+    if (provider.kind === 'ai-sdk') refuseMultiplied(request);
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
     const bounded = boundCalls(withoutTools(request, unpriced), this.#options, provider.name);
     const lane = this.#carry(bounded, target, provider);
@@ -132,6 +134,18 @@ export class Lanes {
 function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
   if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
   return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
+}
+
+/** Packages are not given these fields: what would change the price is not lost in silence. */
+function refuseMultiplied({ costFields }: ValidRequest): void {
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = costFields.multipliers[field];
+    if (value === undefined || isPlainValue(field, value)) continue;
+    throw new GatewayError('invalid_request', {
+      message: `${field} ${JSON.stringify(value)} is not supported by this model.`,
+      param: field,
+    });
+  }
 }
 
 /**

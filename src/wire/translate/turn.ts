@@ -303,6 +303,8 @@ export type TurnEvent =
       readonly type: 'usage';
       readonly tokens: TokenCounts;
       readonly terms?: ReportedTerms | null | undefined;
+      /** The tier that served the answer, where only the report tells it; in the words of the chat and responses formats. */
+      readonly serviceTier?: string | undefined;
       /** A report of the input, made before the output was known. */
       readonly partial?: boolean | undefined;
     }

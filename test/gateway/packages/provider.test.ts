@@ -5,7 +5,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { isObject } from '../../../src/lib/json.ts';
-import { type ScriptedGateway, secretOf } from '../../support/scripted-gateway.ts';
+import { ask, errorOf, type ScriptedGateway, secretOf, settled } from '../../support/scripted-gateway.ts';
 import { call as request } from '../../support/started-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
@@ -160,6 +160,41 @@ function bedrockText(text: string): (readonly [string, object])[] {
     ['metadata', { usage: { inputTokens: 21, outputTokens: 8, totalTokens: 29 }, metrics: { latencyMs: 1 } }],
   ];
 }
+
+describe('[R60] the service tier', () => {
+  for (const stream of [false, true]) {
+    test(`that the provider reports is charged and shown, ${stream ? 'streamed' : 'whole'}`, async () => {
+      const multipliers = { service_tier: { priority: 2 } };
+      await using fixture = await geminiGateway({ provider: { multipliers } });
+      for (const [tier, charge, shown] of [
+        ['priority', 106_000, 'priority'],
+        ['standard', 53_000, 'default'],
+        [undefined, 53_000, 'default'],
+      ] as const) {
+        const key = await fixture.gateway.creditKey();
+        const asked = ask(key, 'responses', { stream });
+        const call = await fixture.first.next();
+        const usage = { ...USAGE, ...(tier === undefined ? {} : { serviceTier: tier }) };
+        call.stream([geminiParts({ text: 'Hi' }), geminiEnd(usage)]);
+        assert.match((await asked).text, new RegExp(`"service_tier":"${shown}"[^]*$`));
+        assert.equal(Math.round((await settled(fixture.gateway, key)).used * 1e9), charge);
+      }
+    });
+  }
+
+  test('is refused in a request: the package is not given it', async () => {
+    await using fixture = await geminiGateway({ provider: { multipliers: { service_tier: { priority: 2 } } } });
+    const key = await fixture.gateway.creditKey();
+    for (const format of ['chat', 'responses'] as const) {
+      const { status, message } = errorOf(await ask(key, format, { service_tier: 'priority' }));
+      assert.deepEqual([status, message], [400, 'service_tier "priority" is not supported by this model.']);
+    }
+    const plain = ask(key, 'chat', { service_tier: 'default' });
+    (await fixture.first.next()).stream([geminiParts({ text: 'Hi' }), geminiEnd(USAGE)]);
+    assert.equal((await plain).status, 200);
+    assert.equal(Math.round((await settled(fixture.gateway, key)).used * 1e9), 53_000);
+  });
+});
 
 describe('prompt caching', () => {
   for (const [model, cached] of [
