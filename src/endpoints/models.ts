@@ -6,26 +6,20 @@ import { authenticateOptional } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { mayUse, unknownModel } from '../exchange/make-plan.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import type { CatalogModel, CatalogModelList } from './models-schema.ts';
 
 export async function listModels(
   gateway: Gateway,
   request: ClientRequest,
-  notes: ReplyNotes,
 ): Promise<{ readonly body: CatalogModelList }> {
-  const sees = await visibleTo(gateway, request, notes);
+  const sees = await visibleTo(gateway, request);
   const data = [...gateway.catalog().models.values()].filter(sees).map(publisherFor(request));
   return { body: { object: 'list', data, ...(namesVersion(request) ? onlyPage(data) : {}) } };
 }
 
 /** A model that the caller does not see is as unknown as one that there is not. */
-export async function getModel(
-  gateway: Gateway,
-  request: ClientRequest,
-  notes: ReplyNotes,
-): Promise<{ readonly body: CatalogModel }> {
-  const sees = await visibleTo(gateway, request, notes);
+export async function getModel(gateway: Gateway, request: ClientRequest): Promise<{ readonly body: CatalogModel }> {
+  const sees = await visibleTo(gateway, request);
   const id = pathParameter(request.endpoint, request.path) ?? '';
   const model = gateway.catalog().models.get(id);
   if (model === undefined || !sees(model)) throw unknownModel(id);
@@ -33,13 +27,9 @@ export async function getModel(
 }
 
 /** Without a credential: the models that the operator marked public. */
-async function visibleTo(
-  gateway: Gateway,
-  request: ClientRequest,
-  notes: ReplyNotes,
-): Promise<(model: Model) => boolean> {
-  const sender = await authenticateOptional(gateway, request, notes);
-  const caller = sender && (await countAgainstRateLimit(gateway, sender, notes));
+async function visibleTo(gateway: Gateway, request: ClientRequest): Promise<(model: Model) => boolean> {
+  const sender = await authenticateOptional(gateway, request);
+  const caller = sender && (await countAgainstRateLimit(gateway, request, sender));
   return (model) => (caller ? mayUse(caller.key, model) : model.public);
 }
 

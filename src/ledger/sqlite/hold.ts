@@ -87,8 +87,23 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   rollOver(account, nowMs);
   const atMs = accountTimeMs(account, nowMs);
   bookCharge(account, charged);
-  sql.charges.add([hold.keyId, 'charge', hold.id, charged, hold.amount, atMs, flag]);
+  const call = request.usage ?? request.call ?? null;
+  sql.charges.add([
+    hold.keyId,
+    'charge',
+    hold.id,
+    charged,
+    hold.amount,
+    atMs,
+    flag,
+    call?.model ?? null,
+    call?.provider ?? null,
+    call?.format ?? null,
+    account.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
+    saturate(call?.providerCostNanos ?? 0n),
+  ]);
   if (request.usage !== null) recordUsage(accounts, account, hold, request.usage, atMs);
+  else sql.unrolled.add([hold.keyId, hold.id]);
   if (hold.claimName !== null) endClaim(accounts, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
   return charged;
@@ -120,6 +135,7 @@ function recordUsage(accounts: AccountCache, account: Account, hold: Hold, usage
     saturate(usage.providerCostNanos),
     usage.attempts,
     Math.round(usage.durationMs),
+    usage.firstByteMs === null ? null : Math.round(usage.firstByteMs),
   ]);
 }
 
