@@ -25,13 +25,25 @@ export const CatalogModel = Type.Object({
 export type CatalogModel = Static<typeof CatalogModel>;
 
 export const CatalogModelList = Type.Object(
-  {
-    object: Type.Literal('list'),
-    data: Type.Array(CatalogModel),
-    has_more: Type.Optional(Type.Literal(false)),
-    first_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-    last_id: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  },
+  { object: Type.Literal('list'), data: Type.Array(CatalogModel) },
   { additionalProperties: false },
 );
 export type CatalogModelList = Static<typeof CatalogModelList>;
+
+const NullableId = Type.Union([Type.String(), Type.Null()]);
+
+/** The list for clients that name an Anthropic version: always the only page. */
+export const CatalogModelPage = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CatalogModel),
+    has_more: Type.Literal(false),
+    first_id: NullableId,
+    last_id: NullableId,
+  },
+  { additionalProperties: false },
+);
+export type CatalogModelPage = Static<typeof CatalogModelPage>;
+
+/** Either of them, by what the client sent. */
+export const ModelsResponse = Type.Union([CatalogModelList, CatalogModelPage]);

@@ -6,15 +6,15 @@ import { authenticateOptional } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { mayUse, unknownModel } from '../exchange/make-plan.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { CatalogModel, CatalogModelList } from './models-schema.ts';
+import type { CatalogModel, CatalogModelList, CatalogModelPage } from './models-schema.ts';
 
 export async function listModels(
   gateway: Gateway,
   request: ClientRequest,
-): Promise<{ readonly body: CatalogModelList }> {
+): Promise<{ readonly body: CatalogModelList | CatalogModelPage }> {
   const sees = await visibleTo(gateway, request);
   const data = [...gateway.catalog().models.values()].filter(sees).map(publisherFor(request));
-  return { body: { object: 'list', data, ...(namesVersion(request) ? onlyPage(data) : {}) } };
+  return { body: namesVersion(request) ? onlyPage(data) : { object: 'list', data } };
 }
 
 /** A model that the caller does not see is as unknown as one that there is not. */
@@ -71,6 +71,6 @@ function anthropicFields(model: Model): Partial<CatalogModel> {
 }
 
 /** The list is never cut into pages. */
-function onlyPage(data: readonly CatalogModel[]): Partial<CatalogModelList> {
-  return { has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+function onlyPage(data: CatalogModel[]): CatalogModelPage {
+  return { object: 'list', data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }
