@@ -17,6 +17,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
 import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
+import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -73,12 +74,16 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
+  const requestLog = await openRequestLogAppender(settings, log);
+  parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, observers, reusePort: false })
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
+  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
