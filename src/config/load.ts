@@ -14,6 +14,7 @@ import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
 import { configError, type Problem } from './problem.ts';
+import { requestLogOf } from './request-log.ts';
 import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
@@ -102,6 +103,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     elasticKeys: file.elastic_keys ?? [],
     routing,
     responses: responseStorageOf(file.responses),
+    requestLog: requestLogOf(file.request_log),
   });
 }
 

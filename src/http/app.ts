@@ -129,6 +129,7 @@ async function serve<E extends Endpoint>(
     if (clientRequestId !== null)
       gateway.log.info({ requestId, clientRequestId }, 'the client has a request id of its own');
     record.clientRequestId = clientRequestId;
+    if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(incoming.remoteAddress);
     record.userAgent = clientText(headers.first('user-agent'));
     record.traceparent = clientText(headers.first('traceparent'));
     const request: ClientRequest<E> = {

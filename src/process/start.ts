@@ -17,6 +17,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
+import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -77,14 +78,18 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
+  const requestLog = await openRequestLogAppender(settings, log);
+  parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, observers, reusePort: false, onReload })
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
+  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
+import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { CatalogNames, Serving } from './serve.ts';
@@ -46,7 +47,7 @@ export type WorkerCommand = 'drain' | 'close';
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
-  let names: CatalogNames = { providers: [], models: [], sandbox: false };
+  let names: CatalogNames = { providers: [], models: [], sandbox: false, requestLog: requestLogOf() };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
