@@ -19,6 +19,7 @@ import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -104,6 +105,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     routing,
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 

@@ -7,6 +7,7 @@
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -255,6 +256,7 @@ export interface LedgerAdmin extends Documents {
   /** `entryId` makes it safe to send again. */
   addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
+  usageReport(query: UsageQuery): Promise<UsageOutcome>;
 }
 
 export interface NewKey {

@@ -117,6 +117,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
+    usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
