@@ -80,10 +80,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
-  const watch = watchConfig(
-    settings.configFile,
+  const watch = watchConfig({
+    file: settings.configFile,
     load,
-    (fresh) => {
+    inUse: () => config,
+    onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
@@ -91,10 +92,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
     },
-    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
-    undefined,
-    () => config.files,
-  );
+    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    execRefreshMs: settings.execRefreshMs,
+  });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
