@@ -72,7 +72,7 @@ export class AdminClient implements AdminApi {
   }
 
   async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {
-    const path = `/admin/${segments.map(encodeURIComponent).join('/')}`;
+    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}`;
     const { status, text } = await this.#exchange(
       { method, path, ...(signal && { signal }) },
       input === undefined ? null : JSON.stringify(input),

@@ -13,7 +13,10 @@ export interface TlsFiles {
 export interface Settings {
   readonly host: string;
   readonly port: number;
+  readonly adminHost: string;
   readonly adminPort: number;
+  /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
+  readonly adminHosts: readonly string[];
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
   readonly publicUrl: string | null;
   readonly dataDir: string;

@@ -33,15 +33,18 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
+  const adminHost = readHost(env, 'GATEWAY_ADMIN_HOST');
   const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
   const tls = readTlsFiles(env);
   if (tls !== null && http === 'lean') {
     throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
   }
   return Object.freeze<Settings>({
-    host: readHost(env),
+    host: readHost(env, 'GATEWAY_HOST'),
     port,
+    adminHost,
     adminPort,
+    adminHosts: readAdminHosts(env, adminHost),
     publicUrl: readPublicUrl(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
@@ -112,16 +115,34 @@ function readChoice<const Choice extends string>(
   throw new SettingError(name, ` is ${shown(text)}: expected one of ${choices.join(', ')}`);
 }
 
-function readHost(env: Environment): string {
-  const text = given(env, 'GATEWAY_HOST');
+function readHost(env: Environment, name: string): string {
+  const text = given(env, name);
   if (text === undefined) return '127.0.0.1';
-  const name = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
-  const numbersOnly = /^[\d.]+$/.test(text);
-  if (isIP(text) !== 0 || (!numbersOnly && name.test(text))) return text;
+  if (isIP(text) !== 0 || isHostName(text)) return text;
   throw new SettingError(
-    'GATEWAY_HOST',
+    name,
     ` is ${shown(text)}: must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)`,
   );
+}
+
+function isHostName(text: string): boolean {
+  const name = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
+  const numbersOnly = /^[\d.]+$/.test(text);
+  return !numbersOnly && name.test(text);
+}
+
+/** The name that it listens on is always one of them. */
+function readAdminHosts(env: Environment, adminHost: string): readonly string[] {
+  const text = given(env, 'GATEWAY_ADMIN_ALLOWED_HOSTS') ?? '';
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = text === '' ? undefined : names.find((name) => !isHostName(name));
+  if (wrong !== undefined) {
+    throw new SettingError(
+      'GATEWAY_ADMIN_ALLOWED_HOSTS',
+      ` has ${shown(wrong)}: must be host names without scheme or port, separated by commas (IP addresses are always allowed)`,
+    );
+  }
+  return [...names, adminHost].filter(isHostName).map((name) => name.toLowerCase());
 }
 
 function readPublicUrl(env: Environment): string | null {

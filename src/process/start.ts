@@ -1,6 +1,6 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { ensureDataDir } from '../admin/data-folder.ts';
-import { adminServer, listenOnPort } from '../admin/http.ts';
+import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket } from '../admin/socket.ts';
@@ -55,6 +55,10 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   });
 }
 
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
 export async function startGateway(
   settings: Settings,
   env: Environment,
@@ -94,15 +98,23 @@ export async function startGateway(
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
   });
-  const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);
+  const onSocket = new AdminServer(admin, { secret: null, log });
+  const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
   parts.defer(() => socket.close());
   const adminPort = await listenOnPort(admin, {
     secret: await adminSecret(settings.dataDir),
-    host: '127.0.0.1',
+    host: settings.adminHost,
     port: settings.adminPort,
+    hosts: settings.adminHosts,
     log,
   });
   parts.defer(() => adminPort.close());
+  if (!isLoopback(settings.adminHost)) {
+    log.warn(
+      { adminHost: settings.adminHost },
+      "the operator's listener can be reached from other machines and speaks plain HTTP: keep it in a private network, or behind a proxy with TLS",
+    );
+  }
 
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);

@@ -9,7 +9,9 @@ describe('settings', () => {
       {
         host: '127.0.0.1',
         port: 8080,
+        adminHost: '127.0.0.1',
         adminPort: 8081,
+        adminHosts: [],
         publicUrl: null,
         dataDir: './data',
         configFile: './gateway.yaml',
@@ -33,7 +35,9 @@ describe('settings', () => {
     const settings = readSettings({
       GATEWAY_HOST: '::1',
       GATEWAY_PORT: '0',
+      GATEWAY_ADMIN_HOST: 'Admin.internal',
       GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_ADMIN_ALLOWED_HOSTS: 'Console.example.com, gateway-0',
       GATEWAY_PUBLIC_URL: 'https://gateway.example.com/ai/',
       GATEWAY_DATA: '/var/lib/gateway',
       GATEWAY_CONFIG: '/etc/gateway.yaml',
@@ -55,7 +59,9 @@ describe('settings', () => {
       {
         host: '::1',
         port: 0,
+        adminHost: 'Admin.internal',
         adminPort: 0,
+        adminHosts: ['console.example.com', 'gateway-0', 'admin.internal'],
         publicUrl: 'https://gateway.example.com/ai',
         dataDir: '/var/lib/gateway',
         configFile: '/etc/gateway.yaml',
@@ -106,6 +112,14 @@ describe('settings', () => {
       { GATEWAY_HOST: '300.1.1.1' },
       'GATEWAY_HOST is "300.1.1.1": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
     ],
+    [
+      { GATEWAY_ADMIN_HOST: 'a b' },
+      'GATEWAY_ADMIN_HOST is "a b": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
+    ],
+    ...['https://a.example', 'a.example:443', 'a.example,', '*'].map((text): [Record<string, string>, string] => [
+      { GATEWAY_ADMIN_ALLOWED_HOSTS: text },
+      `GATEWAY_ADMIN_ALLOWED_HOSTS has "${text.split(',')[1] ?? text}": must be host names without scheme or port, separated by commas (IP addresses are always allowed)`,
+    ]),
     [{ GATEWAY_DATA: '  ' }, 'GATEWAY_DATA is "  ": must be a path'],
     [{ GATEWAY_CONFIG: 'a\0b' }, 'GATEWAY_CONFIG is "a\\u0000b": must be a path'],
     [
