@@ -87,10 +87,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
-  const watch = watchConfig(
-    settings.configFile,
+  const watch = watchConfig({
+    file: settings.configFile,
     load,
-    (fresh) => {
+    inUse: () => config,
+    onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
@@ -99,10 +100,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
     },
-    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
-    undefined,
-    () => config.files,
-  );
+    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    execRefreshMs: settings.execRefreshMs,
+  });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
