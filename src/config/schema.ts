@@ -2,6 +2,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
 import { UsageRecordsSchema } from './usage-records.ts';
@@ -331,6 +332,7 @@ export const FileSchema = Type.Object(
       ),
     ),
     responses: ResponseStorageSchema,
+    request_log: RequestLogSchema,
     usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(

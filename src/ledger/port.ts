@@ -20,8 +20,6 @@ export const MARK_INTERVAL_MS = 800;
 export interface Ledger extends StoredResponses {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
-  admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /**
    * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
