@@ -48,6 +48,22 @@ export interface RateNote {
   readonly resetMs: number;
 }
 
+/** A request that holds something now, as the operator sees it. */
+export interface RunningRequest {
+  readonly id: string;
+  readonly key_id: string;
+  readonly key_label: string | null;
+  readonly mode: Mode;
+  readonly model: string;
+  readonly provider: string;
+  readonly streamed: boolean;
+  readonly attempts: number;
+  readonly age_ms: number;
+  /** In the key's unit. */
+  readonly held: string;
+  readonly output_bytes: number;
+}
+
 /** One call to a provider. */
 export class AttemptRecord {
   readonly provider: string;

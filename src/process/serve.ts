@@ -8,7 +8,7 @@ import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
-import type { RequestObserver } from '../core/request-record.ts';
+import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
@@ -60,6 +60,8 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** The requests that hold something now. */
+  running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
@@ -186,6 +188,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     secure: tls !== null,
     catalog: () => namesOf(config),
+    running: async () => gateway.inFlight.running(),
     takeModelLists: lists.look,
     drain: async () => {
       draining = true;

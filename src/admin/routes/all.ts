@@ -5,6 +5,7 @@ import { addAuditRoutes } from './audit.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addRequestRoutes } from './requests.ts';
 
 export const PREFIX = '/admin/v1';
 
@@ -13,6 +14,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addKeyRoutes,
   addAuditRoutes,
   addModelListRoutes,
+  addRequestRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {
