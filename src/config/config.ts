@@ -50,4 +50,6 @@ export interface Config extends Policy {
   readonly sandbox: boolean;
   /** Whether providers are asked for their model lists. */
   readonly modelLists: boolean;
+  /** How long usage records are kept; null keeps them for ever. */
+  readonly usageKeepMs: number | null;
 }

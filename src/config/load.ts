@@ -1,8 +1,10 @@
 /** Builds the frozen Config from settings, environment and config file. */
+
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
@@ -17,6 +19,7 @@ import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -102,6 +105,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     routing,
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 
@@ -118,9 +122,9 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
     if (size > FILE_BYTES_MAX) throw refuse(`is larger than ${FILE_BYTES_MAX} bytes`);
     return await readFile(settings.configFile, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    if (code !== 'ENOENT') throw refuse(`cannot be read (${String(code)})`);
+    const code = errorCode(error);
+    if (code === null) throw error;
+    if (code !== 'ENOENT') throw refuse(`cannot be read (${code})`);
     if (settings.configFileNamed) throw refuse('does not exist, but GATEWAY_CONFIG names it');
     return null;
   }

@@ -5,6 +5,7 @@ import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.
 import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
+import { UsageRecordsSchema } from './usage-records.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
@@ -332,6 +333,7 @@ export const FileSchema = Type.Object(
     ),
     responses: ResponseStorageSchema,
     request_log: RequestLogSchema,
+    usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(
         {

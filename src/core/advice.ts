@@ -10,7 +10,7 @@ export const IN_BAND_ADVICE =
 
 export const ADVICE: Readonly<Record<Condition, string>> = {
   invalid_credentials:
-    'The key is missing, malformed, unknown, revoked or suspended; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. On the model list and the usage route it also stands for an expired or disabled key and for the wrong origin. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
+    'The key is missing, malformed, unknown, revoked or suspended; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. On the model routes and the usage route it also stands for an expired or disabled key and for the wrong origin. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
   key_expired: "The key's expiry has passed. The operator can move it, or create another key.",
   key_disabled:
     "One of three: the operator disabled the key; the key is used on the other mode's origin, and the message names the base URL to use; or the model is outside the key's provider scope or its list of models. `GET /v1/models` with the key shows what it may use.",
@@ -24,7 +24,8 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
     'What is left does not carry the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
     "The body or a header is not what the route takes. `param` names the first field that is wrong. It is also the answer when the model lacks what was asked for (tools, images), when a hosted tool or service tier has no price here, and when the provider itself refuses the body; then the message is the provider's.",
-  model_not_found: 'No model of that id is in the catalog. Take ids from `GET /v1/models`.',
+  model_not_found:
+    'No model of that id is in the catalog, or, for `GET /v1/models/{id}`, the key may not use it. Take ids from `GET /v1/models`.',
   context_length_exceeded:
     "The input does not fit in the model's context window. Shorten it, or use a model with a larger one. On Format B the message reads `prompt is too long: N tokens > M maximum`.",
   idempotency_in_flight:

@@ -4,7 +4,7 @@ import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin }
 import type { Mode } from '../core/key.ts';
 import { clientText, RequestRecord } from '../core/request-record.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
-import { listModels } from '../endpoints/list-models.ts';
+import { getModel, listModels } from '../endpoints/models.ts';
 import { deleteResponse, getResponse } from '../endpoints/stored-response.ts';
 import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -87,6 +87,7 @@ function routesOf(options: AppOptions): Routes {
     route(ENDPOINTS.messages, run);
     route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.models, answeredAsJson(listModels));
+    route(ENDPOINTS.get_model, answeredAsJson(getModel));
     route(ENDPOINTS.usage, answeredAsJson(usage));
     const bare: Handler = (request, response) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };

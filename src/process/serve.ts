@@ -45,6 +45,8 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
+  /** A changed configuration has been taken into use. */
+  onReload?(): void;
 }
 
 /** What the operator's side must know of the configuration in use. */
@@ -97,6 +99,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+      options.onReload?.();
     },
     (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
     undefined,
@@ -116,6 +119,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
+    usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());

@@ -16,7 +16,7 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
-import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
@@ -82,10 +82,12 @@ export async function startGateway(
   const requestLog = await openRequestLogAppender(settings, log);
   parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  let keeper: ModelListKeeper | null = null;
+  const onReload = (): void => keeper?.ask();
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false })
-      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
   const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
   parts.defer(() => kept.close());
@@ -132,14 +134,9 @@ export async function startGateway(
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
-  const closing = new AbortController();
-  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
-    changed ? serving.takeModelLists() : undefined,
-  );
-  parts.defer(async () => {
-    closing.abort();
-    await refreshed;
-  });
+  keeper = keepModelLists({ ...lists, freshMs: FRESH_MS }, log, () => serving.takeModelLists());
+  parts.defer(() => keeper?.close());
+  keeper.ask();
   const running = parts.move();
   return {
     origin,

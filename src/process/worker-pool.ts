@@ -21,6 +21,8 @@ export interface WorkerPoolOptions {
   connect(): MessagePort | null;
   /** A worker has ended by itself. What is left can still be drained; it should not go on serving. */
   onBroken(why: Error): void;
+  /** A worker has taken a changed configuration into use. */
+  onReload(): void;
 }
 
 /** What a worker is started with. */
@@ -31,6 +33,7 @@ export interface WorkerInput extends SharedOptions {
 /** What a worker reports to its parent. */
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
+  | { readonly kind: 'reloaded' }
   | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
@@ -56,6 +59,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
       worker.onCatalog = (fresh) => {
         names = fresh;
       };
+      worker.onReload = options.onReload;
       void worker.ended.then((error) => {
         if (state === 'serving') options.onBroken(new Error(`worker ${number} ended by itself`, { cause: error }));
       });
@@ -92,6 +96,7 @@ class ServingWorker {
   /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  onReload: () => void = () => {};
   /** Whether its listener has TLS; known when it listens. */
   secure = false;
   readonly #worker: Worker;
@@ -103,6 +108,7 @@ class ServingWorker {
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'reloaded') this.onReload();
       if (report.kind === 'listening') this.secure = report.secure;
     });
     this.ended = new Promise((resolve) => {

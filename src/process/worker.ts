@@ -5,6 +5,7 @@ import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
 import type { OperationRunner } from '../ledger/store.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { openRequestLogAppender } from './request-log.ts';
 import { type Serving, serve } from './serve.ts';
@@ -30,6 +31,7 @@ try {
     requestLog,
     reusePort: true,
     onCatalog: (names) => post({ kind: 'catalog', names }),
+    onReload: () => post({ kind: 'reloaded' }),
   });
   parentPort?.on(
     'message',
@@ -77,7 +79,7 @@ async function handleCommand(
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ENOTSUP') {
+  if (errorCode(error) === 'ENOTSUP') {
     return 'this system cannot share a port between workers: start with one worker';
   }
   return error.message;

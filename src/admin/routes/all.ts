@@ -6,6 +6,7 @@ import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addRequestRoutes } from './requests.ts';
+import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
 
@@ -13,6 +14,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAuditRoutes,
+  addUsageRoutes,
   addModelListRoutes,
   addRequestRoutes,
 ];
