@@ -105,6 +105,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     routing,
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
+    accessLog: file.access_log ?? true,
     usageKeepMs: usageKeepMs(file.usage),
   });
 }

@@ -17,6 +17,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import { AccessLog } from '../observe/access-log.ts';
 import { observers } from '../observe/observers.ts';
 import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
@@ -145,7 +146,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers([...(requestLog === undefined ? [] : [requestLog]), ...(options.observers ?? [])], log),
+    observer: observers(
+      [
+        new AccessLog(log, () => config.accessLog),
+        ...(requestLog === undefined ? [] : [requestLog]),
+        ...(options.observers ?? []),
+      ],
+      log,
+    ),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
