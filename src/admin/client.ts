@@ -1,5 +1,6 @@
 /** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
+import type { RunningRequest } from '../core/request-record.ts';
 import {
   type AdminApi,
   AdminError,
@@ -74,6 +75,11 @@ export class AdminClient implements AdminApi {
 
   refreshModelLists(): Promise<ModelListsRefreshView> {
     return this.#call('POST', ['model-lists']);
+  }
+
+  async runningRequests(): Promise<readonly RunningRequest[]> {
+    const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
+    return data;
   }
 
   async #call<T>(

@@ -16,6 +16,7 @@ import {
   type UsageView,
 } from './api.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
+import { Requests } from './requests.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
 import { auditView, keyView } from './view.ts';
@@ -32,6 +33,8 @@ export interface AdminServiceOptions {
    * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
+  /** Without it there are none. */
+  readonly requests?: Requests;
   /** Asks the providers for their model lists and stores them. */
   refreshModelLists?(): Promise<ModelListsRefreshView>;
 }
@@ -41,12 +44,18 @@ export interface KnownNames {
   readonly models: readonly string[];
 }
 
+const NO_REQUESTS = new Requests(null, async () => []);
+
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AdminService implements AdminApi {
   readonly #options: AdminServiceOptions;
 
   constructor(options: AdminServiceOptions) {
     this.#options = options;
+  }
+
+  get requests(): Requests {
+    return this.#options.requests ?? NO_REQUESTS;
   }
 
   async createKey(input: unknown): Promise<CreatedKey> {

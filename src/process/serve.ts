@@ -8,7 +8,7 @@ import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
-import type { RequestObserver } from '../core/request-record.ts';
+import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
@@ -17,6 +17,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import { AccessLog } from '../observe/access-log.ts';
 import { observers } from '../observe/observers.ts';
 import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
@@ -62,6 +63,8 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** The requests that hold something now. */
+  running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
@@ -143,7 +146,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers([...(requestLog === undefined ? [] : [requestLog]), ...(options.observers ?? [])], log),
+    observer: observers(
+      [
+        new AccessLog(log, () => config.accessLog),
+        ...(requestLog === undefined ? [] : [requestLog]),
+        ...(options.observers ?? []),
+      ],
+      log,
+    ),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
@@ -190,6 +200,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     secure: tls !== null,
     catalog: () => namesOf(config),
+    running: async () => gateway.inFlight.running(),
     takeModelLists: lists.look,
     drain: async () => {
       draining = true;

@@ -1,6 +1,7 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
+import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket } from '../admin/socket.ts';
@@ -104,6 +105,7 @@ export async function startGateway(
     clock: systemClock(),
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
+    requests: new Requests(kept.reader, () => serving.running()),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());

@@ -5,6 +5,7 @@ import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
 import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
+import type { RunningRequest } from '../core/request-record.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
@@ -40,9 +41,10 @@ export type WorkerReport =
       /** Of the configuration, where that is what failed. */
       readonly problems: readonly string[] | null;
     }
+  | { readonly kind: 'running'; readonly requests: readonly RunningRequest[] }
   | { readonly kind: 'drained' };
 
-export type WorkerCommand = 'drain' | 'close';
+export type WorkerCommand = 'drain' | 'close' | 'running';
 
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
@@ -72,6 +74,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     port,
     secure: workers.every((worker) => worker.secure),
     catalog: () => names,
+    running: async () => (await Promise.all(workers.map((worker) => worker.running()))).flat(),
     // Each worker looks for newer ones by itself.
     takeModelLists: async () => {},
     drain: async () => {
@@ -119,6 +122,20 @@ class ServingWorker {
 
   post(command: WorkerCommand): void {
     this.#worker.postMessage(command);
+  }
+
+  /** Of a worker that has ended, none. */
+  async running(): Promise<readonly RunningRequest[]> {
+    let requests: readonly RunningRequest[] = [];
+    const note = (report: WorkerReport): void => {
+      if (report.kind === 'running') ({ requests } = report);
+    };
+    this.#worker.on('message', note);
+    const told = this.waitFor('running').catch(() => {});
+    this.post('running');
+    await told;
+    this.#worker.off('message', note);
+    return requests;
   }
 
   /** Rejects where the worker fails, or ends without that report. */

@@ -63,6 +63,10 @@ async function handleCommand(
   serving: Serving,
   closeStores: () => Promise<void>,
 ): Promise<void> {
+  if (command === 'running') {
+    post({ kind: 'running', requests: await serving.running() });
+    return;
+  }
   if (command === 'drain') {
     await serving.drain();
     post({ kind: 'drained' });

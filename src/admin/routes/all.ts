@@ -5,6 +5,7 @@ import { addAuditRoutes } from './audit.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addRequestRoutes } from './requests.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -15,6 +16,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
+  addRequestRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

@@ -129,7 +129,10 @@ describe('gateway commands without a gateway', () => {
   test('what is not allowed is said in one line, exit 2', async (t) => {
     const data = join(temporaryFolder(t), 'none');
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
-      [['nope'], /unknown command "nope": expected one of start, doctor, models, keys, credit, audit, help, --version/],
+      [
+        ['nope'],
+        /unknown command "nope": expected one of start, doctor, models, requests, top, keys, credit, audit, usage, help, --version/,
+      ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
       [['keys', 'list', '--all'], /unknown flag --all: expected one of --json/],

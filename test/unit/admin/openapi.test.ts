@@ -59,6 +59,10 @@ describe('the OpenAPI document of the admin API', () => {
       'GET /admin/v1/keys',
       'GET /admin/v1/keys/{id}',
       'GET /admin/v1/model-lists',
+      'GET /admin/v1/requests',
+      'GET /admin/v1/requests/running',
+      'GET /admin/v1/requests/stream',
+      'GET /admin/v1/requests/{id}',
       'GET /admin/v1/usage',
       'PATCH /admin/v1/keys/{id}',
       'POST /admin/v1/keys',
@@ -118,6 +122,10 @@ describe('the OpenAPI document of the admin API', () => {
     check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
     check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
     check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?limit=5'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?status=nine'));
+    check('/admin/v1/requests/running', 'get', await send('GET', '/admin/v1/requests/running'));
+    check('/admin/v1/requests/{id}', 'get', await send('GET', '/admin/v1/requests/req_none'));
     check('/admin/v1/health', 'get', await send('GET', '/admin/v1/health'));
     check('/admin/v1/model-lists', 'get', await send('GET', '/admin/v1/model-lists'));
     check('/admin/v1/model-lists', 'post', await send('POST', '/admin/v1/model-lists'));
