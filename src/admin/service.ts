@@ -29,6 +29,8 @@ export interface AdminServiceOptions {
    * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
+  /** Whether the running gateway takes requests; absent where none runs. */
+  ready?(): Promise<boolean>;
   /** Asks the providers for their model lists and stores them. */
   refreshModelLists?(): Promise<ModelListsRefreshView>;
 }
@@ -114,6 +116,11 @@ export class AdminService implements AdminApi {
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return this.showKey(keyId);
+  }
+
+  /** Whether requests should be sent to this gateway. */
+  async ready(): Promise<boolean> {
+    return (await this.#options.ready?.()) ?? false;
   }
 
   async modelLists(): Promise<ModelListsView> {

@@ -1,4 +1,5 @@
 /** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
@@ -57,6 +58,10 @@ export interface Serving {
   catalog(): CatalogNames;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
+  /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
+  ready(): Promise<boolean>;
+  /** From now on it is not ready; resolves when load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
   /** After `drain`. The ledger stays open. */
@@ -135,8 +140,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     policy: () => config,
     publicUrl: settings.publicUrl,
   };
+  let stopping = false;
   let draining = false;
-  const readiness = new Readiness({ ledger, serving: () => !draining && maintenance.healthy });
+  const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
@@ -178,7 +184,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     secure: tls !== null,
     catalog: () => namesOf(config),
     takeModelLists: lists.look,
+    ready: () => readiness.ready(),
+    preStop: async () => {
+      stopping = true;
+      await delay(config.limits.preStopMs);
+    },
     drain: async () => {
+      stopping = true;
       draining = true;
       server.close();
       await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);

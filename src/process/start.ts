@@ -25,6 +25,8 @@ export interface RunningGateway {
   readonly adminPort: number;
   /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
   readonly broken: Promise<Error>;
+  /** Says at `/readyz` that it stops, and serves on until load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
   close(): Promise<void>;
 }
@@ -32,12 +34,14 @@ export interface RunningGateway {
 /** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
-  const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
+  const printed: string[] = [];
+  const running = await startGateway(settings, env, log, (line) => printed.push(line));
   let ending = false;
   let broken = false;
-  const end = (): void => {
+  const end = (first: Promise<void> = Promise.resolve()): void => {
     ending = true;
-    running.close().then(
+    const ended = first.then(() => running.close());
+    ended.then(
       () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
@@ -45,9 +49,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
       },
     );
   };
-  // A second signal means: now.
+  // A second signal means: now. SIGINT comes from a terminal, where no load balancer waits.
   process.on('SIGINT', () => (ending ? process.exit(130) : end()));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(running.preStop())));
+  // Who reads that it listens may stop it at once, and must find the handlers of its signals.
+  process.stdout.write(printed.map((line) => `${line}\n`).join(''));
   void running.broken.then((err) => {
     broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
@@ -97,6 +103,7 @@ export async function startGateway(
     clock: systemClock(),
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
+    ready: () => serving.ready(),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -138,6 +145,10 @@ export async function startGateway(
     origin,
     adminPort: adminPort.port,
     broken: broken.promise,
+    preStop: () => {
+      log.info({}, 'not ready any more; draining after limits.pre_stop');
+      return serving.preStop();
+    },
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();

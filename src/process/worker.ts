@@ -50,14 +50,20 @@ async function handleCommand(
   serving: Serving,
   closeLedger: () => Promise<void>,
 ): Promise<void> {
-  if (command === 'drain') {
-    await serving.drain();
-    post({ kind: 'drained' });
-    return;
+  switch (command) {
+    case 'ready':
+      return post({ kind: 'readiness', ready: await serving.ready() });
+    case 'pre-stop':
+      await serving.preStop();
+      return post({ kind: 'pre-stopped' });
+    case 'drain':
+      await serving.drain();
+      return post({ kind: 'drained' });
+    case 'close':
+      await serving.close();
+      await closeLedger();
+      parentPort?.close();
   }
-  await serving.close();
-  await closeLedger();
-  parentPort?.close();
 }
 
 function messageOf(error: unknown): string {

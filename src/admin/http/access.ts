@@ -32,6 +32,7 @@ export function addAccessControl(app: AdminApp, options: AccessOptions): void {
   }
   const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE - 1, timeWindow: 60_000 });
   app.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.config?.access === 'open') return;
     requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
     const tried = await wrongCredentials(request, { increment: false });

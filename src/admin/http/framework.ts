@@ -16,6 +16,13 @@ import type { View } from '../schema/view.ts';
 import { type ObjectSchema, validBody, validQuery } from '../validate.ts';
 import { asAdminError, BODY_BYTES_MAX, envelope, STATUS } from './errors.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `open`: for everyone who reaches the listener. Every other route needs the credential of an operator. */
+    readonly access?: 'open';
+  }
+}
+
 /** Handlers get and give what the schemas of their route say. */
 interface SchemaTypes extends FastifyTypeProvider {
   readonly validator: this['schema'] extends TSchema ? View<this['schema']> : unknown;
