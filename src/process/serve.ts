@@ -17,6 +17,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
@@ -25,6 +26,7 @@ import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
+import { ServingMetrics } from './serving-metrics.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -60,6 +62,8 @@ export interface Serving {
   takeModelLists(): Promise<void>;
   /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
   ready(): Promise<boolean>;
+  /** Of each thread that serves. Rejects where one of them does not answer. */
+  metrics(): Promise<readonly Reading[]>;
   /** From now on it is not ready; resolves when load balancers have had the time to see that. */
   preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
@@ -125,6 +129,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   parts.defer(() => counter.close());
 
+  const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
     ledger,
     clock,
@@ -135,7 +140,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers(options.observers ?? [], log),
+    observer: observers([metrics.requests, ...(options.observers ?? [])], log),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
@@ -185,6 +190,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     catalog: () => namesOf(config),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
+    metrics: async () => [await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger })],
     preStop: async () => {
       stopping = true;
       await delay(config.limits.preStopMs);

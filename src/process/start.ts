@@ -15,6 +15,7 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { scrape } from './metrics.ts';
 import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { serve } from './serve.ts';
@@ -104,6 +105,7 @@ export async function startGateway(
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
     ready: () => serving.ready(),
+    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -113,6 +115,7 @@ export async function startGateway(
     host: settings.adminHost,
     port: settings.adminPort,
     hosts: settings.adminHosts,
+    metricsToken: settings.metricsToken,
     log,
   });
   parts.defer(() => adminPort.close());

@@ -5,6 +5,7 @@ import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { Environment } from '../config/settings.ts';
 import { workerFile } from '../lib/worker-file.ts';
+import type { Reading } from '../observe/metrics/reading.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
 export interface SharedOptions {
@@ -37,13 +38,14 @@ export type WorkerReport =
       readonly problems: readonly string[] | null;
     }
   | { readonly kind: 'readiness'; readonly ready: boolean }
+  | { readonly kind: 'metrics'; readonly reading: Reading }
   | { readonly kind: 'pre-stopped' }
   | { readonly kind: 'drained' };
 
-export type WorkerCommand = 'ready' | 'pre-stop' | 'drain' | 'close';
+export type WorkerCommand = 'ready' | 'metrics' | 'pre-stop' | 'drain' | 'close';
 
-/** A worker that does not say within this time whether it is ready is not. */
-const READY_WITHIN_MS = 3_000;
+/** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
+const ANSWER_WITHIN_MS = 3_000;
 
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
@@ -76,8 +78,12 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     takeModelLists: async () => {},
     ready: async () => {
       if (state !== 'serving') return false;
-      const reports = workers.map((worker) => worker.ask('ready', 'readiness', READY_WITHIN_MS));
+      const reports = workers.map((worker) => worker.ask('ready', 'readiness', ANSWER_WITHIN_MS));
       return (await Promise.allSettled(reports)).every((report) => report.status === 'fulfilled' && report.value.ready);
+    },
+    metrics: async () => {
+      const reports = workers.map((worker) => worker.ask('metrics', 'metrics', ANSWER_WITHIN_MS));
+      return (await Promise.all(reports)).map(({ reading }) => reading);
     },
     // One that has ended has nothing left to do.
     preStop: async () => {

@@ -53,6 +53,10 @@ async function handleCommand(
   switch (command) {
     case 'ready':
       return post({ kind: 'readiness', ready: await serving.ready() });
+    case 'metrics': {
+      const [reading = {}] = await serving.metrics();
+      return post({ kind: 'metrics', reading });
+    }
     case 'pre-stop':
       await serving.preStop();
       return post({ kind: 'pre-stopped' });

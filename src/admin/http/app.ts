@@ -6,6 +6,7 @@ import { type Log, NO_LOG } from '../../core/log.ts';
 import { AdminError } from '../api.ts';
 import { addRoutes, PREFIX } from '../routes/all.ts';
 import { addProbeRoutes } from '../routes/health.ts';
+import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
@@ -48,6 +49,7 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   });
   addRoutes(app, service);
   addProbeRoutes(app, service);
+  addMetricsRoute(app, service);
   app.get(`${PREFIX}/openapi.json`, async () => {
     const { openApiDocument } = await import('./openapi.ts');
     return openApiDocument(service);
