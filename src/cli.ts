@@ -96,6 +96,7 @@ async function run(line: readonly string[]): Promise<void> {
   try {
     const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
+    if (output.warning) process.stderr.write(`gateway: ${output.warning}\n`);
     process.exitCode = output.exitCode;
   } finally {
     await connection.close();

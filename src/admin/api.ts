@@ -14,6 +14,7 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
+import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
 export interface AdminApi {
@@ -27,6 +28,8 @@ export interface AdminApi {
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
+  /** Of what was charged: requests, tokens, cost and times, in groups. */
+  usage(input: object): Promise<UsageView>;
   /** What providers said of their models when they were asked last. */
   modelLists(): Promise<ModelListsView>;
   /** Asks them again. */
@@ -45,6 +48,9 @@ export type KeyView = View<typeof KeySchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
 export type AuditView = View<typeof AuditSchema>;
+export type UsageView = View<typeof UsageReportSchema>;
+export type UsageRowView = UsageView['data'][number];
+export type UsageFiguresView = UsageView['total'];
 export type ModelListsView = View<typeof ModelListsSchema>;
 export type ModelListsRefreshView = View<typeof ModelListsRefreshSchema>;
 

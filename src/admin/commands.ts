@@ -1,10 +1,15 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
+
+import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { usageCsv, usageTable } from './usage-text.ts';
 
 export interface Output {
   readonly text: string;
+  /** For the error output, where it does not disturb what is read by a program. */
+  readonly warning?: string | null;
   readonly exitCode: number;
 }
 
@@ -37,6 +42,13 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   amount: 'AMOUNT',
+  by: '--by',
+  since: '--since',
+  until: '--until',
+  key: '--key',
+  model: '--model',
+  provider: '--provider',
+  format: '--format',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -127,6 +139,30 @@ export const COMMANDS: readonly Command[] = [
       const report = await api.audit();
       const output = switches.has('json') ? json(report) : lines(auditText(report));
       return { ...output, exitCode: report.ok ? 0 : 1 };
+    },
+  },
+  {
+    words: ['usage'],
+    operands: [],
+    flags: {
+      by: 'DIMENSION,…',
+      since: 'TIME|30d',
+      until: 'TIME',
+      key: 'ID',
+      label: 'TEXT',
+      model: 'ID',
+      provider: 'NAME',
+      format: 'NAME',
+    },
+    switches: ['csv', 'json'],
+    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    run: async (api, { flags, switches }) => {
+      if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
+      const report = await api.usage(flags);
+      if (switches.has('json')) return json(report);
+      if (!switches.has('csv')) return lines(usageTable(report));
+      const { lines: rows, warning } = usageCsv(report);
+      return { ...lines(rows), warning };
     },
   },
 ];

@@ -102,13 +102,19 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)
 
 function readExpiry(value: string | null): number | null {
   if (value === null || value === 'never') return null;
-  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(value) ?? [];
+  const atMs = readTime(value);
+  if (atMs === null) throw unexpected(KeyChangeBody, 'expires_at', value);
+  return atMs;
+}
+
+/** UTC where no zone is given; null where it is no time. */
+export function readTime(text: string): number | null {
+  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(text) ?? [];
   const dayMs = Date.parse(`${date}T00:00Z`);
   const atMs = Date.parse(`${date}T${time}${zone}`);
   // Date.parse turns February 30 into March 2; the operator meant something else.
   const exists = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(date);
-  if (!exists || Number.isNaN(atMs)) throw unexpected(KeyChangeBody, 'expires_at', value);
-  return atMs;
+  return !exists || Number.isNaN(atMs) ? null : atMs;
 }
 
 function readAmount(field: 'credit' | 'amount', value: string | number): bigint {

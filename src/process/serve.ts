@@ -8,6 +8,7 @@ import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import type { RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -19,6 +20,8 @@ import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
+import type { RequestLogAppender } from '../observe/request-log/store.ts';
+import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
@@ -36,7 +39,8 @@ export interface ServeOptions {
   readonly env: Environment;
   readonly log: Log;
   readonly ledger: OwnedLedger;
-  /** Told about every request. */
+  readonly requestLog?: RequestLogAppender;
+  /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
@@ -44,13 +48,16 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
+  /** A changed configuration has been taken into use. */
+  onReload?(): void;
 }
 
-/** What the operator's side must know of the catalog in use. */
+/** What the operator's side must know of the configuration in use. */
 export interface CatalogNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   readonly sandbox: boolean;
+  readonly requestLog: RequestLogPolicy;
 }
 
 export interface Serving {
@@ -89,21 +96,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
-  const watch = watchConfig(
-    settings.configFile,
+  const watch = watchConfig({
+    file: settings.configFile,
     load,
-    (fresh) => {
+    inUse: () => config,
+    onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+      options.onReload?.();
     },
-    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
-    undefined,
-    () => config.files,
-  );
+    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    execRefreshMs: settings.execRefreshMs,
+  });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
@@ -118,6 +126,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
+    usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
@@ -128,6 +137,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
   });
   parts.defer(() => counter.close());
+
+  const appender = options.requestLog;
+  const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  parts.defer(() => requestLog?.close());
 
   const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
@@ -140,7 +153,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers([metrics.requests, ...(options.observers ?? [])], log),
+    observer: observers(
+      [metrics.requests, ...(requestLog === undefined ? [] : [requestLog]), ...(options.observers ?? [])],
+      log,
+    ),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
@@ -220,6 +236,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
+function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
 }

@@ -6,6 +6,7 @@ import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import type { Reading, Sample } from '../observe/metrics/reading.ts';
 import { RequestMetrics } from '../observe/metrics/request-metrics.ts';
+import type { RequestLogStats } from '../observe/request-log/writer.ts';
 import type { RoutingState } from '../routing/state.ts';
 import type { ServerTransport } from '../transport/server.ts';
 
@@ -18,6 +19,8 @@ export interface ServingParts {
   readonly routing: RoutingState;
   readonly server: Pick<ServerTransport, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
+  /** Absent where there is no request log. */
+  readonly requestLog: { readonly stats: RequestLogStats } | undefined;
 }
 
 export class ServingMetrics {
@@ -29,13 +32,14 @@ export class ServingMetrics {
     this.requests = new RequestMetrics({ perKey });
   }
 
-  async reading({ catalog, routing, server, ledger }: ServingParts): Promise<Reading> {
+  async reading({ catalog, routing, server, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     const stats = await ledger.stats();
     return {
       ...this.requests.reading(),
       ...routingReading(catalog, routing),
       ...(stats === null ? {} : ledgerReading(stats)),
+      ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
       ...this.#loopReading(),
       gateway_connections: one(server.connections),
       gateway_heap_used_bytes: one(used_heap_size),
@@ -69,6 +73,15 @@ export function ledgerReading(stats: LedgerStats): Reading {
     gateway_ledger_failed_batches_total: one(stats.failedBatches),
     gateway_ledger_retried_operations_total: one(stats.failedOperations),
     gateway_ledger_backlog: one(stats.backlog),
+  };
+}
+
+function requestLogReading({ written, dropped, failures, buffered }: RequestLogStats): Reading {
+  return {
+    gateway_request_log_written_total: one(written),
+    gateway_request_log_dropped_total: one(dropped),
+    gateway_request_log_failures_total: one(failures),
+    gateway_request_log_buffered: one(buffered),
   };
 }
 

@@ -5,6 +5,7 @@ import { addAuditRoutes } from './audit.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
 
@@ -12,6 +13,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAuditRoutes,
+  addUsageRoutes,
   addModelListRoutes,
 ];
 

@@ -59,6 +59,7 @@ describe('the OpenAPI document of the admin API', () => {
       'GET /admin/v1/keys',
       'GET /admin/v1/keys/{id}',
       'GET /admin/v1/model-lists',
+      'GET /admin/v1/usage',
       'PATCH /admin/v1/keys/{id}',
       'POST /admin/v1/keys',
       'POST /admin/v1/keys/{id}/credit',
@@ -115,6 +116,8 @@ describe('the OpenAPI document of the admin API', () => {
     check('/admin/v1/keys/{id}', 'delete', await send('DELETE', `/admin/v1/keys/${credit.id}`));
     check('/admin/v1/keys/{id}', 'get', await send('GET', '/admin/v1/keys/unknown'));
     check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
     check('/admin/v1/health', 'get', await send('GET', '/admin/v1/health'));
     check('/admin/v1/model-lists', 'get', await send('GET', '/admin/v1/model-lists'));
     check('/admin/v1/model-lists', 'post', await send('POST', '/admin/v1/model-lists'));
