@@ -4,11 +4,14 @@ import {
   type AdminApi,
   AdminError,
   type AdminErrorCode,
+  type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
   type KeyView,
+  type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type OperatorsApi,
 } from './api.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
@@ -19,6 +22,19 @@ export class NotRunningError extends Error {
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 export class AdminClient implements AdminApi {
+  readonly operators: OperatorsApi = {
+    list: async () => {
+      const { data } = await this.#call<{ readonly data: readonly ListedOperatorView[] }>('GET', ['operators']);
+      return data;
+    },
+    show: (id) => this.#call('GET', ['operators', id]),
+    create: (input) => this.#call('POST', ['operators'], input),
+    change: (id, input) => this.#call('PATCH', ['operators', id], input),
+    revoke: (id) => this.#call('DELETE', ['operators', id]),
+    addToken: (id, input) => this.#call('POST', ['operators', id, 'tokens'], input),
+    revokeToken: (id, tokenId) => this.#call('DELETE', ['operators', id, 'tokens', tokenId]),
+    link: (id) => this.#call('POST', ['operators', id, 'link']),
+  };
   readonly #path: string;
 
   constructor(path: string) {
@@ -71,8 +87,19 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['model-lists']);
   }
 
-  async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {
-    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}`;
+  auditTrail(query: object): Promise<AuditTrailPageView> {
+    const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+    return this.#call('GET', ['audit-trail'], undefined, undefined, text === '' ? '' : `?${text}`);
+  }
+
+  async #call<T>(
+    method: string,
+    segments: readonly string[],
+    input?: object,
+    signal?: AbortSignal,
+    query = '',
+  ): Promise<T> {
+    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
     const { status, text } = await this.#exchange(
       { method, path, ...(signal && { signal }) },
       input === undefined ? null : JSON.stringify(input),

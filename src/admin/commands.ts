@@ -1,12 +1,9 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
-
-export interface Output {
-  readonly text: string;
-  readonly exitCode: number;
-}
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -37,6 +34,14 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  limit: '--limit',
+  cursor: '--cursor',
+  outcome: '--outcome',
+  since: '--since',
+  until: '--until',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -129,6 +134,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
   },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -203,21 +209,8 @@ function keySettings(flags: CommandArguments['flags']): object {
   };
 }
 
-/** Removes the flags that were not given. */
-function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
-}
-
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
   if (!switches.has('json')) return lines(createdText(key));
   const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
   return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
-}
-
-function json(value: unknown): Output {
-  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
-}
-
-function lines(rows: readonly string[]): Output {
-  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
 }

@@ -3,9 +3,11 @@ import type { Mode } from '../core/key.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { Period } from '../core/period.ts';
 import type { KeyChange } from '../ledger/port.ts';
+import type { AuditTrailQuery as TrailQuery } from '../operators/port.ts';
 import { AdminError } from './api.ts';
+import { AuditTrailQuery } from './schema/audit-trail.ts';
 import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody, RPM_MAX } from './schema/keys.ts';
-import { fieldNames, invalid, missing, unexpected, validBody } from './validate.ts';
+import { fieldNames, invalid, missing, unexpected, validBody, validQuery } from './validate.ts';
 
 /** A validated new key: everything but its id and its secret. */
 export interface NewKeyPlan extends Required<Omit<KeyChange, 'status'>> {
@@ -64,6 +66,27 @@ export function readCredit(input: unknown): CreditPlan {
   return { amountNanos, note: note?.toWellFormed() ?? null, entryId: entry_id?.toWellFormed() ?? null };
 }
 
+export function readAuditTrailQuery(input: unknown): TrailQuery {
+  const { limit, cursor, actor, action, target, outcome, since, until } = validQuery(AuditTrailQuery, Object(input));
+  return {
+    limit: limit ?? 50,
+    before: cursor === undefined ? undefined : Number(cursor),
+    actorId: actor,
+    action,
+    target,
+    outcome,
+    sinceMs: readTime('since', since),
+    untilMs: readTime('until', until),
+  };
+}
+
+function readTime(field: 'since' | 'until', value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const atMs = timeIn(value);
+  if (atMs === null) throw unexpected(AuditTrailQuery, field, value);
+  return atMs;
+}
+
 function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
   const { label, provider_scope, models, rpm_limit, expires_at, budget, period } = body;
   return {
@@ -102,13 +125,19 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)
 
 function readExpiry(value: string | null): number | null {
   if (value === null || value === 'never') return null;
+  const atMs = timeIn(value);
+  if (atMs === null) throw unexpected(KeyChangeBody, 'expires_at', value);
+  return atMs;
+}
+
+/** Milliseconds since the Unix epoch; UTC where no zone is given. Null where there is no such time. */
+export function timeIn(value: string): number | null {
   const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(value) ?? [];
   const dayMs = Date.parse(`${date}T00:00Z`);
   const atMs = Date.parse(`${date}T${time}${zone}`);
   // Date.parse turns February 30 into March 2; the operator meant something else.
   const exists = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(date);
-  if (!exists || Number.isNaN(atMs)) throw unexpected(KeyChangeBody, 'expires_at', value);
-  return atMs;
+  return exists && !Number.isNaN(atMs) ? atMs : null;
 }
 
 function readAmount(field: 'credit' | 'amount', value: string | number): bigint {

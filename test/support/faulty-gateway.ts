@@ -13,7 +13,7 @@ import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { serve } from '../../src/process/serve.ts';
-
+import { testOperators } from './admin-fixture.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
@@ -59,8 +59,11 @@ export async function faultyGateway(
     observers,
   });
   origin = `http://127.0.0.1:${serving.port}`;
+  const operators = testOperators(dataDir, systemClock());
   const admin = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock: systemClock(),
     gatewayOrigin: origin,
@@ -75,6 +78,7 @@ export async function faultyGateway(
       store.comeBack();
       await serving.drain();
       await serving.close();
+      await operators.close();
       await ledger.close();
       await rm(dataDir, { recursive: true, force: true });
     },

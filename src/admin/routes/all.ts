@@ -2,9 +2,12 @@
 import type { AdminApp } from '../http/framework.ts';
 import type { AdminService } from '../service.ts';
 import { addAuditRoutes } from './audit.ts';
+import { addAuditTrailRoutes } from './audit-trail.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addOperatorRoutes } from './operators.ts';
+import { addSessionRoutes } from './session.ts';
 
 export const PREFIX = '/admin/v1';
 
@@ -13,6 +16,9 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addKeyRoutes,
   addAuditRoutes,
   addModelListRoutes,
+  addSessionRoutes,
+  addOperatorRoutes,
+  addAuditTrailRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

@@ -1,9 +1,14 @@
 import type { AdminApp } from '../http/framework.ts';
+import { ANYONE } from '../http/roles.ts';
 import { Health } from '../schema/health.ts';
 
 export function addHealthRoutes(app: AdminApp): void {
-  app.get('/health', { schema: { summary: 'Whether the gateway runs', response: { 200: Health } } }, async () => ({
-    ok: true,
-    pid: process.pid,
-  }));
+  app.get(
+    '/health',
+    { config: { roles: ANYONE }, schema: { summary: 'Whether the gateway runs', response: { 200: Health } } },
+    async () => ({
+      ok: true,
+      pid: process.pid,
+    }),
+  );
 }
