@@ -2,9 +2,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
-import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
+import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
-import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, MODELS, START } from './admin/commands.ts';
+import {
+  COMMANDS,
+  DOCTOR,
+  FLAG_OF_FIELD,
+  helpText,
+  LIST_REQUESTS,
+  MODELS,
+  SHOW_REQUEST,
+  START,
+  TOP,
+} from './admin/commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
@@ -90,15 +100,36 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS]);
+  if (first === 'requests' || first === 'top') {
+    await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
+    return;
+  }
+  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, SHOW_REQUEST, TOP]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
     const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
+    if (output.warning) process.stderr.write(`gateway: ${output.warning}\n`);
     process.exitCode = output.exitCode;
   } finally {
     await connection.close();
+  }
+}
+
+async function runRequests(command: CommandShape, line: readonly string[]): Promise<void> {
+  const given = readArguments(command, line);
+  const settings = readSettings(process.env);
+  const { listRequests, showRequest, top } = await import('./process/requests.ts');
+  const print = (text: string): void => void process.stdout.write(text);
+  const stopped = new AbortController();
+  process.once('SIGINT', () => stopped.abort());
+  process.stdout.once('error', () => stopped.abort());
+  if (command === SHOW_REQUEST) print(await showRequest(settings, given));
+  else if (command === LIST_REQUESTS) await listRequests(settings, given, print, stopped.signal);
+  else {
+    const client = new AdminClient(socketPath(settings.dataDir));
+    await top(client, given, print, process.stdout.isTTY === true, stopped.signal);
   }
 }
 
@@ -206,6 +237,7 @@ function errorLines(error: unknown): readonly string[] {
         : error.message,
     ];
   }
+  if (error instanceof NotRunningError) return [`${error.message}: start one with "gateway start"`];
   if (error instanceof UsageError || error instanceof SettingError || error instanceof StoreError)
     return [error.message];
   const address = addressLine(error);

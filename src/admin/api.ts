@@ -24,6 +24,7 @@ import type {
   Operator as OperatorSchema,
   SignInLink as SignInLinkSchema,
 } from './schema/operators.ts';
+import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
 export interface AdminApi {
@@ -37,6 +38,8 @@ export interface AdminApi {
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
+  /** Of what was charged: requests, tokens, cost and times, in groups. */
+  usage(input: object): Promise<UsageView>;
   /** What providers said of their models when they were asked last. */
   modelLists(): Promise<ModelListsView>;
   /** Asks them again. */
@@ -72,6 +75,9 @@ export type KeyView = View<typeof KeySchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
 export type AuditView = View<typeof AuditSchema>;
+export type UsageView = View<typeof UsageReportSchema>;
+export type UsageRowView = UsageView['data'][number];
+export type UsageFiguresView = UsageView['total'];
 export type ModelListsView = View<typeof ModelListsSchema>;
 export type ModelListsRefreshView = View<typeof ModelListsRefreshSchema>;
 

@@ -1,5 +1,6 @@
 /** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
+import type { RunningRequest } from '../core/request-record.ts';
 import {
   type AdminApi,
   AdminError,
@@ -12,6 +13,7 @@ import {
   type ModelListsRefreshView,
   type ModelListsView,
   type OperatorsApi,
+  type UsageView,
 } from './api.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
@@ -79,6 +81,10 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['audit']);
   }
 
+  usage(input: object): Promise<UsageView> {
+    return this.#call('GET', ['usage'], undefined, undefined, Object.entries(input));
+  }
+
   modelLists(): Promise<ModelListsView> {
     return this.#call('GET', ['model-lists']);
   }
@@ -88,8 +94,13 @@ export class AdminClient implements AdminApi {
   }
 
   auditTrail(query: object): Promise<AuditTrailPageView> {
-    const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
-    return this.#call('GET', ['audit-trail'], undefined, undefined, text === '' ? '' : `?${text}`);
+    const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+    return this.#call('GET', ['audit-trail'], undefined, undefined, parameters);
+  }
+
+  async runningRequests(): Promise<readonly RunningRequest[]> {
+    const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
+    return data;
   }
 
   async #call<T>(
@@ -97,8 +108,9 @@ export class AdminClient implements AdminApi {
     segments: readonly string[],
     input?: object,
     signal?: AbortSignal,
-    query = '',
+    parameters: readonly [name: string, value: string][] = [],
   ): Promise<T> {
+    const query = parameters.length === 0 ? '' : `?${new URLSearchParams([...parameters])}`;
     const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
     const { status, text } = await this.#exchange(
       { method, path, ...(signal && { signal }) },

@@ -1,9 +1,12 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
+
+import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { usageCsv, usageTable } from './usage-text.ts';
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -33,15 +36,25 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  status: '--status',
+  condition: '--condition',
+  limit: '--limit',
+  before: '--before',
   amount: 'AMOUNT',
   name: 'NAME',
   role: '--role',
   account_id: '--account',
-  limit: '--limit',
   cursor: '--cursor',
   outcome: '--outcome',
+  by: '--by',
   since: '--since',
   until: '--until',
+  key: '--key',
+  model: '--model',
+  provider: '--provider',
+  format: '--format',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -134,6 +147,30 @@ export const COMMANDS: readonly Command[] = [
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
   },
+  {
+    words: ['usage'],
+    operands: [],
+    flags: {
+      by: 'DIMENSION,…',
+      since: 'TIME|30d',
+      until: 'TIME',
+      key: 'ID',
+      label: 'TEXT',
+      model: 'ID',
+      provider: 'NAME',
+      format: 'NAME',
+    },
+    switches: ['csv', 'json'],
+    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    run: async (api, { flags, switches }) => {
+      if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
+      const report = await api.usage(flags);
+      if (switches.has('json')) return json(report);
+      if (!switches.has('csv')) return lines(usageTable(report));
+      const { lines: rows, warning } = usageCsv(report);
+      return { ...lines(rows), warning };
+    },
+  },
   ...OPERATOR_COMMANDS,
 ];
 
@@ -164,9 +201,50 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: they read the request log, which is no part of the store. */
+export const SHOW_REQUEST: CommandShape = {
+  words: ['requests', 'show'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+};
+
+export const LIST_REQUESTS: CommandShape = {
+  words: ['requests', 'list'],
+  operands: [],
+  flags: {
+    key: 'ID',
+    model: 'ID',
+    provider: 'NAME',
+    status: 'N|5xx',
+    condition: 'NAME',
+    since: 'TIME|24h',
+    until: 'TIME|1h',
+    slower: '500ms|2s',
+    costlier: 'CREDITS',
+    limit: 'N',
+    before: 'ID',
+  },
+  switches: ['follow', 'json'],
+  summary: 'requests of the log, newest first; --follow prints them as they end',
+};
+
+/** Not among the others: it goes on until it is stopped. */
+export const TOP: CommandShape = {
+  words: ['top'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
+      usageLine(command),
+      command.summary,
+    ]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show the version'],
   ];

@@ -75,14 +75,14 @@ export function readAuditTrailQuery(input: unknown): TrailQuery {
     action,
     target,
     outcome,
-    sinceMs: readTime('since', since),
-    untilMs: readTime('until', until),
+    sinceMs: trailTime('since', since),
+    untilMs: trailTime('until', until),
   };
 }
 
-function readTime(field: 'since' | 'until', value: string | undefined): number | undefined {
+function trailTime(field: 'since' | 'until', value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
-  const atMs = timeIn(value);
+  const atMs = readTime(value);
   if (atMs === null) throw unexpected(AuditTrailQuery, field, value);
   return atMs;
 }
@@ -125,19 +125,19 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)
 
 function readExpiry(value: string | null): number | null {
   if (value === null || value === 'never') return null;
-  const atMs = timeIn(value);
+  const atMs = readTime(value);
   if (atMs === null) throw unexpected(KeyChangeBody, 'expires_at', value);
   return atMs;
 }
 
-/** Milliseconds since the Unix epoch; UTC where no zone is given. Null where there is no such time. */
-export function timeIn(value: string): number | null {
-  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(value) ?? [];
+/** UTC where no zone is given; null where it is no time. */
+export function readTime(text: string): number | null {
+  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(text) ?? [];
   const dayMs = Date.parse(`${date}T00:00Z`);
   const atMs = Date.parse(`${date}T${time}${zone}`);
   // Date.parse turns February 30 into March 2; the operator meant something else.
   const exists = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(date);
-  return exists && !Number.isNaN(atMs) ? atMs : null;
+  return !exists || Number.isNaN(atMs) ? null : atMs;
 }
 
 function readAmount(field: 'credit' | 'amount', value: string | number): bigint {

@@ -11,7 +11,7 @@ import {
   type SignInLinkView,
 } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { timeIn } from './input.ts';
+import { readTime } from './input.ts';
 import { NewOperatorBody, NewTokenBody, OperatorChangeBody } from './schema/operators.ts';
 import { invalid, type ObjectSchema, unexpected, validBody } from './validate.ts';
 
@@ -155,7 +155,7 @@ export class OperatorsAdmin implements OperatorsApi {
   #expiry(schema: ObjectSchema, value: string | undefined): number {
     const nowMs = this.#options.clock.nowMs();
     if (value === undefined) return nowMs + TOKEN_MS;
-    const atMs = timeIn(value);
+    const atMs = readTime(value);
     if (atMs === null || atMs > nowMs + TOKEN_MS_MAX) throw unexpected(schema, 'expires_at', value);
     if (atMs <= nowMs) throw invalid('expires_at', `is ${JSON.stringify(value)}: must be in the future`);
     return atMs;

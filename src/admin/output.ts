@@ -2,6 +2,8 @@
 
 export interface Output {
   readonly text: string;
+  /** For the error output, where it does not disturb what is read by a program. */
+  readonly warning?: string | null;
   readonly exitCode: number;
 }
 

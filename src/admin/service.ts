@@ -16,10 +16,14 @@ import {
   type KeyView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { type NewKeyPlan, readAuditTrailQuery, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { OperatorsAdmin } from './operators.ts';
+import { Requests } from './requests.ts';
+import { readUsageQuery } from './usage-query.ts';
+import { usageView } from './usage-view.ts';
 import { auditView, keyView } from './view.ts';
 
 export interface AdminServiceOptions {
@@ -39,6 +43,8 @@ export interface AdminServiceOptions {
    * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
+  /** Without it there are none. */
+  readonly requests?: Requests;
   /** Asks the providers for their model lists and stores them. */
   refreshModelLists?(): Promise<ModelListsRefreshView>;
 }
@@ -48,6 +54,7 @@ export interface KnownNames {
   readonly models: readonly string[];
 }
 
+const NO_REQUESTS = new Requests(null, async () => []);
 const NOWHERE = { address: null, userAgent: null, requestId: null };
 
 /** The gateway itself, at its start. */
@@ -88,6 +95,10 @@ export class AdminService implements AdminApi {
 
   get trail(): AuditTrail {
     return this.#trail;
+  }
+
+  get requests(): Requests {
+    return this.#options.requests ?? NO_REQUESTS;
   }
 
   createKey(input: unknown): Promise<CreatedKey> {
@@ -211,6 +222,18 @@ export class AdminService implements AdminApi {
 
   async audit(): Promise<AuditView> {
     return auditView(await this.#options.ledger.audit());
+  }
+
+  async usage(input: object): Promise<UsageView> {
+    const query = readUsageQuery(input, this.#options.clock.nowMs());
+    if (query.filter.key !== undefined) await this.#summary(query.filter.key);
+    const report = await this.#options.ledger.usageReport(query);
+    if (report.kind === 'usage') return usageView(query, report);
+    throw new AdminError(
+      'invalid_input',
+      `by gives more than ${query.rowsMax} rows: ask for fewer dimensions, a shorter time, or one key, label or model`,
+      { field: 'by' },
+    );
   }
 
   #keyChange<View extends KeyView>(action: string, keyId: string, work: () => Promise<View>): Promise<View> {

@@ -48,8 +48,8 @@ export function keysTable(keys: readonly KeyView[]): readonly string[] {
   ]);
 }
 
-/** Columns as wide as they have to be. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+/** In columns, the first row as their heads. */
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row

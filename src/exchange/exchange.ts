@@ -3,7 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { AttemptRecord, RequestRecord, StopReason } from '../core/request-record.ts';
+import type { AttemptRecord, RequestRecord, RunningRequest, StopReason } from '../core/request-record.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { countOutput } from '../counting/output-count.ts';
 import type { KeptResponse, Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
@@ -149,6 +149,23 @@ export class Exchange implements InFlightExchange {
     this.#wake();
   }
 
+  running(): RunningRequest {
+    const { record } = this;
+    return {
+      id: record.requestId,
+      key_id: this.keyId,
+      key_label: record.keyLabel,
+      mode: this.#mode,
+      model: this.plan.model.id,
+      provider: this.#provider,
+      streamed: this.info.stream,
+      attempts: record.attempts.length,
+      age_ms: Math.round(performance.now() - record.receivedAt),
+      held: String(this.#admission.held),
+      output_bytes: this.#attempt?.progress()?.outputBytes ?? 0,
+    };
+  }
+
   progress(): Mark | null {
     const meter = this.#attempt?.progress() ?? null;
     if (!meter || meter.outputBytes === this.#markedBytes) return null;
@@ -209,7 +226,7 @@ export class Exchange implements InFlightExchange {
     });
   }
 
-  /** What a stream that has to be cut comes to: its client is told so, and it is charged. */
+  /** The usage of a stream that has to be cut, for its client and its charge. */
   async cutShort(meter: Seen): Promise<TokenCounts> {
     this.#cutShort = true;
     await this.#countOutput(meter);

@@ -1,6 +1,7 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
+import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket } from '../admin/socket.ts';
@@ -16,9 +17,10 @@ import { openLog } from '../observe/log.ts';
 import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
-import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { openOperators } from './operators.ts';
+import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -88,12 +90,18 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
+  const requestLog = await openRequestLogAppender(settings, log);
+  parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  let keeper: ModelListKeeper | null = null;
+  const onReload = (): void => keeper?.ask();
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, observers, reusePort: false })
-      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
+  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
@@ -116,6 +124,7 @@ export async function startGateway(
     clock,
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
+    requests: new Requests(kept.reader, () => serving.running()),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -147,14 +156,9 @@ export async function startGateway(
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
-  const closing = new AbortController();
-  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
-    changed ? serving.takeModelLists() : undefined,
-  );
-  parts.defer(async () => {
-    closing.abort();
-    await refreshed;
-  });
+  keeper = keepModelLists({ ...lists, freshMs: FRESH_MS }, log, () => serving.takeModelLists());
+  parts.defer(() => keeper?.close());
+  keeper.ask();
   const running = parts.move();
   return {
     origin,

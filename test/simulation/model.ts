@@ -4,11 +4,20 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
+import type { TokenCounts } from '../../src/core/usage.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { AdmitRequest, ExtendOutcome, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
-import { FAILED, LARGEST, type ModelClaim, type ModelHold, type ModelKey, sum } from './model-parts.ts';
+import {
+  FAILED,
+  LARGEST,
+  type ModelCharge,
+  type ModelClaim,
+  type ModelHold,
+  type ModelKey,
+  sum,
+} from './model-parts.ts';
 import type { Survivors } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -85,6 +94,9 @@ export class Model {
         return null;
       case 'prune':
         return this.#prune();
+      case 'rollUp':
+        // Where a sum is kept changes nothing that anybody is told.
+        return { charges: 0, more: false };
       default:
         return this.#administer(operation);
     }
@@ -198,9 +210,7 @@ export class Model {
       return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
     });
     for (const { mark, hold } of live) {
-      const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
-      const charge = smaller(mark.charge, hold.amount);
-      hold.mark = { number, charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
+      hold.mark = { number, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
     }
     return null;
   }
@@ -212,24 +222,18 @@ export class Model {
     if (key === undefined || hold === undefined || hold.end === 'voided')
       return this.#neverAdmitted(key, request.holdId);
     if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
-    const tokens = request.usage?.tokens;
-    const record = tokens && {
-      input: tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h,
-      output: tokens.output,
-    };
-    const state = request.reply === null ? request.noReplyReason : 'done';
-    return {
-      kind: 'settled',
-      charged: this.#charge(key, hold, request.charge, request.flag, record, state, request.reply),
-    };
+    const { usage, call, flag, reply } = request;
+    const state = reply === null ? request.noReplyReason : 'done';
+    const record = usage && { ...usage, broken: usage.outcome === 'broken' };
+    const charge = { flag, call: usage ?? call ?? null, record };
+    return { kind: 'settled', charged: this.#charge(key, hold, request.charge, charge, state, reply) };
   }
 
   #charge(
     key: ModelKey,
     hold: ModelHold,
     wanted: bigint,
-    flag: string | null,
-    record: { input: number; output: number } | undefined,
+    { flag, call, record }: Pick<ModelCharge, 'call' | 'record'> & { readonly flag: string | null },
     state: ModelClaim['state'],
     reply: SettleRequest['reply'],
   ): bigint {
@@ -240,8 +244,9 @@ export class Model {
       atMs: this.nowMs,
       flagged: flag !== null || wanted > hold.amount,
       recovery: flag === 'recovered' ? this.#recoveries : null,
+      call,
+      record,
     });
-    if (record !== undefined) key.records.push(record);
     const claim = hold.claim === null ? undefined : key.claims.get(hold.claim);
     if (claim !== undefined) Object.assign(claim, { state, endedAtMs: this.nowMs, reply });
     return charged;
@@ -278,7 +283,11 @@ export class Model {
     for (const [owner, leaseUntilMs] of this.owners) if (leaseUntilMs <= this.nowMs) this.owners.delete(owner);
     for (const { key, hold } of due) {
       if (hold.mark === null) this.#void(key.record.id, hold.id);
-      else this.#charge(key, hold, hold.mark.charge, 'recovered', hold.mark, 'charged_incomplete', null);
+      else {
+        const { tokens, charge } = hold.mark;
+        const record = { tokens, broken: true, firstByteMs: null, durationMs: this.nowMs - hold.heldAtMs };
+        this.#charge(key, hold, charge, { flag: 'recovered', call: null, record }, 'charged_incomplete', null);
+      }
     }
     const voided = due.filter(({ hold }) => hold.end === 'voided').length;
     return { charged: due.length - voided, voided, more: false };
@@ -342,6 +351,7 @@ export class Model {
 
   summary(key: ModelKey): KeySummary {
     const credit = key.record.mode === 'credit';
+    const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
       purchased: sum([...key.purchases.values()]),
@@ -352,9 +362,9 @@ export class Model {
       liveHolds: [...key.holds.values()].filter((hold) => hold.end === null).length,
       periodUsed: credit ? 0n : this.charged(key, firstOf(key.record.period, this.nowMs)),
       periodEndsAtMs: credit ? null : nextAfter(key.record.period, this.nowMs),
-      inputTokens: sum(key.records.map((record) => BigInt(record.input))),
-      outputTokens: sum(key.records.map((record) => BigInt(record.output))),
-      requests: key.records.length,
+      inputTokens: sum(records.map(({ tokens }) => BigInt(inputOf(tokens)))),
+      outputTokens: sum(records.map(({ tokens }) => BigInt(tokens.output))),
+      requests: records.length,
       status: this.status(key),
       secretPrefixes: key.secrets.map((secret) => secret.prefix).reverse(),
     };
@@ -398,6 +408,10 @@ export class Model {
 
 function isOlder(one: ModelHold, other: ModelHold): boolean {
   return one.heldAtMs < other.heldAtMs || (one.heldAtMs === other.heldAtMs && one.id < other.id);
+}
+
+function inputOf({ input, cacheRead, cacheWrite, cacheWrite1h }: TokenCounts): number {
+  return input + cacheRead + cacheWrite + cacheWrite1h;
 }
 
 function smaller(one: bigint, other: bigint): bigint {

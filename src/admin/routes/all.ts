@@ -7,7 +7,9 @@ import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addOperatorRoutes } from './operators.ts';
+import { addRequestRoutes } from './requests.ts';
 import { addSessionRoutes } from './session.ts';
+import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
 
@@ -15,10 +17,12 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAuditRoutes,
+  addUsageRoutes,
   addModelListRoutes,
   addSessionRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,
+  addRequestRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

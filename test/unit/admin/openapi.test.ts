@@ -124,6 +124,12 @@ describe('the OpenAPI document of the admin API', () => {
     check('/admin/v1/operators/{id}', 'delete', await send('DELETE', operator));
     check('/admin/v1/audit-trail', 'get', await send('GET', '/admin/v1/audit-trail?limit=3'));
     check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?limit=5'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?status=nine'));
+    check('/admin/v1/requests/running', 'get', await send('GET', '/admin/v1/requests/running'));
+    check('/admin/v1/requests/{id}', 'get', await send('GET', '/admin/v1/requests/req_none'));
     check('/admin/v1/health', 'get', await send('GET', '/admin/v1/health'));
     check('/admin/v1/model-lists', 'get', await send('GET', '/admin/v1/model-lists'));
     check('/admin/v1/model-lists', 'post', await send('POST', '/admin/v1/model-lists'));
