@@ -17,6 +17,7 @@ import { openLog } from '../observe/log.ts';
 import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { openOperators } from './operators.ts';
@@ -29,6 +30,8 @@ export interface RunningGateway {
   readonly adminPort: number;
   /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
   readonly broken: Promise<Error>;
+  /** Says at `/readyz` that it stops, and serves on until load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
   close(): Promise<void>;
 }
@@ -36,19 +39,15 @@ export interface RunningGateway {
 /** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
-  const running = await startGateway(
-    settings,
-    env,
-    log,
-    (line) => process.stdout.write(`${line}\n`),
-    [],
-    process.stdout.isTTY === true,
-  );
+  const printed: string[] = [];
+  const print = (line: string): number => printed.push(line);
+  const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
   let ending = false;
   let broken = false;
-  const end = (): void => {
+  const end = (first: Promise<void> = Promise.resolve()): void => {
     ending = true;
-    running.close().then(
+    const ended = first.then(() => running.close());
+    ended.then(
       () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
@@ -56,9 +55,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
       },
     );
   };
-  // A second signal means: now.
+  // A second signal means: now. SIGINT comes from a terminal, where no load balancer waits.
   process.on('SIGINT', () => (ending ? process.exit(130) : end()));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(running.preStop())));
+  // Who reads that it listens may stop it at once, and must find the handlers of its signals.
+  process.stdout.write(printed.map((line) => `${line}\n`).join(''));
   void running.broken.then((err) => {
     broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
@@ -125,6 +126,8 @@ export async function startGateway(
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
+    ready: () => serving.ready(),
+    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -134,6 +137,7 @@ export async function startGateway(
     host: settings.adminHost,
     port: settings.adminPort,
     hosts: settings.adminHosts,
+    metricsToken: settings.metricsToken,
     log,
   });
   parts.defer(() => adminPort.close());
@@ -164,6 +168,10 @@ export async function startGateway(
     origin,
     adminPort: adminPort.port,
     broken: broken.promise,
+    preStop: () => {
+      log.info({}, 'not ready any more; draining after limits.pre_stop');
+      return serving.preStop();
+    },
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();

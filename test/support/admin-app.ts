@@ -7,6 +7,8 @@ import type { Role } from '../../src/operators/port.ts';
 import { type AdminFixture, adminFixture } from './admin-fixture.ts';
 
 export const ADMIN_SECRET = 'admin-secret-for-tests-0123456789abcdef';
+const AT_ROOT = /^\/(admin|metrics|healthz|readyz)/;
+const NO_BODY: Body = { error: { code: '', message: '' } };
 export const HOST = '127.0.0.1:8081';
 
 export interface Body {
@@ -49,11 +51,12 @@ export async function appFixture(
       const { authorization = `Bearer ${ADMIN_SECRET}`, ...others } = headers;
       const answer = await app.inject({
         method: method as 'GET',
-        url: url.startsWith('/admin') ? url : `/admin/v1${url}`,
+        url: AT_ROOT.test(url) ? url : `/admin/v1${url}`,
         headers: { host: HOST, ...(authorization !== '' && { authorization }), ...others },
         ...(body !== undefined && { payload: body }),
       });
-      return { status: answer.statusCode, headers: answer.headers, body: answer.json<Body>() };
+      const isJson = /json/.test(String(answer.headers['content-type']));
+      return { status: answer.statusCode, headers: answer.headers, body: isJson ? answer.json<Body>() : NO_BODY };
     },
     token: async (role) => {
       const account = role === 'account-admin' ? { account_id: 'acc_1' } : {};

@@ -26,12 +26,16 @@ export interface AccessOptions {
   readonly secret: string | null;
   /** Accepted `Host` names in addition to the loopback ones and to IP addresses, in lower case. */
   readonly hosts?: readonly string[];
+  /** Opens the metrics and nothing else. */
+  readonly metricsToken?: string | null;
 }
 
 const LOCALHOST = 'localhost';
 /** Beyond it, an address waits for the end of the minute: a secret is not to be had by trying. */
 const WRONG_CREDENTIALS_PER_MINUTE = 30;
 const USER_AGENT_CHARACTERS_MAX = 200;
+/** Whoever has the token for the metrics, which opens nothing else. */
+const SCRAPER: Actor = { id: 'metrics', name: 'metrics', role: 'viewer', accountId: null, via: 'token' };
 
 /** Requires, before anything else of a request is looked at, that its sender may send it. */
 export async function addAccessControl(app: AdminApp, options: AccessOptions, operators: Operators): Promise<void> {
@@ -51,9 +55,11 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
   }
   const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE - 1, timeWindow: 60_000 });
   app.addHook('onRequest', async (request, reply) => {
-    requireOwnHost(request, options.hosts ?? []);
+    const { access, roles, action } = request.routeOptions.config;
+    if (access === 'open') return;
+    // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
+    if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
-    const { roles, action } = request.routeOptions.config;
     // Files of the console are for everybody; signing in is too, but not for ever.
     if (roles === 'public' && action === undefined) return;
     const tried = await wrongCredentials(request, { increment: false });
@@ -62,7 +68,7 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
       await wrongCredentials(request);
     };
     if (roles === 'public') return;
-    const actor = await authenticate(request, reply, secret, operators);
+    const actor = await authenticate(request, reply, options, operators);
     if (actor === null) {
       void reply.header('www-authenticate', 'Bearer');
       throw new AdminError(
@@ -90,13 +96,15 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
 async function authenticate(
   request: FastifyRequest,
   reply: FastifyReply,
-  secret: string,
+  { secret, metricsToken = null }: AccessOptions,
   operators: Operators,
 ): Promise<Actor | null> {
   const { authorization } = request.headers;
   if (authorization !== undefined) {
     const sent = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    if (sent !== undefined && sameSecret(sent, secret)) return builtInOwner('secret');
+    if (sent !== undefined && secret !== null && sameSecret(sent, secret)) return builtInOwner('secret');
+    const scrapes = request.routeOptions.config.access === 'metrics' && metricsToken !== null;
+    if (sent !== undefined && scrapes && sameSecret(sent, metricsToken)) return SCRAPER;
     const actor = sent === undefined ? null : await operators.authenticate(sent);
     if (actor === null) await request.wrongCredential();
     return actor;
