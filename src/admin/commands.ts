@@ -3,15 +3,10 @@
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
-
-export interface Output {
-  readonly text: string;
-  /** For the error output, where it does not disturb what is read by a program. */
-  readonly warning?: string | null;
-  readonly exitCode: number;
-}
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -48,6 +43,11 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   limit: '--limit',
   before: '--before',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
   by: '--by',
   since: '--since',
   until: '--until',
@@ -171,6 +171,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -286,21 +287,8 @@ function keySettings(flags: CommandArguments['flags']): object {
   };
 }
 
-/** Removes the flags that were not given. */
-function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
-}
-
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
   if (!switches.has('json')) return lines(createdText(key));
   const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
   return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
-}
-
-function json(value: unknown): Output {
-  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
-}
-
-function lines(rows: readonly string[]): Output {
-  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
 }
