@@ -10,7 +10,7 @@ import { AdminError } from './api.ts';
 import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody, RPM_MAX } from './schema.ts';
 
 /** A validated new key: everything but its id and its secret. */
-export interface NewKeyPlan extends Required<Omit<KeyChange, 'status'>> {
+export interface NewKeyPlan extends Required<Omit<KeyChange, 'status' | 'cap'>> {
   readonly mode: Mode;
   readonly credit: bigint;
 }

@@ -193,6 +193,13 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
         message: `This key may make ${outcome.rate.limit} requests per minute. Retry in ${seconds(outcome.retryAfterMs)} s.`,
         retryAfterS: seconds(outcome.retryAfterMs),
       });
+    case 'account_refused':
+      return new GatewayError('key_disabled', { message: `The account of this key is ${outcome.status}.` });
+    case 'account_rate_limited':
+      return new GatewayError('rate_limit_exceeded', {
+        message: `The limit of this key's account on requests per minute is reached. Retry in ${seconds(outcome.retryAfterMs)} s.`,
+        retryAfterS: seconds(outcome.retryAfterMs),
+      });
     case 'in_flight':
       return new GatewayError('idempotency_in_flight');
     case 'conflict':

@@ -130,6 +130,8 @@ export function newKey(change: Partial<NewKey> = {}): NewKey {
     expiresAtMs: null,
     budget: null,
     period: 'month',
+    accountId: null,
+    cap: null,
     credit: 0n,
     secret: { digest: `digest-${id}`, prefix: 'mg_c_0000001' },
     ...change,

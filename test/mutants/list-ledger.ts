@@ -130,7 +130,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'ledger/sqlite/account-cache.ts',
-        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });',
         '',
       ],
     ],

@@ -9,7 +9,7 @@ import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
-import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
+import { isConflict, isOperationFailure, openingError, Refusal, servingError } from './error-mapping.ts';
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
@@ -147,6 +147,15 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
       return revokeSecret(work, operation.keyId, operation.prefix);
     case 'addCredit':
       return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'createAccount':
+    case 'changeAccount':
+    case 'moveAccount':
+    case 'moveKey':
+    case 'joinAccount':
+    case 'addAccountCredit':
+    case 'getAccount':
+    case 'listAccounts':
+      throw new Refusal('accounts in a tree are not there on PostgreSQL yet');
     case 'audit':
       return audit(work);
     case 'getDocument':

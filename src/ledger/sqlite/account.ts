@@ -17,6 +17,8 @@ export function bookCharge(totals: AccountTotals, charged: bigint): void {
   totals.used += charged;
   totals.daySpend += charged;
   totals.lastCost = charged;
+  // Of a key that may have a cap.
+  if (totals.key.accountId !== null) totals.periodUsed += charged;
 }
 
 /** For totals that only inform: they stop at what a column can hold instead of failing a settlement. */
