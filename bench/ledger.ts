@@ -83,6 +83,7 @@ const USAGE: Omit<UsageRecord, 'requestId'> = {
   costNanos: CHARGE_NANOS,
   providerCostNanos: CHARGE_NANOS,
   attempts: 1,
+  firstByteMs: 1,
   durationMs: 1,
 };
 

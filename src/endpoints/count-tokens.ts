@@ -6,9 +6,8 @@ import { authenticate } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
-import { readRequest } from '../exchange/read.ts';
+import { noteRead, readRequest } from '../exchange/read.ts';
 import type { GenerationRequest, RequestHeaders } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject } from '../lib/json.ts';
 import { addressOf } from '../provider/adapters.ts';
@@ -23,12 +22,12 @@ const NO_KEYS_REFUSED: ReadonlySet<string | null> = new Set();
 export async function countTokens(
   gateway: Gateway,
   request: GenerationRequest,
-  notes: ReplyNotes,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
-  const caller = await authenticate(gateway, request, notes);
+  const caller = await authenticate(gateway, request);
   const read = await readRequest(request, config.policy.limits.bodyBytes);
-  const { key } = await countAgainstRateLimit(gateway, caller, notes);
+  noteRead(request.record, config.catalog, read);
+  const { key } = await countAgainstRateLimit(gateway, request, caller);
   const plan = makePlan(config, key, request.endpoint, read, null);
   if (plan instanceof GatewayError) throw plan;
   const call = providerCall(gateway, request.headers, plan);

@@ -5,17 +5,15 @@ import { authenticateOptional } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { mayUse } from '../exchange/make-plan.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import type { CatalogModel, CatalogModelList } from './models-schema.ts';
 
 /** Without a credential: the models that the operator marked public. */
 export async function listModels(
   gateway: Gateway,
   request: ClientRequest,
-  notes: ReplyNotes,
 ): Promise<{ readonly body: CatalogModelList }> {
-  const sender = await authenticateOptional(gateway, request, notes);
-  const caller = sender && (await countAgainstRateLimit(gateway, sender, notes));
+  const sender = await authenticateOptional(gateway, request);
+  const caller = sender && (await countAgainstRateLimit(gateway, request, sender));
   const models = [...gateway.catalog().models.values()];
   const visible = models.filter((model) => (caller ? mayUse(caller.key, model) : model.public));
   return { body: { object: 'list', data: visible.map(published) } };

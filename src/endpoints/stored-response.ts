@@ -4,16 +4,11 @@ import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticate } from '../exchange/authenticate.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import type { DeletedResponse } from '../wire/responses/schema.ts';
 import { isStorableId, readResponse } from '../wire/responses/stored-items.ts';
 
-export async function getResponse(
-  gateway: Gateway,
-  request: ClientRequest,
-  notes: ReplyNotes,
-): Promise<{ readonly body: object }> {
-  const { keyId, id } = await asked(gateway, request, notes);
+export async function getResponse(gateway: Gateway, request: ClientRequest): Promise<{ readonly body: object }> {
+  const { keyId, id } = await asked(gateway, request);
   const stored = await gateway.ledger.getResponse(keyId, id).catch(storeFailed);
   if (stored === null) throw unknown(id);
   return { body: readResponse(stored.response, stored.output) };
@@ -22,9 +17,8 @@ export async function getResponse(
 export async function deleteResponse(
   gateway: Gateway,
   request: ClientRequest,
-  notes: ReplyNotes,
 ): Promise<{ readonly body: DeletedResponse }> {
-  const { keyId, id } = await asked(gateway, request, notes);
+  const { keyId, id } = await asked(gateway, request);
   if (!(await gateway.ledger.deleteResponse(keyId, id).catch(storeFailed))) throw unknown(id);
   return { body: { id, object: 'response', deleted: true } };
 }
@@ -33,9 +27,8 @@ export async function deleteResponse(
 async function asked(
   gateway: Gateway,
   request: ClientRequest,
-  notes: ReplyNotes,
 ): Promise<{ readonly keyId: string; readonly id: string }> {
-  const { key } = await countAgainstRateLimit(gateway, await authenticate(gateway, request, notes), notes);
+  const { key } = await countAgainstRateLimit(gateway, request, await authenticate(gateway, request));
   const id = lastSegment(request.path);
   if (!isStorableId(id) || !gateway.policy().responses.store) throw unknown(id ?? '');
   return { keyId: key.id, id };

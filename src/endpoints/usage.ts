@@ -6,7 +6,6 @@ import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticate, sentPrefix } from '../exchange/authenticate.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import type { Summary } from '../ledger/port.ts';
 import type { CreditUsage, TokenUsage, UsageSummary } from './usage-schema.ts';
 
@@ -16,8 +15,8 @@ export interface UsageAnswer {
   readonly headers: Readonly<Record<string, number>>;
 }
 
-export async function usage(gateway: Gateway, request: ClientRequest, notes: ReplyNotes): Promise<UsageAnswer> {
-  const caller = await countAgainstRateLimit(gateway, await authenticate(gateway, request, notes), notes);
+export async function usage(gateway: Gateway, request: ClientRequest): Promise<UsageAnswer> {
+  const caller = await countAgainstRateLimit(gateway, request, await authenticate(gateway, request));
   const summary = await gateway.ledger.summary(caller.key.id).catch(storeFailed);
   if (!summary) throw new GatewayError('invalid_credentials');
   const prefix = sentPrefix(request) ?? summary.key.prefix;

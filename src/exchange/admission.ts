@@ -21,7 +21,7 @@ export class Admission {
   readonly keyId: string;
   readonly #ledger: Ledger;
   readonly #log: Log;
-  #over = false;
+  #overAt: number | null = null;
   #onOver: () => void = () => {};
   /** The end of the wait itself: a function around it would keep others like it alive (see docs/performance.md). */
   #giveUp: ((why: GatewayError) => void) | null = null;
@@ -45,10 +45,15 @@ export class Admission {
     return this.#ended;
   }
 
+  /** When the store had taken the end, by `performance.now()`; null while it has not. */
+  get overAt(): number | null {
+    return this.#overAt;
+  }
+
   /** Calls the listener, at most one, when the store has taken the end; at once when it has already. */
   whenOver(listener: () => void): void {
     this.#onOver = listener;
-    if (this.#over) listener();
+    if (this.#overAt !== null) listener();
   }
 
   /** Raises the hold to this amount in all. `refused` also where the store cannot be asked, or the hold has ended. */
@@ -105,7 +110,7 @@ export class Admission {
     return new Promise((resolve, reject) => {
       this.#giveUp = reject;
       const taken = (outcome: T): void => {
-        this.#over = true;
+        this.#overAt = performance.now();
         this.#onOver();
         resolve(outcome);
       };

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import type { KeyRecord } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
+import type { IdempotencyOutcome } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import {
   type AdmitOutcome,
@@ -17,8 +18,7 @@ import { keyRefused } from './authenticate.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Plan } from './plan.ts';
 import { couldAffordWithExactCount, holdAmounts } from './price.ts';
-import type { Caller, GenerationRequest, RequestHeaders } from './request.ts';
-import type { ReplyNotes } from './response-sink.ts';
+import type { Caller, ClientRequest, GenerationRequest, RequestHeaders } from './request.ts';
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
 const HOLD_MARGIN_MS = 10 * 60_000;
@@ -31,8 +31,6 @@ export interface AdmissionInput {
   readonly caller: Caller;
   /** What would be done for this key, by an exact count of the text where one was made; or why it is refused. */
   plan(key: KeyRecord, exact: ExactCount | null): Plan | GatewayError;
-  /** The rate is noted as soon as it is known, so that refusals carry it too. */
-  readonly notes: ReplyNotes;
 }
 
 export type Admitted =
@@ -60,7 +58,8 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
     const { caller } = progress;
     const decision = decide(input, progress);
     const outcome = await gateway.ledger.admit(admitRequest(input, progress, decision)).catch(storeFailed);
-    if ('rate' in outcome) input.notes.rate = outcome.rate;
+    // Noted as soon as it is known, so that refusals carry it too.
+    if ('rate' in outcome) input.request.record.rate = outcome.rate;
     if (outcome.kind === 'key_changed') {
       progress = { ...progress, caller: await lookUpAgain(gateway, caller) };
     } else if (
@@ -123,9 +122,13 @@ function admittedBy(
   decision: Decision | GatewayError,
   outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>,
 ): Admitted {
+  const { record } = request;
+  record.idempotency = idempotencyOf(outcome, request.headers);
   if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
   if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller.key);
   if (decision instanceof GatewayError) throw decision;
+  record.held = outcome.held;
+  record.admittedAt = performance.now();
   const admission = new Admission(gateway.ledger, gateway.log, request.requestId, caller.key.id, outcome.held);
   return {
     kind: 'admitted',
@@ -136,12 +139,21 @@ function admittedBy(
   };
 }
 
+function idempotencyOf({ kind }: AdmitOutcome, headers: RequestHeaders): IdempotencyOutcome {
+  if (kind === 'replay' || kind === 'conflict' || kind === 'in_flight') return kind;
+  return kind === 'admitted' && headers.get('idempotency-key') !== null ? 'fresh' : 'none';
+}
+
 /** For operations that hold no money: a slot of the rate limit and nothing else. */
-export async function countAgainstRateLimit(gateway: Gateway, caller: Caller, notes: ReplyNotes): Promise<Caller> {
+export async function countAgainstRateLimit(
+  gateway: Gateway,
+  { record }: ClientRequest,
+  caller: Caller,
+): Promise<Caller> {
   for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
     const { id: keyId, version: keyVersion } = caller.key;
     const outcome = await gateway.ledger.admit({ keyId, keyVersion, claim: null, hold: null }).catch(storeFailed);
-    if ('rate' in outcome) notes.rate = outcome.rate;
+    if ('rate' in outcome) record.rate = outcome.rate;
     if (outcome.kind === 'admitted') return caller;
     if (outcome.kind === 'replay') throw new Error('the ledger replayed an answer where no claim was sent');
     if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller.key);

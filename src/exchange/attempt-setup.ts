@@ -1,5 +1,6 @@
 /** From an exchange to its attempts: the sequence of targets, and one attempt for each that is asked. */
 import type { StreamSettings } from '../core/policy.ts';
+import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { addressOf, type ForwardedHeaders, secretsOf } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
@@ -44,8 +45,9 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
 
 /** The attempt that the exchange makes now; where that was stopped meanwhile, it has ended already. */
 export function newAttempt(gateway: Gateway, exchange: Exchange, next: NextAttempt): Attempt {
-  const attempt = new Attempt(new AttemptSetup(gateway, exchange, next));
-  exchange.begin(attempt, next.provider.name);
+  const setup = new AttemptSetup(gateway, exchange, next);
+  const attempt = new Attempt(setup);
+  exchange.begin(attempt, setup.record);
   return attempt;
 }
 
@@ -59,6 +61,7 @@ class AttemptSetup implements AttemptOptions {
   readonly keepAlive: Buffer;
   readonly streams: StreamSettings;
   readonly elastic: ElasticHold | null;
+  readonly record: AttemptRecord;
   readonly #gateway: Gateway;
   readonly #exchange: Exchange;
   readonly #next: NextAttempt;
@@ -68,6 +71,7 @@ class AttemptSetup implements AttemptOptions {
     const { request, info } = exchange;
     const { target, provider } = next;
     const lane = exchange.plan.lanes.to(target, provider);
+    if (lane.warnings !== undefined) exchange.record.warnings = lane.warnings;
     for (const warning of lane.warnings ?? []) {
       gateway.log.warn({ requestId: request.requestId, model: exchange.plan.model.id, format: target.format }, warning);
     }
@@ -82,6 +86,7 @@ class AttemptSetup implements AttemptOptions {
     this.keepAlive = FORMATS[request.endpoint.format].keepAlive;
     this.streams = exchange.policy.streams;
     this.elastic = exchange.elastic;
+    this.record = new AttemptRecord(target, lane.kind, credentialNumber(next), next.waitMs);
     this.#gateway = gateway;
     this.#exchange = exchange;
     this.#next = next;
@@ -95,9 +100,15 @@ class AttemptSetup implements AttemptOptions {
 
   onProof(firstByteMs: number): void {
     this.#callRecord.succeeded(firstByteMs);
+    this.#exchange.answered();
+  }
+
+  onFirstContent(): void {
+    this.#exchange.record.firstContentAt = performance.now();
   }
 
   onEnd(end: AttemptEnd): void {
+    noteEnd(this.#exchange.record, this.record, end);
     if (end.kind === 'failed') learn(this.#gateway, this.#exchange, this.#next, end);
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
@@ -113,6 +124,19 @@ class AttemptSetup implements AttemptOptions {
   cutShort(seen: Seen): Promise<TokenCounts> {
     return this.#exchange.cutShort(seen);
   }
+}
+
+/** From 1; 0 where the provider needs no credential. */
+function credentialNumber({ provider, apiKey }: NextAttempt): number {
+  return apiKey === null ? 0 : provider.apiKeys.indexOf(apiKey) + 1;
+}
+
+function noteEnd(record: RequestRecord, attempt: AttemptRecord, end: AttemptEnd): void {
+  attempt.endedAt = performance.now();
+  attempt.outcome = end.kind;
+  if (end.kind !== 'failed') return;
+  attempt.retryAfterS = end.retryAfterS;
+  record.attemptFailed(attempt, end.condition, end.detail === null ? end.message : `${end.message} (${end.detail})`);
 }
 
 /** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */

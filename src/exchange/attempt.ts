@@ -4,6 +4,7 @@
  */
 import { type Condition, GatewayError } from '../core/conditions.ts';
 import type { StreamSettings } from '../core/policy.ts';
+import type { AttemptRecord, StopReason } from '../core/request-record.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import {
@@ -42,10 +43,14 @@ export interface AttemptOptions {
   readonly recorder: ReplyRecorder | null;
   readonly keepAlive: Buffer;
   readonly streams: StreamSettings;
+  /** Its times and what the provider says of itself are noted here. */
+  readonly record: AttemptRecord;
   /** The gateway's own credentials at this provider, never to be repeated to a client. */
   secrets(): readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
+  /** The first bytes of content go to the client. Called at most once. */
+  onFirstContent(): void;
   /** The attempt has ended; called once, before anybody else hears of it. */
   onEnd(end: AttemptEnd): void;
   /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */
@@ -87,9 +92,6 @@ export interface AttemptFailure extends ProviderFailure {
   readonly position: StreamPosition | null;
 }
 
-/** Why an attempt was stopped from this side. */
-export type StopReason = 'client_gone' | 'deadline' | 'drain';
-
 export class Attempt implements UpstreamListener, ElasticListener {
   readonly ended: Promise<AttemptEnd>;
   readonly #options: AttemptOptions;
@@ -98,7 +100,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #handle: UpstreamHandle | null = null;
   #phase: 'waiting' | 'refused' | 'accepted' | 'ended' = 'waiting';
   #status = 0;
-  #headers: UpstreamHeaders = { contentType: '', retryAfter: null };
+  #headers: UpstreamHeaders = { contentType: '', retryAfter: null, requestId: null };
   readonly #collected = new ByteCollector();
   #contentSent = false;
   /** The client reads too slowly. */
@@ -106,8 +108,6 @@ export class Attempt implements UpstreamListener, ElasticListener {
   /** The stream is ahead of its hold. */
   #outrun = false;
   #uselessBytes = 0;
-  #startedAtMs = 0;
-  #firstByteMs = 0;
   #silence: NodeJS.Timeout | null = null;
   #silenceMs = 0;
 
@@ -121,7 +121,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   start(upstream: Upstream): void {
     if (this.#phase === 'ended') return;
-    this.#startedAtMs = performance.now();
+    this.#options.record.startedAt = performance.now();
     try {
       this.#handle = upstream.send(this.#options.call, this);
     } catch (error) {
@@ -151,7 +151,10 @@ export class Attempt implements UpstreamListener, ElasticListener {
   onHeaders(status: number, headers: UpstreamHeaders): void {
     this.#status = status;
     this.#headers = headers;
-    this.#firstByteMs = performance.now() - this.#startedAtMs;
+    const { record } = this.#options;
+    record.status = status;
+    record.providerRequestId = headers.requestId;
+    record.firstByteAt = performance.now();
     if (status < 200 || status > 299) {
       this.#phase = 'refused';
       return;
@@ -234,8 +237,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #forward(bytes: Buffer): void {
     const { response, recorder, streams } = this.#options;
     if (!response.headersSent) response.writeHead(this.#headers.contentType);
-    this.#prove();
-    this.#contentSent = true;
+    if (!this.#contentSent) {
+      this.#prove();
+      this.#contentSent = true;
+      this.#options.onFirstContent();
+    }
     recorder?.add(bytes);
     if (!response.write(bytes) && !this.#blocked) {
       this.#blocked = true;
@@ -338,7 +344,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #prove(): void {
-    if (!this.#contentSent) this.#options.onProof(this.#firstByteMs);
+    if (!this.#contentSent) this.#options.onProof(firstByteMs(this.#options.record));
   }
 
   /** The attempt has to end all the same, or its hold would not. */
@@ -381,6 +387,10 @@ export class Attempt implements UpstreamListener, ElasticListener {
       this.#resolve(end);
     }
   }
+}
+
+function firstByteMs({ startedAt, firstByteAt }: AttemptRecord): number {
+  return (firstByteAt ?? 0) - (startedAt ?? 0);
 }
 
 const NOTHING_SEEN: Meter = { reported: null, reportedFinal: false, outputBytes: 0 };

@@ -5,24 +5,19 @@ import { KEY_PREFIX_LENGTH, type KeyRecord, type KeyStatus, keyStatus, type Mode
 import type { RateState } from '../ledger/port.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Caller, ClientRequest, RequestHeaders } from './request.ts';
-import type { ReplyNotes } from './response-sink.ts';
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
 /** Of a request that needs a credential. */
-export async function authenticate(gateway: Gateway, request: ClientRequest, notes: ReplyNotes): Promise<Caller> {
-  const caller = await authenticateOptional(gateway, request, notes);
+export async function authenticate(gateway: Gateway, request: ClientRequest): Promise<Caller> {
+  const caller = await authenticateOptional(gateway, request);
   if (caller === null) throw refused(`No API key was sent. ${howToSend(request.endpoint)}`);
   return caller;
 }
 
 /** Null where no credential was sent. */
-export async function authenticateOptional(
-  gateway: Gateway,
-  request: ClientRequest,
-  notes: ReplyNotes,
-): Promise<Caller | null> {
-  const { endpoint, headers } = request;
+export async function authenticateOptional(gateway: Gateway, request: ClientRequest): Promise<Caller | null> {
+  const { endpoint, headers, record } = request;
   const sent = credential(endpoint, headers);
   if (sent === null) return null;
   const { keys } = gateway;
@@ -33,9 +28,10 @@ export async function authenticateOptional(
   // A cached key may have been resumed since: only a fresh copy can refuse.
   const isActive = cached !== undefined && keyStatus(cached, gateway.clock.nowMs()) === 'active';
   const key = isActive ? cached : await keys.fetch(digest).catch(storeFailed);
+  if (key) record.authenticated(key, gateway.observer);
   const caller = admissible(gateway, key, digest);
   if (caller.key.mode !== request.originMode) {
-    notes.rate = await rateOf(gateway, caller.key);
+    record.rate = await rateOf(gateway, caller.key);
     throw wrongOrigin(gateway, request, caller.key.mode);
   }
   return caller;

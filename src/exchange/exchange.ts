@@ -3,6 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { AttemptRecord, RequestRecord, StopReason } from '../core/request-record.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { countOutput } from '../counting/output-count.ts';
 import type { KeptResponse, Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
@@ -10,7 +11,7 @@ import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Attempt, Seen, StopReason } from './attempt.ts';
+import type { Attempt, Seen } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
@@ -51,6 +52,7 @@ export class Exchange implements InFlightExchange {
   #wake: () => void = () => {};
   #provider = '';
   #markedBytes = -1;
+  #firstByteMs: number | null = null;
   /** What the output came to that nobody has reported, once it has been counted. */
   #outputTokens: number | null = null;
   /** The stream was ended from this side, as at its length limit. */
@@ -94,16 +96,25 @@ export class Exchange implements InFlightExchange {
     return this.#admission.keyId;
   }
 
+  get record(): RequestRecord {
+    return this.request.record;
+  }
+
   get info(): RequestInfo {
     return this.plan.request.info;
   }
 
   /** The attempt that runs now. An exchange that was stopped meanwhile stops it before anything is sent. */
-  begin(attempt: Attempt, provider: string): void {
+  begin(attempt: Attempt, record: AttemptRecord): void {
     this.#attempt = attempt;
-    this.#provider = provider;
+    this.#provider = record.provider;
     if (this.#stopped) attempt.stop(this.#stopped);
-    else this.response.notes.attempts += 1;
+    else this.record.attempts.push(record);
+  }
+
+  /** The answer has begun. */
+  answered(): void {
+    this.#firstByteMs = this.#gateway.clock.nowMs() - this.request.receivedAtMs;
   }
 
   /** Between two attempts; over at once when the exchange is stopped. */
@@ -183,11 +194,13 @@ export class Exchange implements InFlightExchange {
     return this.#admission.settle(this.#worthHolding(charge.owed), () => {
       if (this.elastic) charge = this.#charge(meter, complete);
       this.#charged = charge.amount;
+      this.#noteCharge(charge);
       return {
         holdId: this.#admission.holdId,
         keyId: this.#admission.keyId,
         charge: charge.amount,
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
@@ -230,6 +243,7 @@ export class Exchange implements InFlightExchange {
   }
 
   void(): Promise<void> {
+    this.record.settlement = 'void';
     this.#boundCommit();
     return this.#admission.void();
   }
@@ -237,6 +251,22 @@ export class Exchange implements InFlightExchange {
   /** After the last byte, or after whatever went wrong: nothing of the exchange stays behind. */
   release(): void {
     this.recorder?.release();
+  }
+
+  #noteCharge(charge: Charge): void {
+    const { record } = this;
+    record.settlement = 'charge';
+    record.charged = charge.amount;
+    record.usage = charge.usage;
+    record.costNanos = charge.costNanos;
+    record.providerCostNanos = charge.providerCostNanos;
+    record.flag = charge.flag;
+  }
+
+  /** After everything else: what the hold came to. */
+  noteEnd(): void {
+    this.record.held = this.#admission.held;
+    this.record.settledAt = this.#admission.overAt;
   }
 
   /** Its own time is over: what is still waited for is the commit. */
@@ -280,7 +310,8 @@ export class Exchange implements InFlightExchange {
       streamed: this.info.stream,
       costNanos: charge.costNanos,
       providerCostNanos: charge.providerCostNanos,
-      attempts: this.response.notes.attempts,
+      attempts: this.record.attempts.length,
+      firstByteMs: this.#firstByteMs,
     };
   }
 }

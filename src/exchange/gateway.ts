@@ -4,6 +4,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Log } from '../core/log.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { RequestObserver } from '../core/request-record.ts';
 import type { ExactCounter } from '../counting/exact-counter.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Upstream } from '../provider/upstream.ts';
@@ -22,6 +23,7 @@ export interface Gateway {
   readonly counter: ExactCounter;
   readonly replyBudget: ReplyBudget;
   readonly log: Log;
+  readonly observer: RequestObserver;
   /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */
   catalog(): Catalog;
   policy(): Policy;

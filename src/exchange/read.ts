@@ -1,5 +1,7 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
+import type { Catalog } from '../core/provider.ts';
+import type { RequestRecord } from '../core/request-record.ts';
 import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
@@ -17,6 +19,7 @@ export async function readRequest(
 ): Promise<ReadRequest> {
   const received = await request.readBody(limitBytes);
   if (received instanceof GatewayError) return received;
+  request.record.received(received);
   try {
     const format = FORMATS[request.endpoint.format];
     const header = request.headers.get('anthropic-beta');
@@ -41,6 +44,12 @@ export async function readRequest(
     if (error instanceof GatewayError && error.condition !== 'service_unavailable') return error;
     throw error;
   }
+}
+
+export function noteRead(record: RequestRecord, catalog: Catalog, read: ReadRequest): void {
+  if (read instanceof GatewayError) return;
+  const { model, stream } = read.info;
+  record.read(model, catalog.models.has(model), stream);
 }
 
 /** What the public counter documents. Whatever else a client sends belongs to generation, and is neither judged nor sent. */

@@ -2,6 +2,7 @@
 import type { GatewayError } from '../core/conditions.ts';
 import type { Endpoint, Format } from '../core/endpoints.ts';
 import type { KeyRecord, Mode } from '../core/key.ts';
+import type { RequestRecord } from '../core/request-record.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
@@ -37,6 +38,8 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly path: string;
   readonly headers: RequestHeaders;
   readonly receivedAtMs: number;
+  /** What becomes of it; each stage notes what it knows. */
+  readonly record: RequestRecord;
   /** The exact bytes, or why they could not be had. To be called once. */
   readBody(limitBytes: number): Promise<Buffer | GatewayError>;
 }

@@ -1,14 +1,7 @@
 /** The client's side of an exchange, as the exchange sees it; `http/` implements it. */
-import type { RateState, StoredReply } from '../ledger/port.ts';
-
-/** What the reply's headers say about the request; filled in as it becomes known. */
-export interface ReplyNotes {
-  rate: RateState | null;
-  attempts: number;
-}
+import type { StoredReply } from '../ledger/port.ts';
 
 export interface ResponseSink {
-  readonly notes: ReplyNotes;
   /** Whether the status line has been sent. */
   readonly headersSent: boolean;
   /** Whether the client has closed the connection. */

@@ -21,7 +21,7 @@ import { expandReferences } from './expand-references.ts';
 import type { Gateway } from './gateway.ts';
 import { makePlan } from './make-plan.ts';
 import type { Plan } from './plan.ts';
-import { readRequest } from './read.ts';
+import { noteRead, readRequest } from './read.ts';
 import type { GenerationRequest } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -31,13 +31,14 @@ const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
-  const caller = await authenticate(gateway, request, response.notes);
+  const caller = await authenticate(gateway, request);
   const read = await readRequest(request, config.policy.limits.bodyBytes, (parsed) =>
     expandReferences(gateway.ledger, caller.key.id, config.policy, parsed),
   );
+  noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
-  const admitted = await admit(gateway, { request, caller, plan, notes: response.notes });
+  const admitted = await admit(gateway, { request, caller, plan });
   if (admitted.kind === 'replay') {
     response.replay(admitted.reply);
     return;
@@ -54,6 +55,7 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
     exchange.release();
     // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
     if (!exchange.ended) await exchange.void();
+    exchange.noteEnd();
   }
 }
 
@@ -69,6 +71,7 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
     if (end.kind !== 'failed' || end.retry === 'never' || exchange.response.headersSent) break;
     targets.failed(next, end);
   }
+  exchange.record.skipped = targets.skipped;
   return end ?? noTarget(targets.dueInMs());
 }
 
@@ -93,6 +96,7 @@ async function settleComplete(exchange: Exchange, end: Complete): Promise<void> 
 async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
   switch (end.kind) {
     case 'stopped': {
+      exchange.record.stopped = end.reason;
       // Charged from the moment the provider accepted, without a usage record, whoever stopped it.
       await ignoreStoreFailure(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
       if (end.reason === 'client_gone') return;
@@ -124,6 +128,7 @@ function fail(exchange: Exchange, error: unknown, position: StreamPosition | nul
   if (!response.headersSent) throw error;
   // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
   const failure = failureOf(error === STOPPED.deadline ? null : request.endpoint, error);
+  exchange.record.failed(failure.condition, failure.message);
   const frames = FORMATS[request.endpoint.format].failureFrames({
     ...failure,
     requestId: request.requestId,

@@ -2,13 +2,13 @@
 import { GatewayError } from '../core/conditions.ts';
 import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
+import { clientText, RequestRecord } from '../core/request-record.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { listModels } from '../endpoints/list-models.ts';
 import { deleteResponse, getResponse } from '../endpoints/stored-response.ts';
 import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
-import type { ReplyNotes } from '../exchange/response-sink.ts';
 import { run } from '../exchange/run.ts';
 import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
 import { readBody } from './body.ts';
@@ -28,9 +28,6 @@ export interface AppOptions {
   /** False while the gateway drains. */
   accepting(): boolean;
 }
-
-/** More of a client's own request id is not logged. */
-const CLIENT_ID_CHARACTERS_MAX = 200;
 
 const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
 
@@ -120,15 +117,19 @@ async function serve<E extends Endpoint>(
   incoming: IncomingRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const reply = new Reply(response, newRequestId(), endpoint, endpoint.envelope);
-  const { requestId } = reply;
+  const requestId = newRequestId();
+  const receivedAtMs = gateway.clock.nowMs();
+  const record = new RequestRecord(requestId, endpoint, receivedAtMs);
+  const reply = new Reply(response, record, endpoint, endpoint.envelope);
   const { headers } = incoming;
   gateway.inFlight.requestStarted();
   try {
-    const clientRequestId = headers.get('x-request-id')?.slice(0, CLIENT_ID_CHARACTERS_MAX);
-    if (clientRequestId !== undefined)
+    const clientRequestId = clientText(headers.get('x-request-id'));
+    if (clientRequestId !== null)
       gateway.log.info({ requestId, clientRequestId }, 'the client has a request id of its own');
-    const receivedAtMs = gateway.clock.nowMs();
+    record.clientRequestId = clientRequestId;
+    record.userAgent = clientText(headers.first('user-agent'));
+    record.traceparent = clientText(headers.first('traceparent'));
     const request: ClientRequest<E> = {
       requestId,
       endpoint,
@@ -137,15 +138,19 @@ async function serve<E extends Endpoint>(
       path: pathOf(incoming),
       headers,
       receivedAtMs,
+      record,
       readBody: (limitBytes) => readBody(incoming, limitBytes),
     };
     await operation(gateway, request, reply);
   } catch (err) {
-    if (!(err instanceof GatewayError)) gateway.log.error({ err, requestId }, 'unexpected failure');
+    if (!(err instanceof GatewayError))
+      gateway.log.error({ err, requestId, keyId: record.keyId }, 'unexpected failure');
     else if (err.cause !== undefined)
-      gateway.log.warn({ err: err.cause, requestId, condition: err.condition }, err.message);
+      gateway.log.warn({ err: err.cause, requestId, keyId: record.keyId, condition: err.condition }, err.message);
     reply.error(err);
   } finally {
+    record.clientClosed = reply.closed;
+    record.finish(gateway.observer);
     gateway.inFlight.requestEnded();
   }
 }
@@ -159,10 +164,10 @@ interface JsonAnswer {
 }
 
 function answeredAsJson<E extends Endpoint>(
-  operation: (gateway: Gateway, request: ClientRequest<E>, notes: ReplyNotes) => Promise<JsonAnswer>,
+  operation: (gateway: Gateway, request: ClientRequest<E>) => Promise<JsonAnswer>,
 ): Operation<E> {
   return async (gateway, request, reply) => {
-    const { body, headers } = await operation(gateway, request, reply.notes);
+    const { body, headers } = await operation(gateway, request);
     reply.json(body, Object.entries(headers ?? {}).flat());
   };
 }
@@ -210,7 +215,8 @@ const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(O
 
 function plainReply(request: IncomingRequest, response: ServerResponse): Reply {
   const path = pathBelowOrigin(pathOf(request));
-  return new Reply(response, newRequestId(), null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
+  const record = new RequestRecord(newRequestId(), null, 0);
+  return new Reply(response, record, null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 
 /** A target in absolute form, as clients send it to proxies: a server takes it as the path of it. */

@@ -1,7 +1,8 @@
 /** The only writer of statuses, envelopes and reply headers. */
 import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
-import type { ReplyNotes, ResponseSink } from '../exchange/response-sink.ts';
+import type { RequestRecord } from '../core/request-record.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { StoredReply } from '../ledger/port.ts';
 import type { RawHeaders, ServerResponse } from '../transport/server.ts';
 
@@ -12,17 +13,20 @@ const NO_HEADERS: ExtraHeaders = [];
 
 /** One per request. */
 export class Reply implements ResponseSink {
-  readonly requestId: string;
-  readonly notes: ReplyNotes = { rate: null, attempts: 0 };
+  readonly record: RequestRecord;
   readonly #response: ServerResponse;
   readonly #endpoint: Endpoint | null;
   readonly #envelope: Envelope;
 
-  constructor(response: ServerResponse, requestId: string, endpoint: Endpoint | null, envelope: Envelope) {
+  constructor(response: ServerResponse, record: RequestRecord, endpoint: Endpoint | null, envelope: Envelope) {
     this.#response = response;
-    this.requestId = requestId;
+    this.record = record;
     this.#endpoint = endpoint;
     this.#envelope = envelope;
+  }
+
+  get requestId(): string {
+    return this.record.requestId;
   }
 
   get headersSent(): boolean {
@@ -40,11 +44,13 @@ export class Reply implements ResponseSink {
   writeHead(contentType: string, atOnce = false): void {
     const headers = this.#headers(contentType);
     headers.push('cache-control', 'no-store', 'x-accel-buffering', 'no');
+    this.record.status = 200;
     this.#response.writeHead(200, headers);
     if (atOnce) this.#response.flushHeaders();
   }
 
   write(bytes: Buffer): boolean {
+    this.record.wrote(bytes.length);
     return this.#response.write(bytes);
   }
 
@@ -53,6 +59,7 @@ export class Reply implements ResponseSink {
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
+    this.record.sent(bytes.length);
     this.#response.end(bytes, lingerMs);
   }
 
@@ -63,6 +70,11 @@ export class Reply implements ResponseSink {
   send(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
     const headers = this.#headers(contentType);
     if (extra.length > 0) headers.push(...extra);
+    // To a client that has gone nothing is sent any more.
+    if (!this.#response.closed) {
+      this.record.status = status;
+      this.record.sent(body.length);
+    }
     this.#response.send(status, headers, body);
   }
 
@@ -82,6 +94,7 @@ export class Reply implements ResponseSink {
   /** Before the status line only; what fails after it is reported in-band by the exchange. */
   error(error: unknown, extra = NO_HEADERS): void {
     const failure = failureOf(this.#endpoint, error);
+    this.record.failed(failure.condition, failure.message);
     if (this.#response.headersSent) {
       this.destroy();
       return;
@@ -95,12 +108,12 @@ export class Reply implements ResponseSink {
   #headers(contentType: string): RawHeaders {
     const headers: RawHeaders = ['x-request-id', this.requestId, 'content-type', contentType];
     if (this.#envelope === 'B') headers.push('request-id', this.requestId);
-    const { rate, attempts } = this.notes;
+    const { rate, attempts } = this.record;
     if (rate) {
       headers.push('x-ratelimit-limit-requests', rate.limit, 'x-ratelimit-remaining-requests', rate.remaining);
       headers.push('x-ratelimit-reset-requests', Math.ceil(rate.resetMs / 1_000));
     }
-    if (attempts > 0) headers.push('x-gateway-attempts', attempts);
+    if (attempts.length > 0) headers.push('x-gateway-attempts', attempts.length);
     return headers;
   }
 }

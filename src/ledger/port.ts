@@ -147,6 +147,8 @@ export interface SettleRequest {
   readonly chargeTokens?: bigint;
   /** Null for a cancelled call: it is charged, but no usage record is written. */
   readonly usage: UsageRecord | null;
+  /** What the entry says of a call without a usage record; where there is one, the entry says the same as the record. */
+  readonly call?: ChargedCall | null;
   /** What a repeat with the same claim gets. `null` with a claim: charged, not replayable. */
   readonly reply: StoredReply | null;
   /** Why a repeat cannot be replayed, where `reply` is null and the hold has a claim. */
@@ -223,8 +225,13 @@ export interface UsageRecord {
   /** What the provider asks of the operator for it. */
   readonly providerCostNanos: bigint;
   readonly attempts: number;
+  /** From the arrival of the request to the first content of the answer; null where none came. */
+  readonly firstByteMs: number | null;
   readonly durationMs: number;
 }
+
+/** What the entry of a charge says about its call. */
+export type ChargedCall = Pick<UsageRecord, 'model' | 'provider' | 'format' | 'costNanos' | 'providerCostNanos'>;
 
 export type SettleOutcome =
   | { readonly kind: 'settled'; readonly charged: bigint }

@@ -7,6 +7,7 @@ import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import type { RequestObserver } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
@@ -15,6 +16,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import { observers } from '../observe/observers.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
@@ -31,6 +33,8 @@ export interface ServeOptions {
   readonly env: Environment;
   readonly log: Log;
   readonly ledger: OwnedLedger;
+  /** Told about every request. */
+  readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
   /** Several workers share the port; 0 is then not possible. */
@@ -126,6 +130,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
+    observer: observers(options.observers ?? [], log),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,

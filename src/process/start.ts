@@ -10,6 +10,7 @@ import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import type { RequestObserver } from '../core/request-record.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
@@ -59,6 +60,7 @@ export async function startGateway(
   env: Environment,
   log: Log,
   print: (line: string) => void,
+  observers: readonly RequestObserver[] = [],
 ): Promise<RunningGateway> {
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
@@ -74,7 +76,7 @@ export async function startGateway(
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, reusePort: false })
+      ? await serve({ ...shared, log, ledger, observers, reusePort: false })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
   parts.defer(() => serving.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);

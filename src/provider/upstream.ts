@@ -52,6 +52,8 @@ export interface UpstreamListener {
 export interface UpstreamHeaders {
   readonly contentType: string;
   readonly retryAfter: string | null;
+  /** The provider's own id of the call, where it names one. */
+  readonly requestId: string | null;
 }
 
 export interface TransportFailure {
@@ -135,6 +137,7 @@ class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHan
     this.#listener.onHeaders(status, {
       contentType: headers.first('content-type') ?? '',
       retryAfter: headers.first('retry-after'),
+      requestId: requestIdIn(headers),
     });
   }
 
@@ -176,6 +179,18 @@ class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHan
     this.#handle?.abort();
     this.#listener.onFailure(NOT_AS_ENCODED);
   }
+}
+
+const ID_CHARACTERS_MAX = 200;
+
+/** As OpenAI and those like it, Anthropic, Bedrock and Azure name it. */
+function requestIdIn(headers: ResponseHeaders): string | null {
+  const id =
+    headers.first('x-request-id') ??
+    headers.first('request-id') ??
+    headers.first('x-amzn-requestid') ??
+    headers.first('apim-request-id');
+  return id === null ? null : id.slice(0, ID_CHARACTERS_MAX);
 }
 
 const UNKNOWN_ENCODING: TransportFailure = {

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Target } from '../core/model.ts';
 import type { Routing } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
+import type { SkippedTarget, SkipReason } from '../core/request-record.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import type { RoutingState } from './state.ts';
@@ -49,6 +50,8 @@ export interface TargetSequenceOptions {
 
 /** One per exchange. `next` and `failed` alternate until `next` returns null or an attempt succeeds. */
 export class TargetSequence {
+  /** The targets that were not asked in their turn, and why. */
+  readonly skipped: SkippedTarget[] = [];
   readonly #options: TargetSequenceOptions;
   readonly #startedAtMs: number;
   /** Those that are left, the next one first. */
@@ -60,7 +63,7 @@ export class TargetSequence {
   constructor(options: TargetSequenceOptions) {
     this.#options = options;
     this.#startedAtMs = options.clock.nowMs();
-    this.#candidates = candidatesInOrder(options);
+    this.#candidates = candidatesInOrder(options, this.skipped);
     options.state.retries.earn();
   }
 
@@ -70,10 +73,18 @@ export class TargetSequence {
     for (let candidate = this.#candidates.shift(); candidate; candidate = this.#candidates.shift()) {
       const next = this.#next(candidate);
       if (!next) continue;
-      if (this.#made > 0 && !state.retries.take()) return null;
+      if (this.#made > 0 && !state.retries.take()) {
+        this.#skip(candidate.target, 'retry_budget');
+        return null;
+      }
       this.#made += 1;
       return next;
     }
+    return null;
+  }
+
+  #skip(target: Target, reason: SkipReason): null {
+    this.skipped.push({ target, reason });
     return null;
   }
 
@@ -103,13 +114,15 @@ export class TargetSequence {
   #next(candidate: Candidate): NextAttempt | null {
     const { target, provider } = candidate;
     const { state, routing, clock } = this.#options;
-    if (!candidate.despiteCircuit && isEjected(this.#options, target, provider)) return null;
+    if (!candidate.despiteCircuit && isEjected(this.#options, target, provider))
+      return this.#skip(target, 'circuit_open');
     const waitMs = candidate.visits === 0 ? 0 : this.#pauseMs(candidate);
-    if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs) return null;
+    if (this.#made > 0 && clock.nowMs() - this.#startedAtMs + waitMs > routing.attemptBudgetMs)
+      return this.#skip(target, 'no_time_left');
     const refused = this.#refusedKeys?.get(provider.name) ?? NONE_REFUSED;
     const conversation = provider.apiKeys.length > 1 ? this.#conversation() : null;
     const apiKey = state.credentials.take(provider, refused, conversation);
-    if (apiKey === undefined) return null;
+    if (apiKey === undefined) return this.#skip(target, 'no_credential');
     return { target, provider, despiteCircuit: candidate.despiteCircuit, visits: candidate.visits, apiKey, waitMs };
   }
 
@@ -140,7 +153,7 @@ function isEjected({ state, keyId }: TargetSequenceOptions, target: Target, prov
  * First the targets that are ready, in the order of the policy; then those that rest, the shortest rest first; then
  * those whose circuit is open, as far as too many are. The ones that opened first are ejected: they are not asked.
  */
-function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
+function candidatesInOrder(options: TargetSequenceOptions, skipped: SkippedTarget[]): Candidate[] {
   const { targets, catalog, state, keyId } = options;
   const { health, credentials } = state;
   const ready: Candidate[] = [];
@@ -158,10 +171,13 @@ function candidatesInOrder(options: TargetSequenceOptions): Candidate[] {
   if (resting.length === 0 && open.length === 0) return ordered(ready, options);
   const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target, keyId) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(targets.length * EJECTED_SHARE_MAX));
+  open.sort((a, b) => openedAtMs(a) - openedAtMs(b));
+  for (const { candidate } of resting) skipped.push({ target: candidate.target, reason: 'cooling' });
+  for (const { target } of open.slice(0, ejectedMax)) skipped.push({ target, reason: 'circuit_open' });
   return [
     ...ordered(ready, options),
     ...resting.sort((a, b) => a.ms - b.ms).map(({ candidate }) => candidate),
-    ...open.sort((a, b) => openedAtMs(a) - openedAtMs(b)).slice(ejectedMax),
+    ...open.slice(ejectedMax),
   ];
 }
 

@@ -43,7 +43,8 @@ export interface ResponseHeaders {
 export interface ResponseListener {
   /** Of the final response; informational ones (1xx) are not reported. */
   onHead(status: number, headers: ResponseHeaders): void;
-  onData(chunk: Buffer): void;
+  /** Content that was read together is handed over together, however many chunks it was sent in. */
+  onData(content: Buffer): void;
   onEnd(): void;
   onFailure(failure: CallFailure): void;
 }

@@ -184,6 +184,7 @@ export function usageRecord(change: Partial<UsageRecord> = {}): UsageRecord {
     costNanos: 7n,
     providerCostNanos: 5n,
     attempts: 1,
+    firstByteMs: 120,
     durationMs: 812,
     ...change,
   };

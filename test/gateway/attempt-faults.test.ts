@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PLAIN_NETWORK } from '../../src/core/provider.ts';
+import { AttemptRecord } from '../../src/core/request-record.ts';
 import { Attempt, type AttemptOptions } from '../../src/exchange/attempt.ts';
 import type { ResponseSink } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
@@ -11,13 +12,14 @@ const METER = { reported: null, reportedFinal: false, outputBytes: 5 };
 const CONTENT = Buffer.from('data: {}\n\n');
 const OPEN: LaneStep = { forward: CONTENT, state: 'open', failure: null };
 
+const TARGET = { provider: 'p', upstreamModel: 'm', format: 'chat', weight: 1 } as const;
+
 /** A client that takes everything. */
 function responseSink(): ResponseSink & { readonly written: Buffer[] } {
   const written: Buffer[] = [];
   let headersSent = false;
   return {
     written,
-    notes: { rate: null, attempts: 0 },
     get headersSent() {
       return headersSent;
     },
@@ -69,6 +71,8 @@ function tried(stream: Partial<LaneStream>): Tried {
     streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0, holdWaitMs: 0 },
     secrets: () => [],
     onProof: () => {},
+    onFirstContent: () => {},
+    record: new AttemptRecord(TARGET, 'translate', 0, 0),
     onEnd: () => {},
     onFault: (error) => faults.push(error),
     elastic: null,
@@ -83,7 +87,7 @@ function tried(stream: Partial<LaneStream>): Tried {
   };
   const attempt = new Attempt(options);
   attempt.start({ send: () => handle });
-  attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null });
+  attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null, requestId: null });
   return { attempt, faults, aborted: () => aborted };
 }
 

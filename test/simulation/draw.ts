@@ -277,6 +277,7 @@ export class Draw {
       costNanos: this.#amount(50),
       providerCostNanos: this.#amount(50),
       attempts: 1,
+      firstByteMs: 3,
       durationMs: 5,
     };
   }

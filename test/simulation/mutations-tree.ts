@@ -1,7 +1,7 @@
 /** Ways to break accounts in a tree: each rule of a path, on its own. */
 import type { Mutation } from './mutations.ts';
 
-const SCHEMA = 'migrations/sqlite/0006-account-tree.sql';
+const SCHEMA = 'migrations/sqlite/0007-account-tree.sql';
 /** The schema's own checks would notice many of these by themselves; without them only the simulation can. */
 const WITHOUT_BALANCE_CHECK = [
   SCHEMA,
@@ -89,14 +89,20 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        'for (const node of nodes) {\n    atMs =',
-        'for (const node of nodes.slice(0, 1)) {\n    atMs =',
+        'for (const node of nodesOf(account, hold)) {\n    atMs =',
+        'for (const node of nodesOf(account, hold).slice(0, 1)) {\n    atMs =',
       ],
     ],
   },
   {
     name: 'more tokens are charged than are held',
-    edits: [['sqlite/hold.ts', 'const tokens = owed > hold.tokens ? hold.tokens : owed;', 'const tokens = owed;']],
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;',
+        'const tokens = owedTokens;',
+      ],
+    ],
   },
   {
     name: 'what an ended hold reserved at accounts stays reserved',

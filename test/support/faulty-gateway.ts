@@ -7,6 +7,7 @@ import { AdminService } from '../../src/admin/service.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { NO_LOG } from '../../src/core/log.ts';
+import type { RequestObserver } from '../../src/core/request-record.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 
@@ -29,7 +30,11 @@ const SECRET = 'an installation secret for tests only';
 const LEASE_MS = 600;
 
 /** `clock`: of the store. */
-export async function faultyGateway(config: string, clock: Clock = systemClock()): Promise<FaultyGateway> {
+export async function faultyGateway(
+  config: string,
+  clock: Clock = systemClock(),
+  observers: readonly RequestObserver[] = [],
+): Promise<FaultyGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
   const env = { ...gatewayEnvironment(dataDir), GATEWAY_CONFIG: configFileIn(dataDir) };
   await writeFile(env.GATEWAY_CONFIG, config);
@@ -51,6 +56,7 @@ export async function faultyGateway(config: string, clock: Clock = systemClock()
     // No test here asks the sandbox.
     sandboxUrl: 'http://127.0.0.1:9',
     reusePort: false,
+    observers,
   });
   origin = `http://127.0.0.1:${serving.port}`;
   const admin = new AdminService({

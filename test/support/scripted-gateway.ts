@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
 import type { Format } from '../../src/core/endpoints.ts';
-import type { Log } from '../../src/core/log.ts';
+import { type Log, NO_LOG } from '../../src/core/log.ts';
+import type { RequestObserver } from '../../src/core/request-record.ts';
 import { accountWhen, auditClean } from './requests.ts';
 import { type StartedGateway, startedGateway } from './started-gateway.ts';
 import { ScriptedServer } from './upstreams/scripted.ts';
@@ -57,6 +58,7 @@ export interface ScriptedOptions {
   readonly model?: object;
   readonly settings?: object;
   readonly log?: Log;
+  readonly observers?: readonly RequestObserver[];
 }
 
 export interface ScriptedGateway extends AsyncDisposable {
@@ -100,7 +102,8 @@ export async function scriptedGateway(options: ScriptedOptions = {}): Promise<Sc
     model: options.model ?? {},
     settings: options.settings ?? {},
   });
-  const gateway = await startedGateway({ config, ...(options.log ? { log: options.log } : {}) });
+  const { log = NO_LOG, observers = [] } = options;
+  const gateway = await startedGateway({ config, log, observers });
   return {
     gateway,
     servers: [first, ...servers.slice(1)],

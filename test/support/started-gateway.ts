@@ -9,6 +9,7 @@ import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
+import type { RequestObserver } from '../../src/core/request-record.ts';
 import { startGateway } from '../../src/process/start.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { type GatedUpstream, gatedUpstream } from './upstreams/gated.ts';
@@ -34,6 +35,8 @@ export interface StartOptions {
   readonly env?: Record<string, string>;
   /** Where the gateway logs to; nowhere by default. */
   readonly log?: Log;
+  /** Told about every request, where one thread serves. */
+  readonly observers?: readonly RequestObserver[];
 }
 
 export async function startedGateway(options: StartOptions = {}): Promise<StartedGateway> {
@@ -45,7 +48,8 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
     await writeFile(env.GATEWAY_CONFIG, options.config);
   }
   const printed: string[] = [];
-  const running = await startGateway(readSettings(env), env, options.log ?? NO_LOG, (line) => printed.push(line));
+  const print = (line: string): number => printed.push(line);
+  const running = await startGateway(readSettings(env), env, options.log ?? NO_LOG, print, options.observers);
   const admin = new AdminClient(socketPath(dataDir));
   let stopped = false;
   const stop = async (): Promise<void> => {

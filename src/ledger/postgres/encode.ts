@@ -2,7 +2,7 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import type { Operation, OperationName } from '../operations.ts';
-import type { AdmitRequest, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
+import type { AdmitRequest, ChargedCall, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import { Refusal } from './error-mapping.ts';
 
@@ -123,6 +123,7 @@ function settleElement(request: SettleRequest): Element {
     x: noReplyReason,
     ...(flag === null ? {} : { g: flag }),
     ...(usage === null ? {} : { r: usageFields(usage), ...totalFields(usage.tokens) }),
+    ...(usage === null && request.call ? { c: callFields(request.call) } : {}),
     ...(reply === null ? {} : { s: reply.status, ct: reply.contentType, b: body }),
   };
   const kept = request.kept ?? undefined;
@@ -157,6 +158,7 @@ function markElement(number: number, { keyId, holdId, charge, tokens, call }: Ma
     costNanos: 0n,
     providerCostNanos: 0n,
     attempts: 1,
+    firstByteMs: null,
     ...call,
     outcome: 'broken',
     source: 'counted',
@@ -193,6 +195,18 @@ function usageFields(usage: UsageRecord): Readonly<Record<string, unknown>> {
     provider_cost_nanos: saturated(usage.providerCostNanos),
     attempts: usage.attempts,
     duration_ms: Math.round(usage.durationMs),
+    first_byte_ms: usage.firstByteMs === null ? null : Math.round(usage.firstByteMs),
+  };
+}
+
+/** By the columns of the table `entries`. */
+function callFields({ model, provider, format, costNanos, providerCostNanos }: ChargedCall): Element['fields'] {
+  return {
+    model,
+    provider,
+    format,
+    cost_nanos: saturated(costNanos),
+    provider_cost_nanos: saturated(providerCostNanos),
   };
 }
 

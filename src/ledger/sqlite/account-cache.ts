@@ -267,6 +267,7 @@ export class AccountCache {
   flush(allRates = false): void {
     this.sql.charges.write();
     this.sql.usage.write();
+    this.sql.unrolled.write();
     for (const account of this.#dirty) {
       this.sql.saveAccount.run(
         // The root has paid for what a key of an account has used and holds.
@@ -363,6 +364,7 @@ export class AccountCache {
   #drop(unpersisted: Set<Hold>): void {
     this.sql.charges.drop();
     this.sql.usage.drop();
+    this.sql.unrolled.drop();
     const unpersistedByKey = new Map(this.#unpersistedByKey);
     for (const account of this.#accounts.values()) {
       const holds = [...account.holds.values()].filter((hold) => !hold.persisted);

@@ -133,33 +133,40 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   const flag = clamped ? (request.flag === null ? 'clamped' : `${request.flag}, clamped`) : request.flag;
   release(accounts, account, hold);
   rollOverAll(account, nowMs);
+  const owedTokens = account.key.mode === 'credit' ? (request.chargeTokens ?? 0n) : charged;
+  const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;
   const atMs =
-    hold.path === null
-      ? accountTimeMs(account, nowMs)
-      : chargeAlong(accounts, account, hold, charged, request.chargeTokens ?? 0n, flag);
+    hold.path === null ? accountTimeMs(account, nowMs) : chargeAlong(accounts, account, hold, charged, tokens);
   bookCharge(account, charged);
-  if (hold.path === null) sql.charges.add([hold.keyId, 'charge', hold.id, charged, hold.amount, atMs, flag]);
+  const call = request.usage ?? request.call ?? null;
+  const entry = [
+    hold.keyId,
+    'charge',
+    hold.id,
+    charged,
+    hold.amount,
+    atMs,
+    flag,
+    call?.model ?? null,
+    call?.provider ?? null,
+    call?.format ?? null,
+    account.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
+    saturate(call?.providerCostNanos ?? 0n),
+  ];
+  if (hold.path === null) sql.charges.add(entry);
+  else sql.addPathCharge.run(...entry, tokens, hold.tokens, account.path?.tree.rootId ?? null, hold.path);
   if (request.usage !== null) recordUsage(accounts, account, hold, request.usage, atMs);
+  else sql.unrolled.add([hold.keyId, hold.id]);
   if (hold.claimName !== null) endClaim(accounts, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
   return charged;
 }
 
-/** Books a charge at every account of its hold, and writes its entry; returns when it counts. */
-function chargeAlong(
-  accounts: AccountCache,
-  account: Account,
-  hold: Hold,
-  charged: bigint,
-  tokensOwed: bigint,
-  flag: string | null,
-): number {
+/** Books a charge at every account of its hold; returns when it counts. */
+function chargeAlong(accounts: AccountCache, account: Account, hold: Hold, charged: bigint, tokens: bigint): number {
   const credit = account.key.mode === 'credit';
-  const owed = credit ? tokensOwed : charged;
-  const tokens = owed > hold.tokens ? hold.tokens : owed;
-  const nodes = nodesOf(account, hold);
   let atMs = accountTimeMs(account, accounts.nowMs);
-  for (const node of nodes) {
+  for (const node of nodesOf(account, hold)) {
     atMs = Math.max(atMs, node.creditStartMs, node.tokensStartMs);
     if (credit) {
       node.used += charged;
@@ -167,19 +174,6 @@ function chargeAlong(
     }
     node.tokensUsed += tokens;
   }
-  const rootId = account.path?.tree.rootId ?? null;
-  accounts.sql.addPathCharge.run(
-    hold.keyId,
-    hold.id,
-    charged,
-    hold.amount,
-    atMs,
-    flag,
-    tokens,
-    hold.tokens,
-    rootId,
-    hold.path,
-  );
   return atMs;
 }
 
@@ -209,6 +203,7 @@ function recordUsage(accounts: AccountCache, account: Account, hold: Hold, usage
     saturate(usage.providerCostNanos),
     usage.attempts,
     Math.round(usage.durationMs),
+    usage.firstByteMs === null ? null : Math.round(usage.firstByteMs),
   ]);
 }
 

@@ -70,6 +70,7 @@ function recoveredUsage(accounts: AccountCache, account: Account, hold: Hold, ma
     costNanos: call ? BigInt(call.costNanos) : account.key.mode === 'credit' ? marked : 0n,
     providerCostNanos: BigInt(call?.providerCostNanos ?? '0'),
     attempts: call?.attempts ?? 1,
+    firstByteMs: call?.firstByteMs ?? null,
     durationMs: accounts.nowMs - hold.heldAtMs,
   };
 }

@@ -18,11 +18,14 @@ export function coldStatements(database: DatabaseSync): ColdStatements {
   };
 }
 
-const CHARGE_COLUMNS = ['key_id', 'kind', 'id', 'amount', 'held', 'at_ms', 'flag'];
+const CHARGE_COLUMNS = [
+  ...['key_id', 'kind', 'id', 'amount', 'held', 'at_ms', 'flag'],
+  ...['model', 'provider', 'format', 'cost_nanos', 'provider_cost_nanos'],
+];
 const USAGE_COLUMNS = [
   ...['key_id', 'at_ms', 'hold_id', 'request_id', 'model', 'provider', 'format', 'streamed', 'outcome', 'source'],
   ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'],
-  ...['cost_nanos', 'provider_cost_nanos', 'attempts', 'duration_ms'],
+  ...['cost_nanos', 'provider_cost_nanos', 'attempts', 'duration_ms', 'first_byte_ms'],
 ];
 
 export function prepareStatements(database: DatabaseSync) {
@@ -73,8 +76,8 @@ export function prepareStatements(database: DatabaseSync) {
       SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
     /** Of a key of an account. */
     addPathCharge: prepare(`
-      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, flag, tokens, held_tokens, root_id, path)
-      VALUES (?, 'charge', ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      INSERT INTO entries (${CHARGE_COLUMNS.join(', ')}, tokens, held_tokens, root_id, path)
+      VALUES (${CHARGE_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?)`),
     rootOfAccount: prepare('SELECT root_id FROM tree_accounts WHERE id = ?'),
     saveNode: prepare(`
       UPDATE tree_accounts SET purchased = ?, used = ?, reserved = ?, reserved_tokens = ?, live_holds = ?,
@@ -82,6 +85,7 @@ export function prepareStatements(database: DatabaseSync) {
       WHERE id = ?`),
     charges,
     usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
+    unrolled: new BatchInsert(database, 'INTO unrolled', ['key_id', 'hold_id']),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),
     addClaim: prepare(`
       INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (?, ?, ?, ?, 'running')`),

@@ -6,7 +6,7 @@
  */
 import type { StoreErrorName } from '../errors.ts';
 import type { Operation, Outcome } from '../operations.ts';
-import type { AdmitRequest, Mark, RateState, SettleRequest, UsageRecord } from '../port.ts';
+import type { AdmitRequest, ChargedCall, Mark, RateState, SettleRequest, UsageRecord } from '../port.ts';
 
 type Value = string | number | boolean | null;
 
@@ -113,7 +113,7 @@ function flatSettle(request: SettleRequest): readonly Value[] | null {
   const { holdId, keyId, charge, usage, reply, noReplyReason, flag } = request;
   if (reply !== null || request.kept || request.chargeTokens !== undefined) return null;
   const head = ['settle', holdId, keyId, charge.toString(), noReplyReason, flag];
-  if (usage === null) return head;
+  if (usage === null) return request.call ? [...head, ...flatCall(request.call)] : head;
   const { tokens } = usage;
   return [
     ...head,
@@ -134,15 +134,34 @@ function flatSettle(request: SettleRequest): readonly Value[] | null {
     usage.providerCostNanos.toString(),
     usage.attempts,
     usage.durationMs,
+    usage.firstByteMs,
   ];
 }
 
-function settleFrom([, holdId, keyId, charge, noReplyReason, flag, ...usage]: readonly Value[]): SettleRequest {
+/** Shorter than a usage record, by which they are told apart. */
+const CALL_VALUES = 5;
+
+function flatCall({ model, provider, format, costNanos, providerCostNanos }: ChargedCall): readonly Value[] {
+  return [model, provider, format, costNanos.toString(), providerCostNanos.toString()];
+}
+
+function callFrom(flat: readonly Value[]): ChargedCall {
+  return {
+    model: flat[0] as string,
+    provider: flat[1] as string,
+    format: flat[2] as string,
+    costNanos: BigInt(flat[3] as string),
+    providerCostNanos: BigInt(flat[4] as string),
+  };
+}
+
+function settleFrom([, holdId, keyId, charge, noReplyReason, flag, ...rest]: readonly Value[]): SettleRequest {
   return {
     holdId: holdId as string,
     keyId: keyId as string,
     charge: BigInt(charge as string),
-    usage: usage.length === 0 ? null : usageFrom(usage),
+    usage: rest.length > CALL_VALUES ? usageFrom(rest) : null,
+    call: rest.length === CALL_VALUES ? callFrom(rest) : null,
     reply: null,
     noReplyReason: noReplyReason as SettleRequest['noReplyReason'],
     flag: flag as string | null,
@@ -170,6 +189,7 @@ function usageFrom(flat: readonly Value[]): UsageRecord {
     providerCostNanos: BigInt(flat[14] as string),
     attempts: flat[15] as number,
     durationMs: flat[16] as number,
+    firstByteMs: flat[17] as number | null,
   };
 }
 

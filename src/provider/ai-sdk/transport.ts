@@ -91,7 +91,8 @@ class PackageExchange implements UpstreamHandle {
     reader: PartReader,
   ): Promise<void> {
     const writer = answerWriter(call.body);
-    if (!this.#ended) this.#listener.onHeaders(200, { contentType: writer.contentType, retryAfter: null });
+    if (!this.#ended)
+      this.#listener.onHeaders(200, { contentType: writer.contentType, retryAfter: null, requestId: null });
     const parts = stream.getReader();
     // At once, also where a package does not heed the signal.
     this.#aborted.signal.addEventListener('abort', () => void parts.cancel().catch(() => {}));
@@ -130,7 +131,8 @@ class PackageExchange implements UpstreamHandle {
       this.#listener.onFailure(failure.failure);
       return;
     }
-    this.#listener.onHeaders(failure.status, { contentType: 'application/json', retryAfter: failure.retryAfter });
+    const headers = { contentType: 'application/json', retryAfter: failure.retryAfter, requestId: null };
+    this.#listener.onHeaders(failure.status, headers);
     this.#listener.onData(failure.body);
     this.#listener.onEnd();
   }

@@ -46,23 +46,33 @@ export class BodyReader {
   }
 
   /**
-   * Reads content from `chunk` beginning at `from` and calls `onData` with each piece: a part of `chunk`, never empty.
-   * When `onData` returns false, the reading stops behind that piece. Returns the offset behind what was consumed; bytes
-   * behind a complete body are not touched. Throws Http1Error.
+   * Reads content from `chunk` beginning at `from` and calls `onData` at most once, with all of it; `chunk` itself where
+   * it is nothing else. Returns the offset behind what was consumed; bytes behind a complete body are not touched.
+   * Throws Http1Error, after the content before the error was passed on.
    */
-  push(chunk: Buffer, from: number, onData: (piece: Buffer) => unknown): number {
+  push(chunk: Buffer, from: number, onData: (content: Buffer) => void): number {
     let at = from;
-    while (at < chunk.length && this.#place !== 'done') {
-      if (this.#place !== 'content') {
-        at = this.#readBetween(chunk, at);
-        continue;
+    let content: Buffer | null = null;
+    let more: Buffer[] | null = null;
+    try {
+      while (at < chunk.length && this.#place !== 'done') {
+        if (this.#place !== 'content') {
+          at = this.#readBetween(chunk, at);
+          continue;
+        }
+        const end = Math.min(chunk.length, at + this.#bytesLeft);
+        const piece = at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end);
+        if (content === null) content = piece;
+        else {
+          more ??= [content];
+          more.push(piece);
+        }
+        this.#bytesLeft -= piece.length;
+        at = end;
+        if (this.#bytesLeft === 0) this.#place = this.#kind === 'chunked' ? 'content_cr' : 'done';
       }
-      const end = Math.min(chunk.length, at + this.#bytesLeft);
-      const piece = at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end);
-      this.#bytesLeft -= piece.length;
-      at = end;
-      if (this.#bytesLeft === 0) this.#place = this.#kind === 'chunked' ? 'content_cr' : 'done';
-      if (onData(piece) === false) break;
+    } finally {
+      if (content !== null) onData(more === null ? content : Buffer.concat(more));
     }
     return at;
   }

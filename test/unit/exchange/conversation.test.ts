@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import { RequestRecord } from '../../../src/core/request-record.ts';
 import { conversationOf } from '../../../src/exchange/conversation.ts';
 import type { GenerationRequest, ReadHeader } from '../../../src/exchange/request.ts';
 import { NO_COST_FIELDS } from '../../../src/wire/cost-fields.ts';
@@ -20,6 +21,7 @@ function conversation(name: Name, body: object, headers: Partial<Record<ReadHead
     path: ENDPOINTS[name].path,
     headers: { get: (header) => headers[header] ?? null, repeated: () => false },
     receivedAtMs: 0,
+    record: new RequestRecord('req_1', ENDPOINTS[name], 0),
     readBody: async () => parsed.bytes,
   };
   return conversationOf(request, { ...parsed, info, costFields: NO_COST_FIELDS });

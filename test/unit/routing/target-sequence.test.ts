@@ -173,7 +173,27 @@ describe('a circuit that is open', () => {
   test('is passed over where there are others', () => {
     const routing = fixture(['a', 'b', 'c']);
     open(routing, 'a');
-    assert.deepEqual(walk(routing.sequence(), ELSEWHERE), ['b', 'c']);
+    const sequence = routing.sequence();
+    assert.deepEqual(walk(sequence, ELSEWHERE), ['b', 'c']);
+    assert.deepEqual(
+      sequence.skipped.map(({ target: { provider }, reason }) => [provider, reason]),
+      [['a', 'circuit_open']],
+    );
+  });
+
+  test('or a target that rests, or whose only credential was refused, is told of', () => {
+    const routing = fixture(['a', 'b']);
+    routing.state.health.coolDown(target('a'), 20_000);
+    const sequence = routing.sequence();
+    assert.deepEqual(walk(sequence, KEY_REFUSED), ['b', 'a']);
+    assert.deepEqual(
+      sequence.skipped.map(({ target: { provider }, reason }) => [provider, reason]),
+      [
+        ['a', 'cooling'],
+        ['b', 'no_credential'],
+        ['a', 'no_credential'],
+      ],
+    );
   });
 
   test('never ejects more than half of the targets: those that opened first', () => {

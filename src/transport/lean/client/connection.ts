@@ -37,7 +37,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
   readonly #node: Node<ClientConnection>;
   readonly #socket: Socket;
   readonly #head = new HeadReader(HEAD_BYTES_MAX);
-  readonly #onPiece = (piece: Buffer): boolean => this.#deliver(piece);
+  readonly #onContent = (content: Buffer): void => this.#call?.data(content);
   #state: 'connecting' | 'idle' | 'waiting' | 'receiving' | 'closed' = 'connecting';
   #call: ClientCall | null;
   #body: BodyReader | null = null;
@@ -207,7 +207,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
   }
 
   #readBody(chunk: Buffer, from: number): void {
-    const at = this.#body && !this.#paused ? this.#body.push(chunk, from, this.#onPiece) : from;
+    const at = this.#body && !this.#paused ? this.#body.push(chunk, from, this.#onContent) : from;
     if (this.#state !== 'receiving') return;
     if (!this.#paused) {
       if (this.#body?.done) this.#complete(at === chunk.length);
@@ -215,12 +215,6 @@ export class ClientConnection implements CallConnection, HasDeadline {
       // Before what has arrived behind it.
       this.#held.unshift(chunk.subarray(at));
     }
-  }
-
-  /** False: no further piece now. */
-  #deliver(piece: Buffer): boolean {
-    this.#call?.data(piece);
-    return !this.#paused && this.#state === 'receiving';
   }
 
   #readHeld(): void {

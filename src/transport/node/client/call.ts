@@ -17,9 +17,6 @@ const INFORMATIONAL_MAX = 16;
 const STALE_CONNECTIONS_MAX = 3;
 const GIVEN_UP = new Error('the call was given up');
 
-/** The call whose callback undici is in. Its parser must not be resumed for another connection meanwhile. */
-let inside: NodeCall | null = null;
-
 export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDeadline {
   deadlineMs = Number.POSITIVE_INFINITY;
   readonly #listener: ResponseListener;
@@ -36,9 +33,11 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
   #staleConnections = 0;
   #informational = 0;
   #paused = false;
-  /** What arrived in spite of a pause: undici delivers the rest when the server closes. */
-  #held: Buffer[] | null = null;
-  /** How the response ended while it was held up. */
+  /** Whether what has arrived will be handed over at the end of this turn. */
+  #scheduled = false;
+  /** What has arrived and was not handed over yet: the head, content, and how it ended. */
+  #head: ReceivedHead | null = null;
+  #chunks: Buffer[] = [];
   #ended: Error | 'complete' | null = null;
 
   constructor(
@@ -79,11 +78,10 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#deliverHeld();
+    this.#deliver();
     if (this.#paused || this.#state !== 'receiving') return;
     this.#deadlines.set(this, this.#timeouts.idleMs);
-    if (inside === null || inside === this) this.#controller?.resume();
-    else setImmediate(() => this.#resumeReading());
+    this.#controller?.resume();
   }
 
   abort(): void {
@@ -127,31 +125,15 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
       return;
     }
     this.#state = 'receiving';
-    this.#deadlines.set(this, this.#timeouts.idleMs);
-    const before = inside;
-    inside = this;
-    try {
-      this.#listener.onHead(status, new NodeHeaders(headers));
-    } finally {
-      inside = before;
-    }
+    this.#head = { status, headers };
+    this.#schedule();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#state !== 'receiving') return;
-    if (this.#paused) {
-      this.#held ??= [];
-      this.#held.push(chunk);
-      return;
-    }
-    const before = inside;
-    inside = this;
-    try {
-      this.#listener.onData(chunk);
-    } finally {
-      inside = before;
-    }
-    if (!this.#paused && this.#state === 'receiving') this.#deadlines.set(this, this.#timeouts.idleMs);
+    this.#chunks.push(chunk);
+    // During a pause undici delivers the rest when the server closes.
+    if (!this.#paused) this.#schedule();
   }
 
   onResponseEnd(_controller: Dispatcher.DispatchController, trailers: RawHeaders): void {
@@ -160,17 +142,8 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
       this.#breakOff('malformed');
       return;
     }
-    if (this.#paused) {
-      this.#ended = 'complete';
-      return;
-    }
-    const before = inside;
-    inside = this;
-    try {
-      this.#end('complete');
-    } finally {
-      inside = before;
-    }
+    this.#ended = 'complete';
+    if (!this.#paused) this.#schedule();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -178,9 +151,10 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     if (this.#state === 'connecting') {
       // Not before the caller has its handle.
       process.nextTick(() => this.#notConnected(error));
-    } else if (this.#paused) {
+    } else if (this.#state === 'receiving') {
       this.#ended ??= error;
-    } else if (this.#state === 'waiting' && isProxyRefusal(error)) {
+      if (!this.#paused) this.#schedule();
+    } else if (isProxyRefusal(error)) {
       // Of a proxy that forwards requests instead of connections.
       const { kind, code, detail } = connectFailure(error, this.#pool.proxy);
       this.#fail(kind, code, detail);
@@ -201,17 +175,41 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     this.#fail(kind, code, detail);
   }
 
-  #deliverHeld(): void {
-    while (!this.#paused && this.#state === 'receiving') {
-      const chunk = this.#held?.shift();
-      if (chunk === undefined) break;
-      this.#listener.onData(chunk);
-    }
-    if (!this.#paused && this.#state === 'receiving' && this.#ended !== null) this.#end(this.#ended);
+  /**
+   * undici calls back for every chunk of a read, and from inside its parser, where no other response may be resumed.
+   * What was read is handed over together when it has finished.
+   */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    process.nextTick(NodeCall.#turnEnds, this);
   }
 
-  #resumeReading(): void {
-    if (!this.#paused && this.#state === 'receiving') this.#controller?.resume();
+  static #turnEnds(call: NodeCall): void {
+    call.#scheduled = false;
+    try {
+      call.#deliver();
+    } catch (error) {
+      // A listener that throws breaks its own call only.
+      if (call.#state === 'over') throw error;
+      call.#breakOff(failureCode(error));
+    }
+    if (!call.#paused && call.#state === 'receiving') call.#deadlines.set(call, call.#timeouts.idleMs);
+  }
+
+  #deliver(): void {
+    if (this.#head !== null && this.#state === 'receiving') {
+      const { status, headers } = this.#head;
+      this.#head = null;
+      this.#listener.onHead(status, new NodeHeaders(headers));
+    }
+    if (this.#chunks.length > 0 && !this.#paused && this.#state === 'receiving') {
+      const [first, second] = this.#chunks;
+      const content = first !== undefined && second === undefined ? first : Buffer.concat(this.#chunks);
+      this.#chunks = [];
+      this.#listener.onData(content);
+    }
+    if (this.#ended !== null && !this.#paused && this.#state === 'receiving') this.#end(this.#ended);
   }
 
   #end(how: Error | 'complete'): void {
@@ -244,9 +242,15 @@ export class NodeCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     this.#controller = null;
     this.#dialing = null;
     this.#options = null;
-    this.#held = null;
+    this.#head = null;
+    this.#chunks = [];
     this.#deadlines.remove(this.#node);
   }
+}
+
+interface ReceivedHead {
+  readonly status: number;
+  readonly headers: RawHeaders;
 }
 
 class NodeHeaders implements ResponseHeaders {

@@ -17,7 +17,7 @@ const CODES: Readonly<Record<string, string>> = {
 const PROXY_STATUS = /^Proxy (?:response|Authentication Required) \((\d{3})\)/;
 
 /** Of a call whose request has been written. */
-export function failureCode(error: Error): string {
+export function failureCode(error: unknown): string {
   const code = codeOf(error);
   if (error instanceof errors.HTTPParserError) return code === 'HPE_INVALID_EOF_STATE' ? 'closed early' : 'malformed';
   return CODES[code] ?? code;

@@ -82,17 +82,17 @@ for (const implementation of IMPLEMENTATIONS) {
       assert.equal(heard.outcome, null);
     });
 
-    test('while a piece is told: no further piece, although more had arrived', async () => {
+    test('while content is handed over: nothing further, although more had arrived', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       heard.onPiece = () => handle.abort();
       connection.say(`${CHUNKED_HEAD}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`);
       await connection.closed;
       await another(fixture);
-      assert.deepEqual([heard.pieces, heard.outcome], [['a'], null]);
+      assert.deepEqual([heard.pieces, heard.outcome], [['ab'], null]);
     });
 
-    test('while the last piece is told: no end, and the connection is not used again', async () => {
+    test('while the last piece is handed over: no end, and the connection is not used again', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       const next = Promise.withResolvers<Promise<void>>();
@@ -106,7 +106,7 @@ for (const implementation of IMPLEMENTATIONS) {
       assert.deepEqual([heard.content, heard.outcome], ['all', null]);
     });
 
-    test('while the head is told', async () => {
+    test('while the head is handed over', async () => {
       await using fixture = await ClientFixture.start(implementation);
       class Aborting extends Heard {
         override onHead(status: number, head: Parameters<Heard['onHead']>[1]): void {
@@ -139,16 +139,21 @@ for (const implementation of IMPLEMENTATIONS) {
   });
 
   describe(`${implementation.name}: a pause`, () => {
-    test('holds up what has arrived already, piece by piece, and the end', async () => {
+    test('holds up what arrives during it, piece by piece, and the end', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       heard.onPiece = () => handle.pause();
-      connection.say(`${CHUNKED_HEAD}1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n`);
+      connection.say(`${CHUNKED_HEAD}1\r\na\r\n`);
       await heard.until('a');
-      for (const content of ['ab', 'abc']) {
+      for (const [bytes, before, after] of [
+        ['1\r\nb\r\n', 'a', 'ab'],
+        ['1\r\nc\r\n0\r\n\r\n', 'ab', 'abc'],
+      ] as const) {
+        connection.say(bytes);
         await another(fixture);
+        assert.equal(heard.content, before);
         handle.resume();
-        assert.equal(heard.content, content);
+        await heard.until(after);
       }
       assert.equal(heard.outcome, null);
       handle.resume();
@@ -160,7 +165,7 @@ for (const implementation of IMPLEMENTATIONS) {
       assert.equal(await second.heard.over, 'end', 'the connection is as good as before');
     });
 
-    test('that ends while the piece is told is none', async () => {
+    test('that ends while the piece is handed over is none', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       heard.onPiece = () => {
@@ -229,8 +234,9 @@ for (const implementation of IMPLEMENTATIONS) {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       heard.onPiece = () => handle.pause();
-      connection.say(`${CHUNKED_HEAD}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`);
+      connection.say(`${CHUNKED_HEAD}1\r\na\r\n`);
       await heard.until('a');
+      connection.say('1\r\nb\r\n0\r\n\r\n');
       handle.abort();
       handle.resume();
       await connection.closed;
@@ -239,7 +245,7 @@ for (const implementation of IMPLEMENTATIONS) {
   });
 
   describe(`${implementation.name}: a time-out`, () => {
-    test('for the head: told, and the connection is closed', async () => {
+    test('for the head: reported, and the connection is closed', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const timeouts = { ...TIMEOUTS, firstByteMs: SHORT_MS };
       for (const bytes of ['', 'HTTP/1.1 200 OK\r\nx: ']) {

@@ -1,0 +1,222 @@
+/**
+ * What became of one request, for whoever observes the gateway: the request log, metrics, traces, the live view. One
+ * object per request, made when it arrives, filled in along its way, and handed to the observers once, at its end.
+ *
+ * It holds no prompt and no answer, apart from `body`, which is for the time of the request only; what quotes a request
+ * has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
+ */
+import type { Condition } from './conditions.ts';
+import type { Endpoint, Format } from './endpoints.ts';
+import type { KeyRecord, Mode } from './key.ts';
+import type { Target } from './model.ts';
+import { withoutRequestText } from './request-text.ts';
+import type { Usage } from './usage.ts';
+
+/** Told about every request of the gateway, on its path: it must return at once, and it must not throw. */
+export interface RequestObserver {
+  /** The key of the request is known; everything else of the record is still to come. */
+  started(record: RequestRecord): void;
+  /**
+   * The request has ended, in whatever way; called once. Without a `keyId` it was never authenticated, and `started` was
+   * not called. The record changes no more, except that it loses its `body`: what is wanted of that has to be taken now.
+   */
+  finished(record: RequestRecord): void;
+}
+
+export const NO_OBSERVER: RequestObserver = { started() {}, finished() {} };
+
+/** What an `Idempotency-Key` came to. `none`: the request had none, or did not get so far. */
+export type IdempotencyOutcome = 'none' | 'fresh' | 'replay' | 'conflict' | 'in_flight';
+
+/** Who ended an exchange before its answer was complete, where that was not the provider. */
+export type StopReason = 'client_gone' | 'deadline' | 'drain';
+
+/**
+ * Why a target was not asked in its turn. `cooling`: it rests after a failure, so it comes after the others. `no_credential`:
+ * every credential of its provider was refused already. `retry_budget`: too many of the recent requests were retries.
+ */
+export type SkipReason = 'circuit_open' | 'cooling' | 'no_credential' | 'no_time_left' | 'retry_budget';
+
+export interface SkippedTarget {
+  readonly target: Target;
+  readonly reason: SkipReason;
+}
+
+export interface RateNote {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+}
+
+/** One call to a provider. */
+export class AttemptRecord {
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly format: Format;
+  readonly lane: 'passthrough' | 'translate';
+  /** The number of the credential among those of its provider, from 1; 0 where the provider needs none. */
+  readonly credential: number;
+  /** How long was waited before it, because the same target had failed. */
+  readonly waitedMs: number;
+  startedAt: number | null = null;
+  /** The head of the provider's answer. */
+  firstByteAt: number | null = null;
+  endedAt: number | null = null;
+  outcome: 'running' | 'complete' | 'failed' | 'stopped' = 'running';
+  /** The status of the provider; null while it has not answered. */
+  status: number | null = null;
+  /** The provider's own id of the call. */
+  providerRequestId: string | null = null;
+  condition: Condition | null = null;
+  message: string | null = null;
+  /** What the provider asked to be left alone for. */
+  retryAfterS: number | null = null;
+
+  constructor(target: Target, lane: 'passthrough' | 'translate', credential: number, waitedMs: number) {
+    this.provider = target.provider;
+    this.upstreamModel = target.upstreamModel;
+    this.format = target.format;
+    this.lane = lane;
+    this.credential = credential;
+    this.waitedMs = waitedMs;
+  }
+}
+
+const NONE_SKIPPED: readonly SkippedTarget[] = [];
+const NO_WARNINGS: readonly string[] = [];
+const CLIENT_TEXT_CHARACTERS_MAX = 200;
+
+export class RequestRecord {
+  readonly requestId: string;
+  readonly endpoint: Endpoint['name'] | null;
+  readonly format: Format | null;
+  /** Milliseconds since the Unix epoch, by the gateway's clock. */
+  readonly receivedAtMs: number;
+  readonly receivedAt = performance.now();
+
+  /** Texts of the client, cut; they can hold anything. */
+  clientRequestId: string | null = null;
+  userAgent: string | null = null;
+  traceparent: string | null = null;
+  clientAddress: string | null = null;
+
+  /** Null where the request was not authenticated. */
+  keyId: string | null = null;
+  keyLabel: string | null = null;
+  mode: Mode | null = null;
+
+  /** The model as the client named it, cut: anything. */
+  askedModel: string | null = null;
+  /** The same, where it is in the catalog. */
+  model: string | null = null;
+  streamed = false;
+  idempotency: IdempotencyOutcome = 'none';
+  rate: RateNote | null = null;
+
+  readonly attempts: AttemptRecord[] = [];
+  skipped = NONE_SKIPPED;
+  /** What was left out of the request by its translation. */
+  warnings = NO_WARNINGS;
+
+  /** In the key's unit, as last extended; null where nothing was held. */
+  held: bigint | null = null;
+  /** What its hold ended as; null without one. `void`: nothing was owed. */
+  settlement: 'charge' | 'void' | null = null;
+  /** In the key's unit; null where nothing was charged. */
+  charged: bigint | null = null;
+  usage: Usage | null = null;
+  costNanos: bigint | null = null;
+  providerCostNanos: bigint | null = null;
+  /** What the operator should look at in the charge. */
+  flag: string | null = null;
+
+  /** Null where the client was gone before a status could be sent. */
+  status: number | null = null;
+  /** Null for a success. With the status 200: what a stream broke with, in-band. */
+  condition: Condition | null = null;
+  message: string | null = null;
+  stopped: StopReason | null = null;
+  /** The client closed the connection before the response was complete. */
+  clientClosed = false;
+
+  admittedAt: number | null = null;
+  /** The first bytes of the response were handed to the connection; of a stream this may be a sign of life. */
+  firstByteAt: number | null = null;
+  /** The first content of a stream. */
+  firstContentAt: number | null = null;
+  lastByteAt: number | null = null;
+  /** The end of the hold was durable; null where it is not yet, as while the store is out of reach. */
+  settledAt: number | null = null;
+  endedAt: number | null = null;
+
+  bytesIn = 0;
+  bytesOut = 0;
+  /** How many pieces a stream was sent in. */
+  chunks = 0;
+  /** As it was received; null before that, and after the end. */
+  body: Buffer | null = null;
+
+  constructor(requestId: string, endpoint: Endpoint | null, receivedAtMs: number) {
+    this.requestId = requestId;
+    this.endpoint = endpoint?.name ?? null;
+    this.format = endpoint?.format ?? null;
+    this.receivedAtMs = receivedAtMs;
+  }
+
+  /** Once, when the key is known, whether or not it may be used. */
+  authenticated({ id, label, mode }: KeyRecord, observer: RequestObserver): void {
+    this.keyId = id;
+    this.keyLabel = label;
+    this.mode = mode;
+    observer.started(this);
+  }
+
+  /** `inCatalog`: whether there is a model of that name. */
+  read(askedModel: string, inCatalog: boolean, streamed: boolean): void {
+    this.askedModel = askedModel.slice(0, CLIENT_TEXT_CHARACTERS_MAX);
+    this.model = inCatalog ? askedModel : null;
+    this.streamed = streamed;
+  }
+
+  received(body: Buffer): void {
+    this.body = body;
+    this.bytesIn = body.length;
+  }
+
+  /** What the client is told of a failure; the first one counts. */
+  failed(condition: Condition, message: string): void {
+    if (this.condition !== null) return;
+    this.condition = condition;
+    this.message = withoutRequestText(condition, message, this.body);
+  }
+
+  attemptFailed(attempt: AttemptRecord, condition: Condition, message: string): void {
+    attempt.condition = condition;
+    attempt.message = withoutRequestText(condition, message, this.body);
+  }
+
+  /** A piece of a stream was handed to the connection. */
+  wrote(bytes: number): void {
+    this.bytesOut += bytes;
+    this.chunks += 1;
+    this.firstByteAt ??= performance.now();
+  }
+
+  /** The last bytes were handed to the connection; of a response that is not a stream, all of them. */
+  sent(bytes: number): void {
+    this.bytesOut += bytes;
+    this.lastByteAt = performance.now();
+    this.firstByteAt ??= this.lastByteAt;
+  }
+
+  /** To be called once, after everything else. */
+  finish(observer: RequestObserver): void {
+    this.endedAt = performance.now();
+    observer.finished(this);
+    this.body = null;
+  }
+}
+
+export function clientText(text: string | null): string | null {
+  return text === null || text.length <= CLIENT_TEXT_CHARACTERS_MAX ? text : text.slice(0, CLIENT_TEXT_CHARACTERS_MAX);
+}
