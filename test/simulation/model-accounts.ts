@@ -59,6 +59,10 @@ export function levels(model: Model, key: ModelKey): ModelLevel[] {
     all === null
       ? []
       : [{ accountId: null, unit: credit ? 'credit' : 'tokens', period, all, spent, held: model.reserved(key) }];
+  if (credit) {
+    const [ever, held] = [model.charged(key, 0), model.reserved(key)];
+    own.push({ accountId: null, unit: 'credit', period: 'none', all: LARGEST, spent: ever, held });
+  }
   const above = model.above(key).flatMap((account): ModelLevel[] => {
     const { record } = account;
     const sums = accountSummary(model, account);

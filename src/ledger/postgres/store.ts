@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
+import { performOnAccounts } from './accounts.ts';
 import { applyHot } from './apply-batch.ts';
 import { audit } from './audit.ts';
 import { integer } from './columns.ts';
@@ -9,7 +10,7 @@ import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
-import { isConflict, isOperationFailure, openingError, Refusal, servingError } from './error-mapping.ts';
+import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
@@ -155,7 +156,7 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
     case 'addAccountCredit':
     case 'getAccount':
     case 'listAccounts':
-      throw new Refusal('accounts in a tree are not there on PostgreSQL yet');
+      return performOnAccounts(work, operation);
     case 'audit':
       return audit(work);
     case 'getDocument':

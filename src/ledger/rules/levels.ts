@@ -36,6 +36,10 @@ export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: read
       period: key.period,
     });
   }
+  if (credit) {
+    // What the key may spend in all, which must fit into its sums.
+    levels.push({ node: null, unit: 'credit', means: AMOUNT_MAX - totals.used, reserved, period: 'none' });
+  }
   for (const node of path) {
     const { creditCap, tokenCap, parentId } = node.account;
     if (credit && creditCap !== null) {
