@@ -260,6 +260,21 @@ export interface Summary {
   readonly inputTokens: bigint;
   readonly outputTokens: bigint;
   readonly requests: number;
+  /** Of a key of an account, where its levels were asked for. */
+  readonly path?: PathFigures;
+}
+
+/** What the levels above a key leave it. */
+export interface PathFigures {
+  /** Of the root, which pays, in nanos. */
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly reserved: bigint;
+  readonly liveHolds: number;
+  /** What the level that leaves the least leaves now, in the key's unit; null where no level has a limit. */
+  readonly remaining: bigint | null;
+  /** Whether that level is an account above the key. */
+  readonly accountBinds: boolean;
 }
 
 /** What all gateways on one store share beside keys and entries: a few small texts by their names. */

@@ -1,7 +1,7 @@
 /** Accounts in a tree, as the model keeps them: every sum is counted anew from the charges and holds of all keys. */
 import type { AccountRecord, Cap } from '../../src/core/account.ts';
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
-import type { AccountSummary } from '../../src/ledger/port.ts';
+import type { AccountSummary, PathFigures } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
 import type { Model } from './model.ts';
 import { LARGEST, type ModelAccount, type ModelHold, type ModelKey, type ModelLevel, sum } from './model-parts.ts';
@@ -58,10 +58,20 @@ export function levels(model: Model, key: ModelKey): ModelLevel[] {
   const own: ModelLevel[] =
     all === null
       ? []
-      : [{ accountId: null, unit: credit ? 'credit' : 'tokens', period, all, spent, held: model.reserved(key) }];
+      : [
+          {
+            accountId: null,
+            unit: credit ? 'credit' : 'tokens',
+            period,
+            all,
+            spent,
+            held: model.reserved(key),
+            unset: !credit && budget === null,
+          },
+        ];
   if (credit) {
     const [ever, held] = [model.charged(key, 0), model.reserved(key)];
-    own.push({ accountId: null, unit: 'credit', period: 'none', all: LARGEST, spent: ever, held });
+    own.push({ accountId: null, unit: 'credit', period: 'none', all: LARGEST, spent: ever, held, unset: true });
   }
   const above = model.above(key).flatMap((account): ModelLevel[] => {
     const { record } = account;
@@ -79,6 +89,7 @@ export function levels(model: Model, key: ModelKey): ModelLevel[] {
         all: tokenCap?.amount ?? LARGEST,
         spent: sums.tokensUsed,
         held: sums.reservedTokens,
+        unset: tokenCap === null,
       },
       ...(credit && record.parentId === null
         ? [{ ...inCredit, period: null, all: sums.purchased, spent: sums.used }]
@@ -86,6 +97,25 @@ export function levels(model: Model, key: ModelKey): ModelLevel[] {
     ];
   });
   return [...own, ...above];
+}
+
+/** What the levels of a key leave it: the least of those that somebody has set. */
+export function pathFigures(model: Model, key: ModelKey, root: ModelAccount): PathFigures {
+  const { purchased, used, reserved, liveHolds } = accountSummary(model, root);
+  const unit = key.record.mode === 'credit' ? 'credit' : 'tokens';
+  const [first, ...rest] = levels(model, key)
+    .filter((level) => level.unit === unit && level.unset !== true)
+    .map(({ all, spent, held, accountId }) => ({ left: all - spent - held, accountBinds: accountId !== null }));
+  const least = rest.reduce((one, other) => (other.left < (one?.left ?? LARGEST) ? other : one), first);
+  const left = least?.left ?? null;
+  return {
+    purchased,
+    used,
+    reserved,
+    liveHolds,
+    remaining: left !== null && left < 0n ? 0n : left,
+    accountBinds: least?.accountBinds ?? false,
+  };
 }
 
 function upFrom(model: Model, id: string): ModelAccount[] {

@@ -78,6 +78,8 @@ export interface ModelLevel {
   readonly all: bigint;
   readonly spent: bigint;
   readonly held: bigint;
+  /** Nobody has set it: it is what 64 bits can hold. */
+  readonly unset?: boolean;
 }
 
 /** The operation cannot be done and has changed nothing. What the message says is the store's own business. */

@@ -23,6 +23,7 @@ import {
   levels,
   moveAccount,
   moveKey,
+  pathFigures,
 } from './model-accounts.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
 import {
@@ -130,7 +131,8 @@ export class Model {
         const key = this.keys.get(operation.keyId);
         if (key === undefined) return null;
         const { status: _, secretPrefixes: __, ...summary } = this.summary(key);
-        return summary;
+        const root = this.above(key).at(-1);
+        return root === undefined ? summary : { ...summary, path: pathFigures(this, key, root) };
       }
       case 'getKey': {
         const key = this.keys.get(operation.keyId);

@@ -2,8 +2,9 @@
 import { type Period, periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS, type Outcome, type OwnerLost, type Result } from '../operations.ts';
 import type { AdmitOutcome, ByLevel, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
-import { summaryOf } from '../rules/account.ts';
-import { integer, readKey, readTotals } from './columns.ts';
+import { summaryAlong } from '../rules/levels.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import { integer, readersOf, readKey, readTotals } from './columns.ts';
 import type { Row } from './connection.ts';
 import type { HotName } from './encode.ts';
 
@@ -43,7 +44,10 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
       return readKey(value as Row);
     case 'summary': {
       const row = value as Row;
-      return summaryOf(readTotals(row), Math.max(nowMs, integer(row, 'seen_ms')));
+      // There for a key of an account: the accounts above it, from the nearest to the root.
+      const path = (row.path ?? []) as readonly Row[];
+      const nodes = path.map((node) => nodeFrom(readersOf(node)));
+      return summaryAlong(readTotals(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;

@@ -5,9 +5,9 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { type Period, periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS } from '../operations.ts';
-import { BUDGET_REST_TOKENS, type ByLevel, type Unit } from '../port.ts';
-import type { AccountTotals } from './account.ts';
-import type { NodeTotals } from './tree.ts';
+import { BUDGET_REST_TOKENS, type ByLevel, type PathFigures, type Summary, type Unit } from '../port.ts';
+import { type AccountTotals, summaryOf } from './account.ts';
+import { type NodeTotals, rollOverNode } from './tree.ts';
 
 /** One limit of one level. */
 export interface Level<N extends NodeTotals = NodeTotals> {
@@ -19,6 +19,8 @@ export interface Level<N extends NodeTotals = NodeTotals> {
   readonly reserved: bigint;
   /** Of a cap or budget; null for a balance. */
   readonly period: Period | null;
+  /** Whether somebody has set it; otherwise it is only what the sums can hold. */
+  readonly set: boolean;
 }
 
 /** The periods of the key and of its path must have been rolled over. */
@@ -34,17 +36,18 @@ export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: read
       means: own - totals.periodUsed,
       reserved,
       period: key.period,
+      set: credit || key.budget !== null,
     });
   }
   if (credit) {
     // What the key may spend in all, which must fit into its sums.
-    levels.push({ node: null, unit: 'credit', means: AMOUNT_MAX - totals.used, reserved, period: 'none' });
+    levels.push({ node: null, unit: 'credit', means: AMOUNT_MAX - totals.used, reserved, period: 'none', set: false });
   }
   for (const node of path) {
     const { creditCap, tokenCap, parentId } = node.account;
     if (credit && creditCap !== null) {
       const means = creditCap.amount - node.creditUsed;
-      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: creditCap.period });
+      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: creditCap.period, set: true });
     }
     levels.push({
       node,
@@ -52,13 +55,34 @@ export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: read
       means: (tokenCap?.amount ?? AMOUNT_MAX) - node.tokensUsed,
       reserved: node.reservedTokens,
       period: tokenCap?.period ?? 'none',
+      set: tokenCap !== null,
     });
     if (credit && parentId === null) {
       const means = node.purchased - node.used;
-      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: null });
+      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: null, set: true });
     }
   }
   return levels;
+}
+
+/** What a key and its levels show; the periods must have been rolled over. */
+function pathFigures(totals: AccountTotals, path: readonly NodeTotals[]): PathFigures {
+  const unit: Unit = totals.key.mode === 'credit' ? 'credit' : 'tokens';
+  let least: { readonly left: bigint; readonly account: boolean } | null = null;
+  for (const level of levelsOf(totals, path)) {
+    const left = level.means - level.reserved;
+    if (!level.set || level.unit !== unit || (least !== null && left >= least.left)) continue;
+    least = { left, account: level.node !== null };
+  }
+  const root = path.at(-1);
+  return {
+    purchased: root?.purchased ?? 0n,
+    used: root?.used ?? 0n,
+    reserved: root?.reserved ?? 0n,
+    liveHolds: root?.liveHolds ?? 0,
+    remaining: least === null ? null : least.left < 0n ? 0n : least.left,
+    accountBinds: least?.account ?? false,
+  };
 }
 
 /** Amounts in the key's unit, and in tokens; the same for a token-budget key. */
@@ -125,4 +149,12 @@ export function untilRenewedMs({ period }: Level, atMs: number, nowMs: number): 
 
 export function byLevel({ node, unit }: Level): Required<ByLevel> {
   return { level: { account: node !== null, unit } };
+}
+
+/** With what the levels above the key leave it; `path` is empty for a key without an account. */
+export function summaryAlong(totals: AccountTotals, path: readonly NodeTotals[], nowMs: number): Summary {
+  const summary = summaryOf(totals, nowMs);
+  if (path.length === 0) return summary;
+  for (const node of path) rollOverNode(node, nowMs);
+  return { ...summary, path: pathFigures(totals, path) };
 }

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { AccountOperation, Operation, Outcome, Result } from '../operations.ts';
-import { summaryOf } from '../rules/account.ts';
+import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
 import {
@@ -212,7 +212,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {
       const account = accounts.get(operation.keyId);
-      return account === undefined ? null : summaryOf(account, accounts.nowMs);
+      return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
     }
     case 'createKey':
       return createKey(accounts, operation.request);

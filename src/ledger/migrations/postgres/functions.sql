@@ -824,7 +824,8 @@ BEGIN
       END IF;
 
     WHEN 'summary' THEN
-      results[o.i] := account_json(a);
+      results[o.i] := account_json(a)::jsonb || jsonb_build_object('path',
+        (SELECT jsonb_agg(tree_json(nodes[p.j]) ORDER BY p.level) FROM unnest(path) WITH ORDINALITY AS p(j, level)));
     END CASE;
   END LOOP;
   PERFORM write_tree(key_rows, nodes);
@@ -879,6 +880,18 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+
+-- An account of a tree as the gateway reads it; amounts as text, because JSON numbers are not exact.
+CREATE OR REPLACE FUNCTION gateway.tree_json(n gateway.tree_accounts) RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_object('id', n.id, 'version', n.version::text, 'parent_id', n.parent_id, 'root_id', n.root_id,
+    'name', n.name, 'external_id', n.external_id, 'labels', n.labels, 'status', n.status,
+    'rpm_limit', n.rpm_limit::text, 'credit_cap', n.credit_cap::text, 'credit_period', n.credit_period,
+    'token_cap', n.token_cap::text, 'token_period', n.token_period, 'created_at_ms', n.created_at_ms::text,
+    'purchased', n.purchased::text, 'used', n.used::text, 'reserved', n.reserved::text,
+    'reserved_tokens', n.reserved_tokens::text, 'live_holds', n.live_holds::text,
+    'credit_start_ms', n.credit_start_ms::text, 'credit_used', n.credit_used::text,
+    'tokens_start_ms', n.tokens_start_ms::text, 'tokens_used', n.tokens_used::text, 'hold_ms', n.hold_ms::text)
+$$;
 
 -- The state of a key's own rate limit, as an outcome carries it.
 CREATE OR REPLACE FUNCTION gateway.rate_json(a gateway.accounts, now_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
