@@ -51,7 +51,7 @@ async function measureStart({ data, cache }: Place): Promise<Start> {
     },
   });
   try {
-    await until(child, () => /SDK settings:|Keys: npx/.test(child.output()));
+    await until(child, () => /SDK settings:|List keys: npx/.test(child.output()));
     const listeningMs = performance.now() - begunMs;
     const key = /credit key .*: +(\S+)/.exec(child.output())?.[1] ?? keys.get(data) ?? '';
     keys.set(data, key);

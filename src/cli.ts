@@ -95,6 +95,7 @@ async function run(line: readonly string[]): Promise<void> {
   try {
     const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
+    if (output.warning) process.stderr.write(`gateway: ${output.warning}\n`);
     process.exitCode = output.exitCode;
   } finally {
     await connection.close();
@@ -210,14 +211,22 @@ function addressLine(error: unknown): string | null {
       if (port === undefined) return null;
       return `${address}:${port} may not be used by this user: set GATEWAY_PORT and GATEWAY_ADMIN_PORT to ports from 1024 up`;
     case 'EADDRNOTAVAIL':
-      return `GATEWAY_HOST is "${address}": must be an address of this machine (0.0.0.0 listens everywhere)`;
+      return `${hostSetting(address)} is "${address}": must be an address of this machine (0.0.0.0 listens everywhere)`;
     case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      if (hostname === undefined || hostname !== process.env.GATEWAY_HOST) return null;
-      return `GATEWAY_HOST is "${hostname}": must be an IP address or a host name that can be looked up (0.0.0.0 listens everywhere)`;
+    case 'EAI_AGAIN': {
+      const { GATEWAY_HOST, GATEWAY_ADMIN_HOST } = process.env;
+      if (hostname === undefined || (hostname !== GATEWAY_HOST && hostname !== GATEWAY_ADMIN_HOST)) return null;
+      return `${hostSetting(hostname)} is "${hostname}": must be an IP address or a host name that can be looked up (0.0.0.0 listens everywhere)`;
+    }
     default:
       return null;
   }
+}
+
+/** The public listener is opened first: with the same address for both, it is the one that failed. */
+function hostSetting(address: string | undefined): string {
+  const { GATEWAY_HOST, GATEWAY_ADMIN_HOST } = process.env;
+  return address === GATEWAY_ADMIN_HOST && address !== GATEWAY_HOST ? 'GATEWAY_ADMIN_HOST' : 'GATEWAY_HOST';
 }
 
 function isUsage(error: unknown): boolean {

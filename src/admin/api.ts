@@ -1,10 +1,21 @@
 /**
  * What an operator can do, as plain JSON in and out. It has two implementations: the service on an opened store,
- * and the client of a running gateway. Inputs have the shape of the operation's
- * schema in schema.ts, and are validated by the service.
+ * and the client of a running gateway. Inputs and results have the shapes of the schemas in schema/; the service
+ * validates the inputs.
  */
-import type { KeyStatus, Mode } from '../core/key.ts';
-import type { Period } from '../core/period.ts';
+import type { Audit as AuditSchema } from './schema/audit.ts';
+import type {
+  BudgetKey as BudgetKeySchema,
+  CreatedKey as CreatedKeySchema,
+  CreditKey as CreditKeySchema,
+  Key as KeySchema,
+} from './schema/keys.ts';
+import type {
+  ModelListsRefresh as ModelListsRefreshSchema,
+  ModelLists as ModelListsSchema,
+} from './schema/model-lists.ts';
+import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
+import type { View } from './schema/view.ts';
 
 export interface AdminApi {
   createKey(input: object): Promise<CreatedKey>;
@@ -17,21 +28,12 @@ export interface AdminApi {
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
+  /** Of what was charged: requests, tokens, cost and times, in groups. */
+  usage(input: object): Promise<UsageView>;
   /** What providers said of their models when they were asked last. */
   modelLists(): Promise<ModelListsView>;
   /** Asks them again. */
   refreshModelLists(): Promise<ModelListsRefreshView>;
-}
-
-export interface ModelListsView {
-  readonly object: 'model_lists';
-  /** The document in the store, as its text; null where nobody was asked yet. */
-  readonly document: string | null;
-}
-
-export interface ModelListsRefreshView {
-  readonly asked: readonly { readonly provider: string; readonly models: number }[];
-  readonly failed: readonly { readonly provider: string; readonly reason: string }[];
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -40,59 +42,17 @@ export interface AdminConnection {
   close(): Promise<void>;
 }
 
-interface KeyViewBase {
-  readonly id: string;
-  readonly prefix: string;
-  readonly prefixes: readonly string[];
-  /** For clients of Format A. */
-  readonly base_url: string;
-  /** For clients of Format B, which append `/v1/messages` themselves. */
-  readonly origin: string;
-  readonly label: string | null;
-  readonly status: KeyStatus;
-  readonly provider_scope: string;
-  readonly models: readonly string[] | null;
-  readonly rpm_limit: number | null;
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  readonly used: number;
-  readonly reserved: number;
-  readonly live_holds: number;
-  readonly requests: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-}
-
-export interface CreditKeyView extends KeyViewBase {
-  readonly mode: Extract<Mode, 'credit'>;
-  /** Everything bought so far. */
-  readonly credit: number;
-  readonly balance: number;
-  readonly remaining: number;
-  readonly today_spend: number;
-}
-
-export interface BudgetKeyView extends KeyViewBase {
-  readonly mode: Extract<Mode, 'token_budget'>;
-  readonly budget: number | null;
-  readonly period: Period;
-  readonly period_ends_at: string | null;
-  readonly remaining: number | null;
-}
-
-export type KeyView = CreditKeyView | BudgetKeyView;
-
+export type CreditKeyView = View<typeof CreditKeySchema>;
+export type BudgetKeyView = View<typeof BudgetKeySchema>;
+export type KeyView = View<typeof KeySchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
-export type CreatedKey = KeyView & { readonly key: string };
-
-export interface AuditView {
-  readonly ok: boolean;
-  readonly keys: number;
-  readonly entries: number;
-  readonly live_holds: number;
-  readonly flagged: number;
-  readonly findings: readonly string[];
-}
+export type CreatedKey = View<typeof CreatedKeySchema>;
+export type AuditView = View<typeof AuditSchema>;
+export type UsageView = View<typeof UsageReportSchema>;
+export type UsageRowView = UsageView['data'][number];
+export type UsageFiguresView = UsageView['total'];
+export type ModelListsView = View<typeof ModelListsSchema>;
+export type ModelListsRefreshView = View<typeof ModelListsRefreshSchema>;
 
 export type AdminErrorCode =
   | 'invalid_input'
@@ -103,6 +63,7 @@ export type AdminErrorCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'too_large'
+  | 'rate_limited'
   | 'unavailable'
   | 'internal';
 

@@ -9,6 +9,7 @@ import {
   type KeyView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type UsageView,
 } from './api.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
@@ -63,6 +64,10 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['audit']);
   }
 
+  usage(input: object): Promise<UsageView> {
+    return this.#call('GET', ['usage'], undefined, undefined, Object.entries(input));
+  }
+
   modelLists(): Promise<ModelListsView> {
     return this.#call('GET', ['model-lists']);
   }
@@ -71,8 +76,15 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['model-lists']);
   }
 
-  async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {
-    const path = `/admin/${segments.map(encodeURIComponent).join('/')}`;
+  async #call<T>(
+    method: string,
+    segments: readonly string[],
+    input?: object,
+    signal?: AbortSignal,
+    parameters: readonly [name: string, value: string][] = [],
+  ): Promise<T> {
+    const query = parameters.length === 0 ? '' : `?${new URLSearchParams([...parameters])}`;
+    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
     const { status, text } = await this.#exchange(
       { method, path, ...(signal && { signal }) },
       input === undefined ? null : JSON.stringify(input),

@@ -1,10 +1,15 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
+
+import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { usageCsv, usageTable } from './usage-text.ts';
 
 export interface Output {
   readonly text: string;
+  /** For the error output, where it does not disturb what is read by a program. */
+  readonly warning?: string | null;
   readonly exitCode: number;
 }
 
@@ -37,6 +42,13 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   amount: 'AMOUNT',
+  by: '--by',
+  since: '--since',
+  until: '--until',
+  key: '--key',
+  model: '--model',
+  provider: '--provider',
+  format: '--format',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -129,6 +141,30 @@ export const COMMANDS: readonly Command[] = [
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
   },
+  {
+    words: ['usage'],
+    operands: [],
+    flags: {
+      by: 'DIMENSION,…',
+      since: 'TIME|30d',
+      until: 'TIME',
+      key: 'ID',
+      label: 'TEXT',
+      model: 'ID',
+      provider: 'NAME',
+      format: 'NAME',
+    },
+    switches: ['csv', 'json'],
+    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    run: async (api, { flags, switches }) => {
+      if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
+      const report = await api.usage(flags);
+      if (switches.has('json')) return json(report);
+      if (!switches.has('csv')) return lines(usageTable(report));
+      const { lines: rows, warning } = usageCsv(report);
+      return { ...lines(rows), warning };
+    },
+  },
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -168,7 +204,7 @@ export function helpText(): string {
     'Commands:',
     ...rows.flatMap(([usage = '', summary = '']) => [`  ${usage}`, `      ${summary}`]),
     '',
-    'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
+    'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_HOST, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
     'Commands work on GATEWAY_DATA whether a gateway is running there or not. See docs/operations.md.',
     '',
   ].join('\n');

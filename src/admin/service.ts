@@ -13,8 +13,11 @@ import {
   type KeyView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type UsageView,
 } from './api.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
+import { readUsageQuery } from './usage-query.ts';
+import { usageView } from './usage-view.ts';
 import { auditView, keyView } from './view.ts';
 
 export interface AdminServiceOptions {
@@ -129,6 +132,18 @@ export class AdminService implements AdminApi {
 
   async audit(): Promise<AuditView> {
     return auditView(await this.#options.ledger.audit());
+  }
+
+  async usage(input: object): Promise<UsageView> {
+    const query = readUsageQuery(input, this.#options.clock.nowMs());
+    if (query.filter.key !== undefined) await this.#summary(query.filter.key);
+    const report = await this.#options.ledger.usageReport(query);
+    if (report.kind === 'usage') return usageView(query, report);
+    throw new AdminError(
+      'invalid_input',
+      `by gives more than ${query.rowsMax} rows: ask for fewer dimensions, a shorter time, or one key, label or model`,
+      { field: 'by' },
+    );
   }
 
   async #summary(keyId: string): Promise<KeySummary> {

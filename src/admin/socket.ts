@@ -48,11 +48,15 @@ export interface SocketListener {
  * Listens on the data folder's socket, replacing one that a dead process left behind. The caller must hold the
  * store's lock: that is how it knows that the other process is dead.
  */
-export async function listenOnSocket(server: Server, dataDir: string): Promise<SocketListener> {
+export async function listenOnSocket(
+  server: Server,
+  dataDir: string,
+  close: () => Promise<void> = () => closeServer(server),
+): Promise<SocketListener> {
   const path = socketPath(dataDir);
   if (process.platform === 'win32') {
     await listen(server, path);
-    return { path, close: () => closeServer(server) };
+    return { path, close };
   }
   if (dirname(path) !== realFolder(dataDir)) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   requirePrivateFolder(path, dataDir);
@@ -68,7 +72,7 @@ export async function listenOnSocket(server: Server, dataDir: string): Promise<S
     path,
     close: async () => {
       if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true });
-      await closeServer(server);
+      await close();
     },
   };
 }

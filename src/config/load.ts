@@ -1,8 +1,10 @@
 /** Builds the frozen Config from settings, environment and config file. */
+
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
@@ -11,11 +13,14 @@ import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
-import { configError, type Problem } from './problem.ts';
+import { ConfigError, configError, type Problem } from './problem.ts';
+import { requestLogOf } from './request-log.ts';
 import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
+import { Secrets } from './secrets.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -34,10 +39,19 @@ export interface LoadOptions {
 
 /** Throws a ConfigError that lists every problem found. */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
+  const secrets = new Secrets(options.env, options.settings.allowExec);
+  try {
+    return await configFrom(options, secrets);
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(error.problems, secrets.files) : error;
+  }
+}
+
+async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Config> {
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
-  const file = text === null ? {} : (await fileReader()).parseConfigFile(text, name, env);
+  const file = text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file);
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
@@ -53,6 +67,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   if (file.providers === undefined && file.models === undefined) {
     const found = await discover({
       env,
+      secrets,
       probe: settings.discoverLocal ? probe : null,
       ownPort: settings.port,
       usdPerCredit,
@@ -92,7 +107,8 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
-    files,
+    files: [...files, ...secrets.files],
+    secrets,
     limits,
     usdPerCredit,
     streams: streamsOf(file),
@@ -100,6 +116,8 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     elasticKeys: file.elastic_keys ?? [],
     routing,
     responses: responseStorageOf(file.responses),
+    requestLog: requestLogOf(file.request_log),
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 
@@ -116,9 +134,9 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
     if (size > FILE_BYTES_MAX) throw refuse(`is larger than ${FILE_BYTES_MAX} bytes`);
     return await readFile(settings.configFile, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    if (code !== 'ENOENT') throw refuse(`cannot be read (${String(code)})`);
+    const code = errorCode(error);
+    if (code === null) throw error;
+    if (code !== 'ENOENT') throw refuse(`cannot be read (${code})`);
     if (settings.configFileNamed) throw refuse('does not exist, but GATEWAY_CONFIG names it');
     return null;
   }

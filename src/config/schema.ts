@@ -2,8 +2,10 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
+import { UsageRecordsSchema } from './usage-records.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
@@ -330,6 +332,8 @@ export const FileSchema = Type.Object(
       ),
     ),
     responses: ResponseStorageSchema,
+    request_log: RequestLogSchema,
+    usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -1,8 +1,9 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
 import type { Settings, TlsFiles } from './config.ts';
+import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment } from './secrets.ts';
 
 /** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
@@ -18,6 +19,7 @@ export class SettingError extends Error {
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
+const EXEC_SECONDS_MAX = 86_400;
 const SECRET_LENGTH_MIN = 32;
 
 /** Values from the command line, as typed; they override the environment. */
@@ -31,15 +33,18 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
+  const adminHost = readHost(env, 'GATEWAY_ADMIN_HOST');
   const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
   const tls = readTlsFiles(env);
   if (tls !== null && http === 'lean') {
     throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
   }
   return Object.freeze<Settings>({
-    host: readHost(env),
+    host: readHost(env, 'GATEWAY_HOST'),
     port,
+    adminHost,
     adminPort,
+    adminHosts: readAdminHosts(env, adminHost),
     publicUrl: readPublicUrl(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
@@ -55,13 +60,18 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     tls,
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     sandboxStrict: readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict',
+    allowExec: readChoice(env, 'GATEWAY_ALLOW_EXEC', ['on', 'off'], 'off') === 'on',
+    execRefreshMs: 1_000 * readWhole(env, 'GATEWAY_EXEC_SECONDS', 300, { least: 1, most: EXEC_SECONDS_MAX }),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
 }
 
-function given(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value === undefined || value === '' ? undefined : value;
+/** Of a setting that is a secret: the variable itself, or the file that `NAME_FILE` names. */
+function givenSecret(env: Environment, name: string): string | undefined {
+  const read = readVariable(env, name);
+  if (read === null) return undefined;
+  if ('value' in read) return read.value;
+  throw new SettingError('', read.problem);
 }
 
 function shown(value: string): string {
@@ -105,16 +115,34 @@ function readChoice<const Choice extends string>(
   throw new SettingError(name, ` is ${shown(text)}: expected one of ${choices.join(', ')}`);
 }
 
-function readHost(env: Environment): string {
-  const text = given(env, 'GATEWAY_HOST');
+function readHost(env: Environment, name: string): string {
+  const text = given(env, name);
   if (text === undefined) return '127.0.0.1';
-  const name = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
-  const numbersOnly = /^[\d.]+$/.test(text);
-  if (isIP(text) !== 0 || (!numbersOnly && name.test(text))) return text;
+  if (isIP(text) !== 0 || isHostName(text)) return text;
   throw new SettingError(
-    'GATEWAY_HOST',
+    name,
     ` is ${shown(text)}: must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)`,
   );
+}
+
+function isHostName(text: string): boolean {
+  const name = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
+  const numbersOnly = /^[\d.]+$/.test(text);
+  return !numbersOnly && name.test(text);
+}
+
+/** The name that it listens on is always one of them. */
+function readAdminHosts(env: Environment, adminHost: string): readonly string[] {
+  const text = given(env, 'GATEWAY_ADMIN_ALLOWED_HOSTS') ?? '';
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = text === '' ? undefined : names.find((name) => !isHostName(name));
+  if (wrong !== undefined) {
+    throw new SettingError(
+      'GATEWAY_ADMIN_ALLOWED_HOSTS',
+      ` has ${shown(wrong)}: must be host names without scheme or port, separated by commas (IP addresses are always allowed)`,
+    );
+  }
+  return [...names, adminHost].filter(isHostName).map((name) => name.toLowerCase());
 }
 
 function readPublicUrl(env: Environment): string | null {
@@ -147,7 +175,7 @@ function readTlsFiles(env: Environment): TlsFiles | null {
 
 /** The value is never shown: it may hold a password. */
 function readDatabaseUrl(env: Environment): string | null {
-  const text = given(env, 'DATABASE_URL');
+  const text = givenSecret(env, 'DATABASE_URL');
   if (text === undefined) return null;
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
   const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
@@ -159,7 +187,7 @@ function readDatabaseUrl(env: Environment): string | null {
 
 /** The value is never shown. */
 function readInstallationSecret(env: Environment): string | null {
-  const text = given(env, 'GATEWAY_SECRET');
+  const text = givenSecret(env, 'GATEWAY_SECRET');
   if (text === undefined || text.length >= SECRET_LENGTH_MIN) return text ?? null;
   throw new SettingError('GATEWAY_SECRET', ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
 }

@@ -48,6 +48,14 @@ export interface ResponseStorage {
   readonly keyBytes: number;
 }
 
+/** What is kept of every request. */
+export interface RequestLogPolicy {
+  readonly enabled: boolean;
+  readonly keepMs: number;
+  readonly maxBytes: number;
+  readonly clientAddress: boolean;
+}
+
 export interface Policy {
   readonly limits: Limits;
   readonly usdPerCredit: number;
@@ -57,4 +65,5 @@ export interface Policy {
   readonly elasticKeys: readonly string[];
   readonly routing: Routing;
   readonly responses: ResponseStorage;
+  readonly requestLog: RequestLogPolicy;
 }

@@ -230,7 +230,7 @@ export class Exchange implements InFlightExchange {
     );
   }
 
-  /** What a stream that has to be cut comes to: its client is told so, and it is charged. */
+  /** The usage of a stream that has to be cut, for its client and its charge. */
   async cutShort(meter: Seen): Promise<TokenCounts> {
     this.#cutShort = true;
     await this.#countOutput(meter);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';
-import type { Pruned, Recovered } from './operations.ts';
+import type { Pruned, Recovered, RolledUp } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { OperationRunner, Store } from './store.ts';
@@ -24,12 +24,15 @@ export interface OwnedLedger extends Ledger, LedgerAdmin {
   heartbeat(): Promise<void>;
   /** Ends holds of dead owners and holds past their expiry, a bounded number at a time. */
   recover(): Promise<Recovered>;
+  /** Adds charges to the rollups of the usage reports, a bounded number at a time. */
+  rollUp(): Promise<RolledUp>;
   prune(usageKeepMs: number | null): Promise<Pruned>;
 }
 
 const LEASE_MS = 15_000;
 const RECOVER_STEP = 200;
 const PRUNE_STEP = 500;
+const ROLLUP_STEP = 2_000;
 
 /** A ledger on a store of this thread. */
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
@@ -56,6 +59,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     return registration;
   }
 
+  /** The outcome where memory alone can decide; null where it cannot, and nothing was done. */
   function admitNow(request: AdmitRequest): AdmitOutcome | null {
     if (request.hold !== null) orphaned.remove(request.hold.id);
     const outcome = operations.now<'admit'>({ op: 'admit', owner, request });
@@ -81,13 +85,13 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
   return {
     leaseMs,
     register,
-    admitNow,
     admit,
     heartbeat: async () => {
       const { kind } = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
       if (kind === 'owner_lost') await register();
     },
     recover: () => operations.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
+    rollUp: () => operations.run<'rollUp'>({ op: 'rollUp', limit: ROLLUP_STEP }),
     prune: (usageKeepMs) => operations.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
 
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
@@ -135,5 +139,6 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
       await operations.run<'putDocument'>({ op: 'putDocument', name, value });
     },
     audit: () => operations.run<'audit'>({ op: 'audit' }),
+    usageReport: (query) => operations.run<'usageReport'>({ op: 'usageReport', query }),
   };
 }

@@ -3,6 +3,7 @@
  * the second time it finds what the first one did.
  */
 import type { KeyRecord } from '../core/key.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountChange,
   AccountCreditOutcome,
@@ -80,6 +81,7 @@ interface OperationTypes {
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
   listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
+  usageReport: [{ readonly query: UsageQuery }, UsageOutcome];
   getDocument: [{ readonly name: string }, StoredDocument | null];
   putDocument: [{ readonly name: string; readonly value: string }, null];
 
@@ -89,6 +91,8 @@ interface OperationTypes {
   heartbeat: [{ readonly owner: string; readonly leaseMs: number }, { readonly kind: 'alive' } | OwnerLost];
   /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
   recover: [{ readonly limit: number }, Recovered];
+  /** Adds up to `limit` charges to the rollups that they do not count yet. */
+  rollUp: [{ readonly limit: number }, RolledUp];
   /** Removes up to `limit` rows of each kind that nothing asks for any more. */
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
@@ -102,6 +106,11 @@ export interface Recovered {
   readonly charged: number;
   readonly voided: number;
   /** Whether there may be more to recover. */
+  readonly more: boolean;
+}
+
+export interface RolledUp {
+  readonly charges: number;
   readonly more: boolean;
 }
 

@@ -9,6 +9,7 @@ import type { AccountRecord, AccountStatus, Cap } from '../core/account.ts';
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -21,8 +22,6 @@ export const MARK_INTERVAL_MS = 800;
 export interface Ledger extends StoredResponses {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
-  admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /**
    * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
@@ -301,6 +300,7 @@ export interface LedgerAdmin extends Documents, LedgerAccounts {
   /** `entryId` makes it safe to send again. */
   addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
+  usageReport(query: UsageQuery): Promise<UsageOutcome>;
 }
 
 export interface NewKey {

@@ -7,6 +7,7 @@ import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import type { RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -17,6 +18,8 @@ import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { observers } from '../observe/observers.ts';
+import type { RequestLogAppender } from '../observe/request-log/store.ts';
+import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
@@ -33,7 +36,8 @@ export interface ServeOptions {
   readonly env: Environment;
   readonly log: Log;
   readonly ledger: OwnedLedger;
-  /** Told about every request. */
+  readonly requestLog?: RequestLogAppender;
+  /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
@@ -41,13 +45,16 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
+  /** A changed configuration has been taken into use. */
+  onReload?(): void;
 }
 
-/** What the operator's side must know of the catalog in use. */
+/** What the operator's side must know of the configuration in use. */
 export interface CatalogNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   readonly sandbox: boolean;
+  readonly requestLog: RequestLogPolicy;
 }
 
 export interface Serving {
@@ -80,21 +87,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
-  const watch = watchConfig(
-    settings.configFile,
+  const watch = watchConfig({
+    file: settings.configFile,
     load,
-    (fresh) => {
+    inUse: () => config,
+    onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+      options.onReload?.();
     },
-    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
-    undefined,
-    () => config.files,
-  );
+    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    execRefreshMs: settings.execRefreshMs,
+  });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
@@ -109,6 +117,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
+    usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
@@ -120,6 +129,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   parts.defer(() => counter.close());
 
+  const appender = options.requestLog;
+  const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  parts.defer(() => requestLog?.close());
+
   const gateway: Gateway = {
     ledger,
     clock,
@@ -130,7 +143,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers(options.observers ?? [], log),
+    observer: observers([...(requestLog === undefined ? [] : [requestLog]), ...(options.observers ?? [])], log),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
@@ -202,6 +215,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
+function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
 }

@@ -1,6 +1,6 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { ensureDataDir } from '../admin/data-folder.ts';
-import { adminServer, listenOnPort } from '../admin/http.ts';
+import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket } from '../admin/socket.ts';
@@ -15,8 +15,9 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
-import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
+import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -55,6 +56,10 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   });
 }
 
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
 export async function startGateway(
   settings: Settings,
   env: Environment,
@@ -73,12 +78,18 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
+  const requestLog = await openRequestLogAppender(settings, log);
+  parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  let keeper: ModelListKeeper | null = null;
+  const onReload = (): void => keeper?.ask();
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, observers, reusePort: false })
-      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
+  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
@@ -94,15 +105,23 @@ export async function startGateway(
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
   });
-  const socket = await listenOnSocket(adminServer(admin, { secret: null, log }), settings.dataDir);
+  const onSocket = new AdminServer(admin, { secret: null, log });
+  const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
   parts.defer(() => socket.close());
   const adminPort = await listenOnPort(admin, {
     secret: await adminSecret(settings.dataDir),
-    host: '127.0.0.1',
+    host: settings.adminHost,
     port: settings.adminPort,
+    hosts: settings.adminHosts,
     log,
   });
   parts.defer(() => adminPort.close());
+  if (!isLoopback(settings.adminHost)) {
+    log.warn(
+      { adminHost: settings.adminHost },
+      "the operator's listener can be reached from other machines and speaks plain HTTP: keep it in a private network, or behind a proxy with TLS",
+    );
+  }
 
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
@@ -113,14 +132,9 @@ export async function startGateway(
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
-  const closing = new AbortController();
-  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
-    changed ? serving.takeModelLists() : undefined,
-  );
-  parts.defer(async () => {
-    closing.abort();
-    await refreshed;
-  });
+  keeper = keepModelLists({ ...lists, freshMs: FRESH_MS }, log, () => serving.takeModelLists());
+  parts.defer(() => keeper?.close());
+  keeper.ask();
   const running = parts.move();
   return {
     origin,

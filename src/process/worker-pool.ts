@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
+import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { CatalogNames, Serving } from './serve.ts';
@@ -19,6 +20,8 @@ export interface WorkerPoolOptions {
   connect(): MessagePort | null;
   /** A worker has ended by itself. What is left can still be drained; it should not go on serving. */
   onBroken(why: Error): void;
+  /** A worker has taken a changed configuration into use. */
+  onReload(): void;
 }
 
 /** What a worker is started with. */
@@ -29,6 +32,7 @@ export interface WorkerInput extends SharedOptions {
 /** What a worker reports to its parent. */
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
+  | { readonly kind: 'reloaded' }
   | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
@@ -43,7 +47,7 @@ export type WorkerCommand = 'drain' | 'close';
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
-  let names: CatalogNames = { providers: [], models: [], sandbox: false };
+  let names: CatalogNames = { providers: [], models: [], sandbox: false, requestLog: requestLogOf() };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
@@ -53,6 +57,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
       worker.onCatalog = (fresh) => {
         names = fresh;
       };
+      worker.onReload = options.onReload;
       void worker.ended.then((error) => {
         if (state === 'serving') options.onBroken(new Error(`worker ${number} ended by itself`, { cause: error }));
       });
@@ -88,6 +93,7 @@ class ServingWorker {
   /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  onReload: () => void = () => {};
   /** Whether its listener has TLS; known when it listens. */
   secure = false;
   readonly #worker: Worker;
@@ -99,6 +105,7 @@ class ServingWorker {
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'reloaded') this.onReload();
       if (report.kind === 'listening') this.secure = report.secure;
     });
     this.ended = new Promise((resolve) => {

@@ -5,7 +5,9 @@ import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
 import type { OperationRunner } from '../ledger/store.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
+import { openRequestLogAppender } from './request-log.ts';
 import { type Serving, serve } from './serve.ts';
 import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
 
@@ -17,17 +19,28 @@ function post(report: WorkerReport): void {
 
 try {
   const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
+  const log = openLog(settings.logLevel);
+  const requestLog = await openRequestLogAppender(settings, log);
   const serving = await serve({
     settings,
     env,
     installationSecret,
     sandboxUrl,
     ledger,
-    log: openLog(settings.logLevel),
+    log,
+    requestLog,
     reusePort: true,
     onCatalog: (names) => post({ kind: 'catalog', names }),
+    onReload: () => post({ kind: 'reloaded' }),
   });
-  parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
+  parentPort?.on(
+    'message',
+    (command: WorkerCommand) =>
+      void handleCommand(command, serving, async () => {
+        await requestLog.close();
+        await ledger.close();
+      }),
+  );
   post({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   post({
@@ -48,7 +61,7 @@ async function openOperations(): Promise<OperationRunner> {
 async function handleCommand(
   command: WorkerCommand,
   serving: Serving,
-  closeLedger: () => Promise<void>,
+  closeStores: () => Promise<void>,
 ): Promise<void> {
   if (command === 'drain') {
     await serving.drain();
@@ -56,13 +69,13 @@ async function handleCommand(
     return;
   }
   await serving.close();
-  await closeLedger();
+  await closeStores();
   parentPort?.close();
 }
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ENOTSUP') {
+  if (errorCode(error) === 'ENOTSUP') {
     return 'this system cannot share a port between workers: start with one worker';
   }
   return error.message;

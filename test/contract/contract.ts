@@ -9,6 +9,7 @@ import { keyContract } from './contract-key.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
+import { usageContract } from './contract-usage.ts';
 import type { OpenBooks } from './fixtures.ts';
 
 export function ledgerContract(name: string, open: OpenBooks): void {
@@ -21,6 +22,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));
     describe('shared documents', () => documentContract(open));
+    describe('usage reports', () => usageContract(open));
     describe('recovery and data lifetime', () => recoveryContract(open));
   });
 }

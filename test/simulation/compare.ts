@@ -17,7 +17,7 @@ export function differentOutcome(
 ): string | null {
   if (actual.length !== batch.length) return `${batch.length} operations have ${actual.length} results`;
   for (const [index, operation] of batch.entries()) {
-    if (operation.op === 'recover' || operation.op === 'prune') continue;
+    if (['recover', 'prune', 'rollUp'].includes(operation.op)) continue;
     const found = actual[index] as Result;
     const wanted = expected[index] as Result;
     if (isWaitTooShort(found)) return `${operation.op}: a wait under a second: ${show(found)}`;

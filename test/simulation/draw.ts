@@ -1,7 +1,7 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
 import type { Cap } from '../../src/core/account.ts';
 import type { Operation, OperationOf } from '../../src/ledger/operations.ts';
-import type { AccountChange, KeyChange, Mark, NewKey, UsageRecord } from '../../src/ledger/port.ts';
+import type { AccountChange, KeyChange, Mark, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
 import type { ModelHold, ModelKey } from './model-parts.ts';
 import type { Random } from './random.ts';
@@ -10,6 +10,7 @@ export const LEASE_MS = 10_000;
 export const MANY = 100_000;
 const OWNERS = ['left', 'right', 'third'] as const;
 const CLAIMS = ['order 1', 'order 2', 'order 3'] as const;
+const MODELS = ['one', 'two'] as const;
 const PERIODS = ['day', 'week', 'month', 'none'] as const;
 /** A voided hold is remembered for a week; nobody sends an admission again after so long. */
 const REPEAT_WITHIN_MS = 5 * 86_400_000;
@@ -24,6 +25,7 @@ const WEIGHTS = {
   owner: 3,
   recover: 4,
   prune: 2,
+  rollUp: 3,
   changeKey: 3,
   addCredit: 3,
   secret: 1,
@@ -82,6 +84,8 @@ export class Draw {
         ];
       case 'prune':
         return [{ op: 'prune', limit: MANY, usageKeepMs: this.#random.chance(50) ? null : 3_600_000 }];
+      case 'rollUp':
+        return [{ op: 'rollUp', limit: this.#random.chance(50) ? MANY : this.#random.between(1, 3) }];
       case 'changeKey':
         return [this.#changeKey()];
       case 'addCredit':
@@ -256,7 +260,7 @@ export class Draw {
         ...this.#holdOf(),
         charge: this.#amount(random.chance(90) ? 250 : 2_000),
         ...(random.chance(60) ? { chargeTokens: this.#amount(random.chance(90) ? 250 : 2_000) } : {}),
-        usage: random.chance(70) ? this.#usage() : null,
+        ...this.#call(),
         reply: random.chance(50) ? reply : null,
         noReplyReason: random.chance(50) ? 'charged_incomplete' : 'reply_not_stored',
         flag: random.chance(10) ? 'odd' : null,
@@ -264,21 +268,28 @@ export class Draw {
     };
   }
 
+  /** Mostly with a usage record; cancelled calls have none, and those of an earlier release say nothing at all. */
+  #call(): Pick<SettleRequest, 'usage' | 'call'> {
+    if (this.#random.chance(70)) return { usage: this.#usage() };
+    return { usage: null, call: this.#random.chance(80) ? this.#usage() : null };
+  }
+
   #usage(): UsageRecord {
+    const random = this.#random;
     return {
       requestId: 'request',
-      model: 'model',
-      provider: 'provider',
+      model: random.pick(MODELS),
+      provider: random.pick(MODELS),
       format: 'chat',
       streamed: false,
-      outcome: 'complete',
+      outcome: random.chance(80) ? 'complete' : 'broken',
       source: 'reported',
       tokens: this.#tokens(),
       costNanos: this.#amount(50),
       providerCostNanos: this.#amount(50),
       attempts: 1,
-      firstByteMs: 3,
-      durationMs: 5,
+      firstByteMs: random.chance(80) ? random.int(3_000) : null,
+      durationMs: random.int(700_000),
     };
   }
 

@@ -24,7 +24,6 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
     holds: new Map(),
     claims: new Map(),
     places: [],
-    records: [],
   };
   model.keys.set(request.id, key);
   return key.record;

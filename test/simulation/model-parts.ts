@@ -2,17 +2,11 @@
 import type { AccountRecord } from '../../src/core/account.ts';
 import type { KeyRecord } from '../../src/core/key.ts';
 import type { Period } from '../../src/core/period.ts';
-import type { SettleRequest } from '../../src/ledger/port.ts';
+import type { TokenCounts } from '../../src/core/usage.ts';
+import type { ChargedCall, SettleRequest } from '../../src/ledger/port.ts';
 
 /** What 64 bits with a sign can hold. */
 export const LARGEST = 2n ** 63n - 1n;
-
-export interface ModelMark {
-  readonly number: number;
-  readonly charge: bigint;
-  readonly input: number;
-  readonly output: number;
-}
 
 export interface ModelHold {
   readonly id: string;
@@ -25,7 +19,7 @@ export interface ModelHold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;
-  mark: ModelMark | null;
+  mark: { readonly number: number; readonly charge: bigint; readonly tokens: TokenCounts } | null;
   /** `null` while it is live; a charge when it was settled. */
   end: 'voided' | { readonly charged: bigint } | null;
 }
@@ -38,6 +32,16 @@ export interface ModelCharge {
   readonly flagged: boolean;
   /** The recovery that made it; the order among its charges is open. */
   readonly recovery: number | null;
+  readonly call: ChargedCall | null;
+  /** Null for a charge without a usage record. */
+  readonly record: ModelRecord | null;
+}
+
+export interface ModelRecord {
+  readonly tokens: TokenCounts;
+  readonly broken: boolean;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number;
 }
 
 export interface ModelClaim {
@@ -57,7 +61,6 @@ export interface ModelKey {
   readonly claims: Map<string, ModelClaim>;
   /** When requests took their place in the rate limit. */
   places: number[];
-  readonly records: { readonly input: number; readonly output: number }[];
 }
 
 export interface ModelAccount {

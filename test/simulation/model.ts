@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
+import type { TokenCounts } from '../../src/core/usage.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
 import type {
   AdmitRequest,
@@ -30,6 +31,7 @@ import {
   FAILED,
   LARGEST,
   type ModelAccount,
+  type ModelCharge,
   type ModelClaim,
   type ModelHold,
   type ModelKey,
@@ -120,6 +122,9 @@ export class Model {
         return null;
       case 'prune':
         return this.#prune();
+      case 'rollUp':
+        // Where a sum is kept changes nothing that anybody is told.
+        return { charges: 0, more: false };
       default:
         return this.#administer(operation);
     }
@@ -334,9 +339,7 @@ export class Model {
       return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
     });
     for (const { mark, hold } of live) {
-      const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
-      const charge = smaller(mark.charge, hold.amount);
-      hold.mark = { number, charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
+      hold.mark = { number, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
     }
     return null;
   }
@@ -348,40 +351,32 @@ export class Model {
     if (key === undefined || hold === undefined || hold.end === 'voided')
       return this.#neverAdmitted(key, request.holdId);
     if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
-    const tokens = request.usage?.tokens;
-    const record = tokens && {
-      input: tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h,
-      output: tokens.output,
-    };
-    const state = request.reply === null ? request.noReplyReason : 'done';
-    return {
-      kind: 'settled',
-      charged: this.#charge(
-        key,
-        hold,
-        request.charge,
-        request.chargeTokens ?? 0n,
-        request.flag,
-        record,
-        state,
-        request.reply,
-      ),
-    };
+    const { usage, call, flag, reply } = request;
+    const state = reply === null ? request.noReplyReason : 'done';
+    const record = usage && { ...usage, broken: usage.outcome === 'broken' };
+    const charge = { flag, call: usage ?? call ?? null, record, owedTokens: request.chargeTokens ?? 0n };
+    return { kind: 'settled', charged: this.#charge(key, hold, request.charge, charge, state, reply) };
   }
 
   #charge(
     key: ModelKey,
     hold: ModelHold,
     wanted: bigint,
-    wantedTokens: bigint,
-    flag: string | null,
-    record: { input: number; output: number } | undefined,
+    {
+      flag,
+      call,
+      record,
+      owedTokens,
+    }: Pick<ModelCharge, 'call' | 'record'> & {
+      readonly flag: string | null;
+      readonly owedTokens: bigint;
+    },
     state: ModelClaim['state'],
     reply: SettleRequest['reply'],
   ): bigint {
     const charged = smaller(wanted, hold.amount);
     hold.end = { charged };
-    const tokens = key.record.mode === 'token_budget' ? charged : smaller(wantedTokens, hold.tokens);
+    const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
     key.charges.push({
       amount: charged,
       tokens: hold.path.length === 0 ? 0n : tokens,
@@ -389,8 +384,9 @@ export class Model {
       atMs: this.nowMs,
       flagged: flag !== null || wanted > hold.amount,
       recovery: flag === 'recovered' ? this.#recoveries : null,
+      call,
+      record,
     });
-    if (record !== undefined) key.records.push(record);
     const claim = hold.claim === null ? undefined : key.claims.get(hold.claim);
     if (claim !== undefined) Object.assign(claim, { state, endedAtMs: this.nowMs, reply });
     return charged;
@@ -437,9 +433,11 @@ export class Model {
     for (const { key, hold } of due) {
       if (hold.mark === null) this.#void(key.record.id, hold.id);
       else {
-        const { charge, input, output } = hold.mark;
-        const tokens = BigInt(input) + BigInt(output);
-        this.#charge(key, hold, charge, tokens, 'recovered', hold.mark, 'charged_incomplete', null);
+        const { tokens, charge } = hold.mark;
+        const record = { tokens, broken: true, firstByteMs: null, durationMs: this.nowMs - hold.heldAtMs };
+        const owedTokens = BigInt(inputOf(tokens) + tokens.output);
+        const recovered = { flag: 'recovered', call: null, record, owedTokens };
+        this.#charge(key, hold, charge, recovered, 'charged_incomplete', null);
       }
     }
     const voided = due.filter(({ hold }) => hold.end === 'voided').length;
@@ -527,6 +525,7 @@ export class Model {
   summary(key: ModelKey): KeySummary {
     const credit = key.record.mode === 'credit';
     const paid = credit && key.record.accountId !== null;
+    const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
       purchased: paid ? this.charged(key, 0) + this.reserved(key) : sum([...key.purchases.values()]),
@@ -537,9 +536,9 @@ export class Model {
       liveHolds: [...key.holds.values()].filter((hold) => hold.end === null).length,
       periodUsed: credit && !paid ? 0n : this.charged(key, firstOf(key.record.period, this.nowMs)),
       periodEndsAtMs: credit && key.record.cap === null ? null : nextAfter(key.record.period, this.nowMs),
-      inputTokens: sum(key.records.map((record) => BigInt(record.input))),
-      outputTokens: sum(key.records.map((record) => BigInt(record.output))),
-      requests: key.records.length,
+      inputTokens: sum(records.map(({ tokens }) => BigInt(inputOf(tokens)))),
+      outputTokens: sum(records.map(({ tokens }) => BigInt(tokens.output))),
+      requests: records.length,
       status: this.status(key),
       secretPrefixes: key.secrets.map((secret) => secret.prefix).reverse(),
     };
@@ -587,6 +586,10 @@ function isOlder(one: ModelHold, other: ModelHold): boolean {
 
 function larger(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
+}
+
+function inputOf({ input, cacheRead, cacheWrite, cacheWrite1h }: TokenCounts): number {
+  return input + cacheRead + cacheWrite + cacheWrite1h;
 }
 
 function smaller(one: bigint, other: bigint): bigint {

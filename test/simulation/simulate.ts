@@ -2,6 +2,7 @@
  * One seeded schedule: random operations in random batches, with failures of the store, crashes, restarts and a clock
  * that jumps between two processes. After every step the books are compared with the model.
  */
+import type { UsageOutcome } from '../../src/core/usage-report.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import type { AccountSummary, AuditReport, KeySummary } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
@@ -10,6 +11,7 @@ import { Draw, LEASE_MS, MANY } from './draw.ts';
 import { Model } from './model.ts';
 import { Random } from './random.ts';
 import { show } from './show.ts';
+import { brokenUsage, drawQuery } from './usage.ts';
 import type { Backend, Fault, World } from './world.ts';
 
 export interface Schedule {
@@ -117,6 +119,7 @@ class Run {
     if (fault.startsWith('crash') || random.chance(1)) await this.#restart(random);
     // Whoever looks at everything has also read everything: at times the next batch comes before anybody has looked.
     if (random.chance(70)) await this.#check(step % AUDIT_EVERY === 0);
+    if (random.chance(6)) await this.#checkUsage(random);
   }
 
   #firstKeys(draw: Draw, random: Random): readonly Operation[] {
@@ -139,6 +142,7 @@ class Run {
     );
     if (again.length > 0) await this.#apply(again, 'none', 0);
     await this.#check(true);
+    await this.#checkUsage(Random.of(this.#seed, -2));
     for (const key of this.#model.keys.values()) this.#tally.charges += key.charges.length;
   }
 
@@ -211,6 +215,14 @@ class Run {
     this.#compare(keys);
     this.#compareAccounts(accounts);
     const broken = brokenAudit(this.#model, audit as AuditReport);
+    if (broken !== null) throw new Difference(broken);
+  }
+
+  /** What reports add up from rollups and the rest, against all charges. */
+  async #checkUsage(random: Random): Promise<void> {
+    const query = drawQuery(random, this.#clock.ms);
+    const [usage] = await this.#look([{ op: 'usageReport', query }]);
+    const broken = brokenUsage(this.#model, query, usage as UsageOutcome);
     if (broken !== null) throw new Difference(broken);
   }
 

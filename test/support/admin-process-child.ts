@@ -1,6 +1,6 @@
 /** A stand-in for the gateway: the store with its lock, and the operator's socket, nothing else. */
 import { ensureDataDir, storeFile } from '../../src/admin/data-folder.ts';
-import { adminServer } from '../../src/admin/http.ts';
+import { AdminServer } from '../../src/admin/http/server.ts';
 import { installationSecret } from '../../src/admin/secrets.ts';
 import { AdminService } from '../../src/admin/service.ts';
 import { listenOnSocket } from '../../src/admin/socket.ts';
@@ -19,7 +19,8 @@ const service = new AdminService({
   gatewayOrigin: 'http://127.0.0.1:9999',
   known: () => ({ providers: ['sandbox-a', 'sandbox-b'], models: ['sandbox/alpha', 'sandbox/beta'] }),
 });
-const listener = await listenOnSocket(adminServer(service, { secret: null }), dataDir);
+const admin = new AdminServer(service, { secret: null });
+const listener = await listenOnSocket(admin.server, dataDir, () => admin.close());
 process.once('SIGTERM', () => {
   void (async () => {
     await listener.close();

@@ -17,8 +17,8 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'revokeSecret',
   'addCredit',
 ]);
-/** They look at all keys, so a key can be revoked meanwhile. */
-const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit']);
+/** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
+const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit', 'usageReport', 'rollUp']);
 
 export class GroupCommit implements OperationRunner {
   readonly #requests: Batcher;

@@ -1,7 +1,7 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { AccountOperation, Operation, Outcome, Result } from '../operations.ts';
+import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
@@ -26,6 +26,9 @@ import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, 
 import { prune, recover } from './maintenance.ts';
 import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
+import { defineTimeFunctions } from './time-counts.ts';
+import { usageReport } from './usage-report.ts';
+import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -34,6 +37,8 @@ export interface SqliteEngine {
   now(operation: Operation): Outcome | null;
   /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
   write(everything: boolean): boolean;
+  /** Adds to the rollups what another thread has read for it. */
+  addToRollups(step: RollupStep): RolledUp;
   close(): void;
 }
 
@@ -79,6 +84,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 
 /** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
 export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
+  defineTimeFunctions(database);
   const accounts = new AccountCache(database, journal);
   accounts.nowMs = clock.nowMs();
   takeOver(database, accounts, journal);
@@ -163,6 +169,13 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       }
       return true;
     },
+    addToRollups(step) {
+      try {
+        return transact(() => addToRollups(accounts.sql.cold, step));
+      } catch (error) {
+        throw servingError(error, database);
+      }
+    },
     close() {
       try {
         if (accounts.unwritten) transact(() => accounts.flush(true));
@@ -241,6 +254,12 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'audit':
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
+    case 'usageReport':
+      accounts.flush(true);
+      return usageReport(accounts.sql.cold, operation.query);
+    case 'rollUp':
+      accounts.flush(true);
+      return addToRollups(accounts.sql.cold, readStep(accounts.sql.cold, operation.limit));
     case 'recover':
       return recover(accounts, operation.limit);
     case 'prune':

@@ -82,8 +82,10 @@ const OLD_VOIDED = `DELETE FROM voided WHERE rowid IN (
   SELECT rowid FROM (SELECT rowid, at_ms FROM voided ORDER BY rowid LIMIT ?) WHERE at_ms <= ?)`;
 const OLD_RATES = `DELETE FROM rates WHERE (key_id, number) IN (
   SELECT key_id, number FROM rates WHERE newest_ms <= ? LIMIT ?)`;
+/** What no rollup counts yet is never old; and the newest record stays, or its number would be given again. */
 const OLD_USAGE = `DELETE FROM usage WHERE number IN (
-  SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?) WHERE at_ms <= ?)`;
+  SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?)
+    WHERE at_ms <= ? AND number <= (SELECT number FROM usage_watermark) AND number < (SELECT max(number) FROM usage))`;
 
 export function prune(accounts: AccountCache, limit: number, usageKeepMs: number | null): Pruned {
   const { sql, nowMs } = accounts;

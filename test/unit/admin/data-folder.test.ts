@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { AdminClient, NotRunningError } from '../../../src/admin/client.ts';
 import { storeFile } from '../../../src/admin/data-folder.ts';
-import { adminServer, listenOnPort } from '../../../src/admin/http.ts';
+import { AdminServer, listenOnPort } from '../../../src/admin/http/server.ts';
 import { adminSecret, installationSecret } from '../../../src/admin/secrets.ts';
 import { listenOnSocket, requirePrivateFolder, socketPath } from '../../../src/admin/socket.ts';
 import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
@@ -59,7 +59,7 @@ describe('the socket', () => {
     const long = join(temporaryFolder(t), 'x'.repeat(120));
     mkdirSync(long);
     for (const folder of [temporaryFolder(t), long]) {
-      const listener = await listenOnSocket(adminServer(service, { secret: null }), folder);
+      const listener = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
       assert.equal(listener.path, socketPath(folder));
       assert.equal(statSync(listener.path).mode & 0o777, 0o600);
       requirePrivateFolder(listener.path, folder);
@@ -76,8 +76,8 @@ describe('the socket', () => {
     const folder = temporaryFolder(t);
     writeFileSync(socketPath(folder), 'left behind');
     await assert.rejects(new AdminClient(socketPath(folder)).health(5000), NotRunningError);
-    const first = await listenOnSocket(adminServer(service, { secret: null }), folder);
-    const second = await listenOnSocket(adminServer(service, { secret: null }), folder);
+    const first = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
+    const second = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
     await first.close();
     assert.equal((await new AdminClient(second.path).health(5000)).ok, true);
     await second.close();
@@ -85,12 +85,12 @@ describe('the socket', () => {
 
   test('a face without a secret serves nobody over TCP', async (t) => {
     const { service } = adminFixture(t);
-    const server = adminServer(service, { secret: null });
+    const { server } = new AdminServer(service, { secret: null });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     t.after(() => server.close());
     const address = server.address();
     assert(typeof address === 'object' && address !== null);
-    assert.equal((await fetch(`http://127.0.0.1:${address.port}/admin/keys`)).status, 403);
+    assert.equal((await fetch(`http://127.0.0.1:${address.port}/admin/v1/keys`)).status, 403);
   });
 
   test('a gateway that listens but is stuck is told apart from none', async (t) => {

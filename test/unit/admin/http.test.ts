@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { listenOnPort } from '../../../src/admin/http.ts';
+import { listenOnPort } from '../../../src/admin/http/server.ts';
 import { type AdminFixture, adminFixture } from '../../support/admin-fixture.ts';
 
 const ADMIN_SECRET = 'admin-secret-for-tests-0123456789abcdef';
@@ -22,9 +22,9 @@ interface AdminPortFixture extends AdminFixture {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-async function adminPort(t: TestContext): Promise<AdminPortFixture> {
+async function adminPort(t: TestContext, hosts: readonly string[] = []): Promise<AdminPortFixture> {
   const fixture = adminFixture(t);
-  const listener = await listenOnPort(fixture.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0 });
+  const listener = await listenOnPort(fixture.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0, hosts });
   t.after(() => listener.close());
   const { port } = listener;
   return { ...fixture, port, send: (...call) => send(port, ...call) };
@@ -62,10 +62,10 @@ async function send(
 describe('the admin port', () => {
   test('serves every operation', async (t) => {
     const { send } = await adminPort(t);
-    assert.deepEqual((await send('GET', '/admin/health')).body, { ok: true, pid: process.pid });
-    const made = await send('POST', '/admin/keys', { mode: 'credit', credit: '5' });
+    assert.deepEqual((await send('GET', '/admin/v1/health')).body, { ok: true, pid: process.pid });
+    const made = await send('POST', '/admin/v1/keys', { mode: 'credit', credit: '5' });
     assert.equal(made.status, 201);
-    const path = `/admin/keys/${made.body.id}`;
+    const path = `/admin/v1/keys/${made.body.id}`;
     assert.equal((await send('PATCH', path, { label: 'x', status: 'suspended' })).body.status, 'suspended');
     assert.equal((await send('POST', `${path}/credit`, { amount: '0.5' })).body.balance, 5.5);
     const rotated = await send('POST', `${path}/secrets`);
@@ -74,8 +74,8 @@ describe('the admin port', () => {
     assert.equal((await send('DELETE', path)).body.status, 'revoked');
     const shown = await send('GET', path);
     assert.deepEqual([shown.status, shown.body.label, shown.body.key], [200, 'x', undefined]);
-    assert.deepEqual((await send('GET', '/admin/keys?x=1')).body, { object: 'list', data: [shown.body] });
-    assert.equal((await send('GET', '/admin/audit')).body.ok, true);
+    assert.deepEqual((await send('GET', '/admin/v1/keys?x=1')).body, { object: 'list', data: [shown.body] });
+    assert.equal((await send('GET', '/admin/v1/audit')).body.ok, true);
   });
 
   test('is never open without its secret', async (t) => {
@@ -89,13 +89,13 @@ describe('the admin port', () => {
       `Bearer ${ADMIN_SECRET}x`,
       ADMIN_SECRET,
     ];
-    for (const path of ['/admin/health', '/admin/keys', '/admin/audit', '/nowhere']) {
+    for (const path of ['/admin/v1/health', '/admin/v1/keys', '/admin/v1/audit', '/nowhere']) {
       for (const authorization of wrong) {
         const { status, body, headers } = await send('GET', path, undefined, { authorization });
         assert.deepEqual([status, body.error.code, headers['www-authenticate']], [401, 'unauthorized', 'Bearer']);
       }
     }
-    assert.equal((await send('POST', '/admin/keys', { mode: 'credit' }, { authorization: 'Bearer x' })).status, 401);
+    assert.equal((await send('POST', '/admin/v1/keys', { mode: 'credit' }, { authorization: 'Bearer x' })).status, 401);
     assert.deepEqual(await service.listKeys(), []);
     await assert.rejects(listenOnPort(service, { secret: '', host: '127.0.0.1', port: 0 }), /must not be empty/);
   });
@@ -103,34 +103,75 @@ describe('the admin port', () => {
   test('is not to be had by a page that rebinds its name, or from another origin', async (t) => {
     const { send, port } = await adminPort(t);
     for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil.example']) {
-      const { status, body } = await send('GET', '/admin/keys', undefined, { host });
+      const { status, body } = await send('GET', '/admin/v1/keys', undefined, { host });
       assert.deepEqual([status, body.error.code], [403, 'forbidden']);
     }
     for (const host of ['localhost', `LOCALHOST:${port}`, '127.0.0.1', `[::1]:${port}`]) {
-      assert.equal((await send('GET', '/admin/keys', undefined, { host })).status, 200);
+      assert.equal((await send('GET', '/admin/v1/keys', undefined, { host })).status, 200);
     }
-    const stranger = await send('GET', '/admin/keys', undefined, { origin: 'https://evil.example' });
+    const stranger = await send('GET', '/admin/v1/keys', undefined, { origin: 'https://evil.example' });
     assert.deepEqual([stranger.status, stranger.headers['access-control-allow-origin']], [403, undefined]);
     const own = { host: `127.0.0.1:${port}`, origin: `http://127.0.0.1:${port}` };
-    assert.equal((await send('GET', '/admin/keys', undefined, own)).status, 200);
+    assert.equal((await send('GET', '/admin/v1/keys', undefined, own)).status, 200);
+  });
+
+  test('is to be had under the names that the operator allows, and under any address', async (t) => {
+    const { send } = await adminPort(t, ['console.example.com']);
+    const behindProxy = { host: 'Console.example.com', origin: 'https://Console.example.com' };
+    assert.equal((await send('GET', '/admin/v1/keys', undefined, behindProxy)).status, 200);
+    for (const host of ['10.1.2.3:8081', '[2001:db8::1]:8081']) {
+      assert.equal((await send('GET', '/admin/v1/keys', undefined, { host })).status, 200);
+    }
+    const { status, body } = await send('GET', '/admin/v1/keys', undefined, { host: 'example.com' });
+    assert.equal(status, 403);
+    assert.match(
+      body.error.message,
+      /one of localhost, console\.example\.com \(add yours to GATEWAY_ADMIN_ALLOWED_HOSTS\)/,
+    );
+  });
+
+  test('lets nobody try credentials for long, and a caller with the secret wait no longer than that', async (t) => {
+    const { send } = await adminPort(t);
+    const wrong = { authorization: 'Bearer guess' };
+    const statuses = new Set<number>();
+    for (let tries = 0; tries < 30; tries++) {
+      statuses.add((await send('GET', '/admin/v1/keys', undefined, wrong)).status);
+    }
+    assert.deepEqual([...statuses], [401]);
+    for (const headers of [wrong, {}]) {
+      const { status, body, headers: sent } = await send('GET', '/admin/v1/keys', undefined, headers);
+      assert.deepEqual([status, body.error.code], [429, 'rate_limited']);
+      assert.ok(Number(sent['retry-after']) > 0 && Number(sent['retry-after']) <= 60);
+    }
+  });
+
+  test('says with every answer that no page may embed it or guess its type', async (t) => {
+    const { send } = await adminPort(t);
+    for (const path of ['/admin/v1/health', '/nowhere']) {
+      const { headers } = await send('GET', path);
+      assert.equal(headers['content-security-policy'], "default-src 'none';frame-ancestors 'none'");
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.equal(headers['x-frame-options'], 'SAMEORIGIN');
+      assert.equal(headers['x-powered-by'], undefined);
+    }
   });
 
   test('answers bad input with a reason, a request id and no-store', async (t) => {
     const { send, service } = await adminPort(t);
     const { id } = await service.createKey({ mode: 'credit' });
     const cases: readonly (readonly [string, string, unknown, number, RegExp])[] = [
-      ['POST', '/admin/keys', '{"mode":', 400, /not valid JSON/],
-      ['POST', '/admin/keys', '', 400, /not valid JSON/],
-      ['POST', '/admin/keys', '[]', 400, /must be a JSON object/],
-      ['POST', '/admin/keys', { mode: 'x' }, 400, /must be one of credit, token_budget/],
-      ['POST', '/admin/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
-      ['PATCH', `/admin/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
-      ['PATCH', `/admin/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
-      ['GET', '/admin/keys/nope', undefined, 404, /key "nope" does not exist/],
-      ['GET', '/admin/keys/%zz', undefined, 400, /percent-encoded/],
-      ['GET', '/admin/keys/', undefined, 404, /no such route/],
-      ['GET', '/', undefined, 404, /\/admin\/keys\/:id/],
-      ['PUT', '/admin/keys', undefined, 405, /supports POST, GET, not PUT/],
+      ['POST', '/admin/v1/keys', '{"mode":', 400, /not valid JSON/],
+      ['POST', '/admin/v1/keys', '', 400, /not valid JSON/],
+      ['POST', '/admin/v1/keys', '[]', 400, /must be a JSON object/],
+      ['POST', '/admin/v1/keys', { mode: 'x' }, 400, /must be one of credit, token_budget/],
+      ['POST', '/admin/v1/keys', `"${'x'.repeat(70_000)}"`, 413, /at most 65536 bytes/],
+      ['PATCH', `/admin/v1/keys/${id}`, { status: 'expired' }, 400, /expires_at/],
+      ['PATCH', `/admin/v1/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
+      ['GET', '/admin/v1/keys/nope', undefined, 404, /key "nope" does not exist/],
+      ['GET', '/admin/v1/keys/%zz', undefined, 400, /percent-encoded/],
+      ['GET', '/admin/v1/keys/', undefined, 404, /no such route/],
+      ['GET', '/', undefined, 404, /\/admin\/v1\/keys\/:id/],
+      ['PUT', '/admin/v1/keys', undefined, 405, /supports POST, GET, not PUT/],
     ];
     for (const [method, path, body, status, pattern] of cases) {
       const answer = await send(method, path, body);
@@ -139,8 +180,8 @@ describe('the admin port', () => {
       assert.equal(answer.body.error.request_id, answer.headers['x-request-id']);
       assert.equal(answer.headers['cache-control'], 'no-store');
     }
-    assert.equal((await send('PUT', '/admin/keys')).headers.allow, 'POST, GET');
-    const form = await send('POST', '/admin/keys', 'mode=credit', {
+    assert.equal((await send('PUT', '/admin/v1/keys')).headers.allow, 'POST, GET');
+    const form = await send('POST', '/admin/v1/keys', 'mode=credit', {
       'content-type': 'application/x-www-form-urlencoded',
     });
     assert.deepEqual([form.status, form.body.error.code], [400, 'invalid_input']);
@@ -150,7 +191,7 @@ describe('the admin port', () => {
   test('tells a failed store as 503', async (t) => {
     const { send, ledger } = await adminPort(t);
     await ledger.close();
-    const { status, headers, body } = await send('GET', '/admin/keys');
+    const { status, headers, body } = await send('GET', '/admin/v1/keys');
     assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
   });
 

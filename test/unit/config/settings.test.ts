@@ -9,7 +9,9 @@ describe('settings', () => {
       {
         host: '127.0.0.1',
         port: 8080,
+        adminHost: '127.0.0.1',
         adminPort: 8081,
+        adminHosts: [],
         publicUrl: null,
         dataDir: './data',
         configFile: './gateway.yaml',
@@ -21,6 +23,8 @@ describe('settings', () => {
         http: 'node',
         tls: null,
         logLevel: 'info',
+        allowExec: false,
+        execRefreshMs: 300_000,
         discoverLocal: true,
         sandboxStrict: false,
       },
@@ -31,7 +35,9 @@ describe('settings', () => {
     const settings = readSettings({
       GATEWAY_HOST: '::1',
       GATEWAY_PORT: '0',
+      GATEWAY_ADMIN_HOST: 'Admin.internal',
       GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_ADMIN_ALLOWED_HOSTS: 'Console.example.com, gateway-0',
       GATEWAY_PUBLIC_URL: 'https://gateway.example.com/ai/',
       GATEWAY_DATA: '/var/lib/gateway',
       GATEWAY_CONFIG: '/etc/gateway.yaml',
@@ -43,6 +49,8 @@ describe('settings', () => {
       GATEWAY_TLS_CERT: '/etc/tls/cert.pem',
       GATEWAY_TLS_KEY: '/etc/tls/key.pem',
       GATEWAY_LOG: 'silent',
+      GATEWAY_ALLOW_EXEC: 'on',
+      GATEWAY_EXEC_SECONDS: '60',
       GATEWAY_DISCOVER_LOCAL: 'off',
       GATEWAY_SANDBOX: 'strict',
     });
@@ -51,7 +59,9 @@ describe('settings', () => {
       {
         host: '::1',
         port: 0,
+        adminHost: 'Admin.internal',
         adminPort: 0,
+        adminHosts: ['console.example.com', 'gateway-0', 'admin.internal'],
         publicUrl: 'https://gateway.example.com/ai',
         dataDir: '/var/lib/gateway',
         configFile: '/etc/gateway.yaml',
@@ -63,6 +73,8 @@ describe('settings', () => {
         http: 'node',
         tls: { cert: '/etc/tls/cert.pem', key: '/etc/tls/key.pem' },
         logLevel: 'silent',
+        allowExec: true,
+        execRefreshMs: 60_000,
         discoverLocal: false,
         sandboxStrict: true,
       },
@@ -100,6 +112,14 @@ describe('settings', () => {
       { GATEWAY_HOST: '300.1.1.1' },
       'GATEWAY_HOST is "300.1.1.1": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
     ],
+    [
+      { GATEWAY_ADMIN_HOST: 'a b' },
+      'GATEWAY_ADMIN_HOST is "a b": must be an IP address or a host name, without scheme or port (0.0.0.0 listens everywhere)',
+    ],
+    ...['https://a.example', 'a.example:443', 'a.example,', '*'].map((text): [Record<string, string>, string] => [
+      { GATEWAY_ADMIN_ALLOWED_HOSTS: text },
+      `GATEWAY_ADMIN_ALLOWED_HOSTS has "${text.split(',')[1] ?? text}": must be host names without scheme or port, separated by commas (IP addresses are always allowed)`,
+    ]),
     [{ GATEWAY_DATA: '  ' }, 'GATEWAY_DATA is "  ": must be a path'],
     [{ GATEWAY_CONFIG: 'a\0b' }, 'GATEWAY_CONFIG is "a\\u0000b": must be a path'],
     [

@@ -1,0 +1,55 @@
+/** The admin API as an HTTP application: validation, access and errors around the routes of every resource. */
+import fastifyHelmet from '@fastify/helmet';
+import fastifyRateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import { type Log, NO_LOG } from '../../core/log.ts';
+import { AdminError } from '../api.ts';
+import { addRoutes, PREFIX } from '../routes/all.ts';
+import type { AdminService } from '../service.ts';
+import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
+import { type AdminApp, newApp, refuse } from './framework.ts';
+import { RouteTable } from './route-table.ts';
+
+export interface AdminAppOptions extends AccessOptions {
+  readonly log?: Log;
+}
+
+/** Per address. A page of the console asks a dozen times at once. */
+const REQUESTS_PER_MINUTE = 3_000;
+
+export async function adminApp(service: AdminService, options: AdminAppOptions): Promise<AdminApp> {
+  const log = options.log ?? NO_LOG;
+  const app = newApp();
+  app.setErrorHandler((error, request, reply) => refuse(error, request, reply, log));
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
+  });
+  await app.register(fastifyHelmet, {
+    // What is served here is data, not pages.
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    // The listener speaks plain HTTP; a proxy with TLS in front says this for itself.
+    strictTransportSecurity: false,
+  });
+  await app.register(fastifyRateLimit, {
+    max: REQUESTS_PER_MINUTE,
+    timeWindow: 60_000,
+    keyGenerator: (request: FastifyRequest) => (overTcp(request) ? normalizeIP(request.ip) : 'socket'),
+    allowList: (request: FastifyRequest) => !overTcp(request),
+    errorResponseBuilder: (_request, { after }) =>
+      new AdminError('rate_limited', `more than ${REQUESTS_PER_MINUTE} requests in a minute: try again in ${after}`),
+  });
+  addAccessControl(app, options);
+  const table = new RouteTable(app);
+  app.setNotFoundHandler((request, reply) => table.refuseUnknown(request, reply));
+  // The router takes an empty segment (`/keys/`) for a parameter.
+  app.addHook('onRequest', async (request, reply) => {
+    if (Object.values(request.params ?? {}).includes('')) table.refuseUnknown(request, reply);
+  });
+  addRoutes(app, service);
+  app.get(`${PREFIX}/openapi.json`, async () => {
+    const { openApiDocument } = await import('./openapi.ts');
+    return openApiDocument(service);
+  });
+  await app.ready();
+  return app;
+}

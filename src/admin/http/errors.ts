@@ -1,0 +1,61 @@
+/** The one error envelope of the admin API. */
+import type { FastifyError } from 'fastify';
+import { AdminError, type AdminErrorCode } from '../api.ts';
+import type { ErrorEnvelope } from '../schema/error.ts';
+import type { View } from '../schema/view.ts';
+
+export const BODY_BYTES_MAX = 65_536;
+
+export const STATUS: Readonly<Record<AdminErrorCode, number>> = {
+  invalid_input: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  unknown_key: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  refused: 409,
+  too_large: 413,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+};
+
+export function envelope(error: AdminError, requestId: string): View<typeof ErrorEnvelope> {
+  return { error: { code: error.code, message: error.message, field: error.field, request_id: requestId } };
+}
+
+export function asAdminError(error: unknown): AdminError {
+  if (error instanceof AdminError) return error;
+  if (!(error instanceof Error)) return unexpected(error);
+  // Outcomes of the ledger are values: an exception means that the store failed.
+  if (/^Store/.test(error.name)) {
+    return new AdminError(
+      'unavailable',
+      'the store failed and the result of this operation is unknown: check it before you repeat this',
+      { cause: error },
+    );
+  }
+  return ofFramework(error as FastifyError) ?? unexpected(error);
+}
+
+/** What the framework refuses before a route is run. */
+function ofFramework(error: FastifyError): AdminError | null {
+  switch (error.code) {
+    case 'FST_ERR_BAD_URL':
+      return new AdminError('invalid_input', 'the path is not valid percent-encoded UTF-8');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new AdminError('invalid_input', 'the path has a parameter that is too long to be a name of anything');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AdminError('invalid_input', 'the body must be JSON, with Content-Type: application/json');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new AdminError('invalid_input', 'the body does not have the size that Content-Length says');
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AdminError('too_large', `the body is too large: at most ${BODY_BYTES_MAX} bytes are accepted`);
+    default:
+      return null;
+  }
+}
+
+function unexpected(cause: unknown): AdminError {
+  return new AdminError('internal', 'unexpected error: see the log of the gateway', { cause });
+}

@@ -1,0 +1,86 @@
+/** Fastify as the admin API uses it: the project's own validator, types, request ids and error envelope. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyTypeProvider,
+  fastify,
+} from 'fastify';
+import type { TSchema } from 'typebox';
+import { type Log, NO_LOG } from '../../core/log.ts';
+import { AdminError } from '../api.ts';
+import type { View } from '../schema/view.ts';
+import { type ObjectSchema, validBody, validQuery } from '../validate.ts';
+import { asAdminError, BODY_BYTES_MAX, envelope, STATUS } from './errors.ts';
+
+/** Handlers get and give what the schemas of their route say. */
+interface SchemaTypes extends FastifyTypeProvider {
+  readonly validator: this['schema'] extends TSchema ? View<this['schema']> : unknown;
+  readonly serializer: this['schema'] extends TSchema ? View<this['schema']> : unknown;
+}
+
+export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, SchemaTypes>;
+
+/** Without routes and without access control. */
+export function newApp(): AdminApp {
+  const app = fastify<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, SchemaTypes>({
+    bodyLimit: BODY_BYTES_MAX,
+    genReqId: () => randomUUID(),
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 1_000 },
+    frameworkErrors: (error, request, reply) => {
+      void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+      refuse(error, request, reply, NO_LOG);
+    },
+    schemaController: { compilersFactory: { buildValidator: notLoaded, buildSerializer: notLoaded } },
+  });
+  app.setValidatorCompiler<ObjectSchema>(validator);
+  app.setSerializerCompiler(serializer);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
+    parseJson(body),
+  );
+  return app;
+}
+
+/** The framework's own would bring a second validator, and a serializer that drops what a schema does not name. */
+function notLoaded(): never {
+  throw new TypeError('validator and serializer are set');
+}
+
+function validator({ schema, httpPart }: { schema: ObjectSchema; httpPart?: string }) {
+  const check = httpPart === 'body' ? validBody : validQuery;
+  return (value: object) => {
+    try {
+      return { value: check(schema, value) };
+    } catch (error) {
+      return { error: asAdminError(error) };
+    }
+  };
+}
+
+function serializer(): (value: unknown) => string {
+  return (value) => `${JSON.stringify(value)}\n`;
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new AdminError('invalid_input', 'the body is not valid JSON in UTF-8');
+  }
+}
+
+export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
+  const known = asAdminError(error);
+  if (known.code === 'internal' || known.code === 'unavailable') {
+    log.error({ err: known.cause ?? known, requestId: request.id }, 'admin request failed');
+  }
+  // An unread body would be parsed as the next request.
+  if (!request.raw.complete) void reply.header('connection', 'close');
+  if (known.code === 'unavailable') void reply.header('retry-after', '1');
+  void reply.code(STATUS[known.code]).serializer(serializer()).send(envelope(known, request.id));
+}

@@ -1,0 +1,27 @@
+/** The routes of every resource, one file each. A route only names its schemas and the operation of the service. */
+import type { AdminApp } from '../http/framework.ts';
+import type { AdminService } from '../service.ts';
+import { addAuditRoutes } from './audit.ts';
+import { addHealthRoutes } from './health.ts';
+import { addKeyRoutes } from './keys.ts';
+import { addModelListRoutes } from './model-lists.ts';
+import { addUsageRoutes } from './usage.ts';
+
+export const PREFIX = '/admin/v1';
+
+const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
+  addHealthRoutes,
+  addKeyRoutes,
+  addAuditRoutes,
+  addUsageRoutes,
+  addModelListRoutes,
+];
+
+export function addRoutes(app: AdminApp, service: AdminService): void {
+  void app.register(
+    async (scope) => {
+      for (const add of ROUTES) add(scope, service);
+    },
+    { prefix: PREFIX },
+  );
+}

@@ -1,0 +1,17 @@
+import type { AdminApp } from '../http/framework.ts';
+import { ModelLists, ModelListsRefresh } from '../schema/model-lists.ts';
+import type { AdminService } from '../service.ts';
+
+export function addModelListRoutes(app: AdminApp, service: AdminService): void {
+  app.get(
+    '/model-lists',
+    { schema: { summary: 'What providers said of their models when last asked', response: { 200: ModelLists } } },
+    async () => service.modelLists(),
+  );
+
+  app.post(
+    '/model-lists',
+    { schema: { summary: 'Ask the providers for their models', response: { 200: ModelListsRefresh } } },
+    async () => service.refreshModelLists(),
+  );
+}

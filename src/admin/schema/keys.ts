@@ -1,0 +1,144 @@
+/**
+ * Keys as the API takes and gives them. `expected` is what an error message says after "must be". The command line
+ * sends numbers as strings, so both are accepted.
+ */
+import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
+import { Type } from '../../lib/schema-builder.ts';
+import type { View } from './view.ts';
+
+const TEXT_MAX = 200;
+const MODELS_MAX = 1_000;
+export const RPM_MAX = 1_000_000;
+
+const closed = { additionalProperties: false };
+const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
+/** Shown in terminals and logs: no control characters, no line breaks. */
+const OneLine = Type.String({
+  pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}]{1,${TEXT_MAX}}$`,
+  expected: `one line of 1 to ${TEXT_MAX} characters`,
+});
+const Credits = Type.Union([Type.String(), Type.Number()], {
+  expected: `a decimal number of credits from 0 to ${Math.floor(creditsFromNanos(AMOUNT_MAX))}, at most 9 decimals`,
+  description: 'Decimal credits. A string is read exactly, a number by its shortest decimal form.',
+});
+
+/** What can be set when a key is created and changed later. */
+const keySettings = {
+  label: Type.Optional(Type.Union([OneLine, Type.Literal(''), Type.Null()])),
+  provider_scope: Type.Optional(
+    Type.String({
+      pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}\\s]{1,${TEXT_MAX}}$`,
+      expected: 'the name of one provider, or "all"',
+    }),
+  ),
+  models: Type.Optional(
+    Type.Union([Type.Array(OneLine, { minItems: 1, maxItems: MODELS_MAX }), Type.Literal('all'), Type.Null()], {
+      expected: `a list of 1 to ${MODELS_MAX} model ids, none of them empty, or "all"`,
+      description: '"all" and null: every model of the provider scope.',
+    }),
+  ),
+  rpm_limit: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: RPM_MAX }), Digits, Type.Literal('none'), Type.Null()], {
+      expected: `a whole number from 1 to ${RPM_MAX}, or "none"`,
+      description: 'Requests per minute.',
+    }),
+  ),
+  expires_at: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      expected: 'a time like 2030-01-31T12:00:00Z or a date like 2030-01-31 (UTC), or "never"',
+      description: 'ISO 8601; UTC where no zone is given.',
+    }),
+  ),
+  budget: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0 }), Digits, Type.Literal('unlimited'), Type.Null()], {
+      expected: 'a whole number of tokens from 0 up, or "unlimited"',
+      description: 'Tokens per period, for token_budget keys.',
+    }),
+  ),
+  period: Type.Optional(Type.Enum(['day', 'week', 'month', 'none'])),
+};
+
+export const NewKeyBody = Type.Object(
+  { mode: Type.Enum(['credit', 'token_budget']), credit: Type.Optional(Credits), ...keySettings },
+  { title: 'NewKey', ...closed },
+);
+
+export const KeyChangeBody = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Enum(['active', 'suspended', 'disabled', 'revoked'], {
+        expected: 'one of active, suspended, disabled, revoked (expired follows from expires_at: move that instead)',
+      }),
+    ),
+    ...keySettings,
+  },
+  { title: 'KeyChange', ...closed },
+);
+
+export const CreditBody = Type.Object(
+  {
+    amount: Credits,
+    note: Type.Optional(Type.Union([OneLine, Type.Null()])),
+    entry_id: Type.Optional(
+      Type.String({ ...OneLine, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
+    ),
+  },
+  { title: 'NewCredit', ...closed },
+);
+
+export type KeySettings = Omit<View<typeof KeyChangeBody>, 'status'>;
+
+const nullable = { text: Type.Union([Type.String(), Type.Null()]), integer: Type.Union([Type.Integer(), Type.Null()]) };
+
+const keyFields = {
+  id: Type.String(),
+  prefix: Type.String({ description: 'The beginning of the newest secret, to recognise it by.' }),
+  prefixes: Type.Array(Type.String()),
+  base_url: Type.String({ description: 'For clients of Format A.' }),
+  origin: Type.String({ description: 'For clients of Format B, which append /v1/messages themselves.' }),
+  label: nullable.text,
+  status: Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked']),
+  provider_scope: Type.String(),
+  models: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  rpm_limit: nullable.integer,
+  expires_at: nullable.text,
+  created_at: Type.String(),
+  used: Type.Number(),
+  reserved: Type.Number(),
+  live_holds: Type.Integer(),
+  requests: Type.Integer(),
+  input_tokens: Type.Integer(),
+  output_tokens: Type.Integer(),
+};
+
+const creditFields = {
+  ...keyFields,
+  mode: Type.Literal('credit'),
+  credit: Type.Number({ description: 'Everything bought so far.' }),
+  balance: Type.Number(),
+  remaining: Type.Number(),
+  today_spend: Type.Number(),
+};
+
+const budgetFields = {
+  ...keyFields,
+  mode: Type.Literal('token_budget'),
+  budget: nullable.integer,
+  period: Type.Enum(['day', 'week', 'month', 'none']),
+  period_ends_at: nullable.text,
+  remaining: nullable.integer,
+};
+
+const text = Type.String({ description: 'The key itself. It is shown once, here, and stored nowhere.' });
+
+export const CreditKey = Type.Object(creditFields, { title: 'CreditKey' });
+export const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
+export const Key = Type.Union([CreditKey, BudgetKey], { title: 'Key' });
+export const KeyList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Key) }, { title: 'KeyList' });
+export const CreatedKey = Type.Union(
+  [
+    Type.Object({ ...creditFields, key: text }, { title: 'CreatedCreditKey' }),
+    Type.Object({ ...budgetFields, key: text }, { title: 'CreatedBudgetKey' }),
+  ],
+  { title: 'CreatedKey' },
+);

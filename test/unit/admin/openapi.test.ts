@@ -1,0 +1,125 @@
+/** The document that clients and the console's types are made from says what the routes really take and give. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { adminApp } from '../../../src/admin/http/app.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+
+interface Operation {
+  readonly summary?: string;
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
+  >;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+const SECRET = 'admin-secret-for-tests-0123456789abcdef';
+const JSON_TYPE = 'application/json';
+
+async function served(t: Parameters<typeof adminFixture>[0]) {
+  const { service } = adminFixture(t, {
+    refreshModelLists: async () => ({
+      asked: [{ provider: 'a', models: 2 }],
+      failed: [{ provider: 'b', reason: 'x' }],
+    }),
+  });
+  const app = await adminApp(service, { secret: SECRET });
+  t.after(() => app.close());
+  const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, body?: object) => {
+    const answer = await app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${SECRET}` },
+      ...(body !== undefined && { payload: body }),
+    });
+    return { status: answer.statusCode, body: answer.json() };
+  };
+  const document: Document = (await send('GET', '/admin/v1/openapi.json')).body;
+  return { send, document };
+}
+
+describe('the OpenAPI document of the admin API', () => {
+  test('lists every route with a summary, its schemas by name, and the error envelope', async (t) => {
+    const { document } = await served(t);
+    assert.equal(document.openapi, '3.1.0');
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+    );
+    assert.deepEqual(operations.map(({ name }) => name).sort(), [
+      'DELETE /admin/v1/keys/{id}',
+      'DELETE /admin/v1/keys/{id}/secrets/{prefix}',
+      'GET /admin/v1/audit',
+      'GET /admin/v1/health',
+      'GET /admin/v1/keys',
+      'GET /admin/v1/keys/{id}',
+      'GET /admin/v1/model-lists',
+      'GET /admin/v1/usage',
+      'PATCH /admin/v1/keys/{id}',
+      'POST /admin/v1/keys',
+      'POST /admin/v1/keys/{id}/credit',
+      'POST /admin/v1/keys/{id}/secrets',
+      'POST /admin/v1/model-lists',
+    ]);
+    for (const { name, operation } of operations) {
+      assert.ok(operation.summary, name);
+      for (const { content } of Object.values(operation.responses)) {
+        assert.match(JSON.stringify(content?.[JSON_TYPE]?.schema), /^\{"\$ref":"#\/components\/schemas\/\w+"\}$/, name);
+      }
+      assert.deepEqual(operation.responses.default?.content?.[JSON_TYPE]?.schema, {
+        $ref: '#/components/schemas/Error',
+      });
+    }
+  });
+
+  test('what every route answers has the shape that the document states', async (t) => {
+    const { send, document } = await served(t);
+    const ajv = new Ajv2020({ strict: false });
+    ajv.addSchema(document, 'document');
+    const check = (path: string, method: string, { status, body }: { status: number; body: unknown }) => {
+      const { responses } = document.paths[path]?.[method] ?? { responses: {} };
+      const key = String(status) in responses ? String(status) : 'default';
+      const pointer = ['paths', path, method, 'responses', key, 'content', JSON_TYPE, 'schema']
+        .map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'))
+        .map(encodeURIComponent)
+        .join('/');
+      const valid = ajv.getSchema(`document#/${pointer}`);
+      assert.ok(valid !== undefined, `${method} ${path} ${status}`);
+      assert.ok(valid(body), `${method} ${path} ${status}: ${ajv.errorsText(valid.errors)}`);
+      return body as { id: string; prefix: string };
+    };
+    const credit = check('/admin/v1/keys', 'post', await send('POST', '/admin/v1/keys', { mode: 'credit', credit: 1 }));
+    const budget = check(
+      '/admin/v1/keys',
+      'post',
+      await send('POST', '/admin/v1/keys', { mode: 'token_budget', budget: 5, models: ['a/b'], label: 'x' }),
+    );
+    check('/admin/v1/keys', 'post', await send('POST', '/admin/v1/keys', { mode: 'nope' }));
+    check('/admin/v1/keys', 'get', await send('GET', '/admin/v1/keys'));
+    for (const { id } of [credit, budget]) {
+      check('/admin/v1/keys/{id}', 'get', await send('GET', `/admin/v1/keys/${id}`));
+      check('/admin/v1/keys/{id}', 'patch', await send('PATCH', `/admin/v1/keys/${id}`, { rpm_limit: 5 }));
+      check('/admin/v1/keys/{id}/secrets', 'post', await send('POST', `/admin/v1/keys/${id}/secrets`));
+    }
+    const paid = await send('POST', `/admin/v1/keys/${credit.id}/credit`, { amount: '0.5' });
+    check('/admin/v1/keys/{id}/credit', 'post', paid);
+    check(
+      '/admin/v1/keys/{id}/secrets/{prefix}',
+      'delete',
+      await send('DELETE', `/admin/v1/keys/${credit.id}/secrets/${credit.prefix}`),
+    );
+    check('/admin/v1/keys/{id}', 'delete', await send('DELETE', `/admin/v1/keys/${credit.id}`));
+    check('/admin/v1/keys/{id}', 'get', await send('GET', '/admin/v1/keys/unknown'));
+    check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
+    check('/admin/v1/health', 'get', await send('GET', '/admin/v1/health'));
+    check('/admin/v1/model-lists', 'get', await send('GET', '/admin/v1/model-lists'));
+    check('/admin/v1/model-lists', 'post', await send('POST', '/admin/v1/model-lists'));
+  });
+});
