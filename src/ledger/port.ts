@@ -5,11 +5,14 @@
  * Amounts are in the key's own unit: nanos of a credit, or tokens of a budget. A key of an account also says how many tokens
  * it is about, which the token caps of the accounts above it count in both modes.
  */
-import type { AccountRecord, AccountStatus, Cap } from '../core/account.ts';
+import type { AccountStatus } from '../core/account.ts';
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
+import type { LedgerAccounts } from './port-accounts.ts';
+
+export type * from './port-accounts.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -349,78 +352,6 @@ export type CreditOutcome =
   | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'refused'; readonly reason: string };
-
-/** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
-export interface LedgerAccounts {
-  createAccount(request: NewAccount): Promise<AccountOutcome>;
-  changeAccount(accountId: string, change: AccountChange): Promise<AccountOutcome>;
-  /** Below another account of the same root; only while nothing is held below it. */
-  moveAccount(accountId: string, parentId: string): Promise<AccountOutcome>;
-  /** To another account of the same root; only while the key holds nothing. */
-  moveKey(keyId: string, accountId: string): Promise<KeyPlaceOutcome>;
-  /**
-   * A key that paid for itself becomes one of an account, while it holds nothing: its balance crosses to the root as two
-   * entries with the id `entryId`, out and in.
-   */
-  joinAccount(keyId: string, accountId: string, entryId: string): Promise<KeyPlaceOutcome>;
-  /** To a root; `entryId` makes it safe to send again. */
-  addAccountCredit(
-    accountId: string,
-    entryId: string,
-    amountNanos: bigint,
-    note: string | null,
-  ): Promise<AccountCreditOutcome>;
-  getAccount(accountId: string): Promise<AccountSummary | null>;
-  /** In the order of their creation. */
-  listAccounts(): Promise<readonly AccountSummary[]>;
-}
-
-export type NewAccount = Pick<
-  AccountRecord,
-  'id' | 'parentId' | 'name' | 'externalId' | 'labels' | 'rpmLimit' | 'creditCap' | 'tokenCap'
->;
-
-export type AccountChange = Partial<
-  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
->;
-
-export interface UnknownAccount {
-  readonly kind: 'unknown_account';
-}
-
-export interface AccountRefusal {
-  readonly kind: 'refused';
-  readonly reason: string;
-}
-
-export type AccountOutcome =
-  | { readonly kind: 'account'; readonly account: AccountRecord }
-  | UnknownAccount
-  | AccountRefusal;
-
-export type KeyPlaceOutcome = KeyChangeOutcome | UnknownAccount;
-
-export type AccountCreditOutcome =
-  | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }
-  | UnknownAccount
-  | AccountRefusal;
-
-/** What has passed through an account, by the paths that it was charged on. */
-export interface AccountSummary {
-  readonly account: AccountRecord;
-  /** Only a root buys. */
-  readonly purchased: bigint;
-  /** By credit keys, in nanos, for ever. */
-  readonly used: bigint;
-  /** In the period of the cap; without a cap, for ever. */
-  readonly creditUsed: bigint;
-  readonly tokensUsed: bigint;
-  readonly reserved: bigint;
-  readonly reservedTokens: bigint;
-  readonly liveHolds: number;
-}
-
-export type { Cap };
 
 export interface AuditReport {
   readonly ok: boolean;

@@ -446,18 +446,18 @@ describe('the schema', () => {
     await closeAll(ledgers);
   });
 
-  test('every table that requests write begins its primary key with the key', async () => {
+  test('every table that requests write begins its primary key with the key, or with the root of its tree', async () => {
     const rows = await server.query(
       template,
       `SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-        WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname <> 'key_id' ORDER BY 1`,
+        WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname NOT IN ('key_id', 'root_id') ORDER BY 1`,
     );
     // What is left is written by operators, once per process, or in the background (the rollups, which begin with the time).
     assert.deepEqual(
       rows.map((row) => row.relname),
       [
-        ...['documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
+        ...['account_entries', 'documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
         ...['usage_hours', 'usage_key_days', 'usage_key_hours'],
       ],
     );

@@ -327,7 +327,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a restart forgets which mark was the newest',
-    edits: [['sqlite/account-cache.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
+    edits: [['sqlite/account.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',
@@ -357,6 +357,6 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets that a hold waits',
-    edits: [['sqlite/account-cache.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+    edits: [['sqlite/account.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
 ];

@@ -10,10 +10,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
-import { type AccountTotals, rollOver } from '../rules/account.ts';
-import { rollOverNode } from '../rules/tree.ts';
-import { readTotals } from './account.ts';
-import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
+import type { AccountTotals } from '../rules/account.ts';
+import { type Account, type Hold, readHold, readTotals } from './account.ts';
+import { type Row, text, textOrNull } from './columns.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
@@ -28,41 +27,7 @@ import {
   type TreeNode,
 } from './tree-cache.ts';
 
-export interface Hold {
-  readonly keyId: string;
-  readonly id: string;
-  readonly owner: string;
-  amount: bigint;
-  /** For a key of an account, and 0 otherwise: as its accounts count it. */
-  tokens: bigint;
-  /** The accounts that it is reserved at, as `Path.text` has them; null for a key without an account. */
-  readonly path: string | null;
-  /** Whether its last extension failed only because of what other holds reserve. */
-  waiting: boolean;
-  readonly heldAtMs: number;
-  readonly expiresAtMs: number;
-  readonly claimName: string | null;
-  /** Of the newest mark. */
-  markNumber: number;
-  markCharge: bigint | null;
-  markDetail: string | null;
-  /** Whether the file has it. */
-  persisted: boolean;
-}
-
-/** The totals count every hold; the file's totals only those that it has. */
-export interface Account extends AccountTotals {
-  /** Live ones by id, in the order of their admission. */
-  readonly holds: CompactingMap<string, Hold>;
-  persistedReserved: bigint;
-  persistedHolds: number;
-  readonly window: RateWindow;
-  /** Null for a key without an account. */
-  path: Path | null;
-  /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
-  newestEnded: string;
-  dirty: boolean;
-}
+export type { Account, Hold } from './account.ts';
 
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
@@ -388,36 +353,6 @@ export class AccountCache {
   }
 }
 
-/** The key, and every account above it. */
-export function rollOverAll(account: Account, nowMs: number): void {
-  rollOver(account, nowMs);
-  if (account.path !== null) for (const node of account.path.nodes) rollOverNode(node, nowMs);
-}
-
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
-}
-
-/** Written by `mark`; holds of older releases have none. */
-function markNumberIn(markDetail: string | null): number {
-  return markDetail === null ? 0 : ((JSON.parse(markDetail) as { number?: number }).number ?? 0);
-}
-
-function readHold(row: Row): Hold {
-  return {
-    keyId: text(row, 'key_id'),
-    id: text(row, 'id'),
-    owner: text(row, 'owner'),
-    amount: amount(row, 'amount'),
-    tokens: amount(row, 'tokens'),
-    path: textOrNull(row, 'path'),
-    waiting: integer(row, 'waiting') === 1,
-    heldAtMs: integer(row, 'held_at_ms'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    claimName: textOrNull(row, 'claim_name'),
-    markNumber: markNumberIn(textOrNull(row, 'mark_detail')),
-    markCharge: amountOrNull(row, 'mark_charge'),
-    markDetail: textOrNull(row, 'mark_detail'),
-    persisted: true,
-  };
 }

@@ -2,8 +2,8 @@
 import { inputTokens } from '../../core/usage.ts';
 import type { ExtendOutcome, Mark, SettleOutcome, SettleRequest, UsageRecord, VoidOutcome } from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
-import { bookCharge, saturate } from './account.ts';
-import { type Account, type AccountCache, type Hold, rollOverAll } from './account-cache.ts';
+import { type Account, bookCharge, type Hold, rollOverAll, saturate } from './account.ts';
+import type { AccountCache } from './account-cache.ts';
 import { decideExtension, decideExtensionOn } from './balance.ts';
 import { endClaim } from './claim.ts';
 import { amount } from './columns.ts';

@@ -6,8 +6,8 @@
 -- `root_id` is its own id for a root, whose row is the lock of the whole tree. Sums are of everything that was charged or is
 -- held on a path through the account.
 CREATE TABLE gateway.tree_accounts (
-  id text COLLATE "C" NOT NULL PRIMARY KEY,
   root_id text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL UNIQUE,
   parent_id text COLLATE "C",
   version bigint NOT NULL,
   name text NOT NULL,
@@ -41,14 +41,13 @@ CREATE TABLE gateway.tree_accounts (
   rate_next bigint NOT NULL DEFAULT 0,
   rate_stored bigint NOT NULL DEFAULT 0,
   rate_at_ms bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (root_id, id),
   CHECK ((credit_cap IS NULL) = (credit_period IS NULL)),
   CHECK ((token_cap IS NULL) = (token_period IS NULL)),
   CHECK ((parent_id IS NULL) = (root_id = id)),
   CHECK (parent_id IS NULL OR purchased = 0),
   CHECK (parent_id IS NOT NULL OR purchased - used - reserved >= 0)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
-
-CREATE INDEX tree_accounts_of_root ON gateway.tree_accounts (root_id);
 
 -- The book of the roots: purchases, and what keys brought along. `node_id` is the account, or the key of a `transfer_out`.
 CREATE TABLE gateway.account_entries (

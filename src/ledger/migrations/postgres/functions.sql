@@ -501,7 +501,7 @@ BEGIN
       j := array_position(node_ids, up);
       IF j IS NULL THEN
         j := cardinality(node_ids) + 1;
-        SELECT * INTO n FROM tree_accounts WHERE id = up;
+        SELECT * INTO n FROM tree_accounts WHERE root_id = root AND id = up;
         node_ids[j] := up;
         nodes[j] := n;
       END IF;
@@ -929,7 +929,7 @@ BEGIN
       tokens_start_ms = n.tokens_start_ms, tokens_used = n.tokens_used, hold_ms = n.hold_ms, seen_ms = n.seen_ms,
       rate_first = n.rate_first, rate_next = n.rate_next, rate_at_ms = n.rate_at_ms,
       rate_stored = CASE WHEN n.rate_first - n.rate_stored >= 64 THEN n.rate_first ELSE n.rate_stored END
-    FROM unnest(nodes) n WHERE t.id = n.id;
+    FROM unnest(nodes) n WHERE t.root_id = n.root_id AND t.id = n.id;
   DELETE FROM rates r USING unnest(key_rows) n
     WHERE n.rate_first - n.rate_stored >= 64 AND r.key_id = n.key_id AND r.number < n.rate_first;
   DELETE FROM rates r USING unnest(nodes) n
