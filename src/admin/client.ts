@@ -1,6 +1,8 @@
 /** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import {
+  type AccountsApi,
+  type AccountView,
   type AdminApi,
   AdminError,
   type AdminErrorCode,
@@ -20,6 +22,15 @@ export class NotRunningError extends Error {
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 export class AdminClient implements AdminApi {
+  readonly accounts: AccountsApi = {
+    create: (input) => this.#call('POST', ['accounts'], input),
+    list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
+    show: (id) => this.#call('GET', ['accounts', id]),
+    change: (id, input) => this.#call('PATCH', ['accounts', id], input),
+    move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
+    addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
+    addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
+  };
   readonly #path: string;
 
   constructor(path: string) {

@@ -1,10 +1,10 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
-import { randomBytes } from 'node:crypto';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { Clock } from '../core/clock.ts';
 import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
 import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
+import { AccountService } from './account-service.ts';
 import {
   type AdminApi,
   AdminError,
@@ -15,6 +15,7 @@ import {
   type ModelListsView,
   type UsageView,
 } from './api.ts';
+import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
@@ -43,15 +44,19 @@ export interface KnownNames {
 
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AdminService implements AdminApi {
+  readonly accounts: AccountService;
   readonly #options: AdminServiceOptions;
 
   constructor(options: AdminServiceOptions) {
     this.#options = options;
+    this.accounts = new AccountService(options.ledger);
   }
 
   async createKey(input: unknown): Promise<CreatedKey> {
     const plan = readNewKey(input);
     this.#requireKnown(plan.providerScope, plan.models);
+    // The ledger's own refusal would be a failure of the operation.
+    if (plan.accountId !== null) await this.#requireOpenAccount(plan.accountId);
     const secret = this.#newSecret(plan.mode);
     const id = newId('key');
     const key = await this.#options.ledger.createKey({
@@ -78,7 +83,7 @@ export class AdminService implements AdminApi {
     this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
     if (change.budget !== undefined || change.period !== undefined) {
       const { key } = await this.#summary(keyId);
-      if (key.mode === 'credit')
+      if (key.mode === 'credit' && (key.accountId === null || change.budget !== undefined))
         throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
     }
     requireChanged(keyId, await this.#options.ledger.changeKey(keyId, change));
@@ -144,6 +149,11 @@ export class AdminService implements AdminApi {
       `by gives more than ${query.rowsMax} rows: ask for fewer dimensions, a shorter time, or one key, label or model`,
       { field: 'by' },
     );
+  }
+
+  async #requireOpenAccount(accountId: string): Promise<void> {
+    const { status } = await this.accounts.show(accountId);
+    if (status === 'closed') throw new AdminError('refused', `account ${accountId} is closed`, { field: 'account' });
   }
 
   async #summary(keyId: string): Promise<KeySummary> {
@@ -212,8 +222,4 @@ function unknownKey(keyId: string): AdminError {
     'unknown_key',
     `key ${JSON.stringify(keyId)} does not exist: list the keys with "gateway keys list"`,
   );
-}
-
-function newId(kind: 'key' | 'credit'): string {
-  return `${kind}_${randomBytes(10).toString('hex')}`;
 }
