@@ -206,7 +206,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     catalog: () => namesOf(config),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
-    metrics: async () => [await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger })],
+    metrics: async () => [
+      await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger, requestLog }),
+    ],
     preStop: async () => {
       stopping = true;
       await delay(config.limits.preStopMs);
