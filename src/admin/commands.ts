@@ -3,15 +3,10 @@
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
-
-export interface Output {
-  readonly text: string;
-  /** For the error output, where it does not disturb what is read by a program. */
-  readonly warning?: string | null;
-  readonly exitCode: number;
-}
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -41,7 +36,18 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  status: '--status',
+  condition: '--condition',
+  limit: '--limit',
+  before: '--before',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
   by: '--by',
   since: '--since',
   until: '--until',
@@ -165,6 +171,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -194,9 +201,50 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: they read the request log, which is no part of the store. */
+export const SHOW_REQUEST: CommandShape = {
+  words: ['requests', 'show'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+};
+
+export const LIST_REQUESTS: CommandShape = {
+  words: ['requests', 'list'],
+  operands: [],
+  flags: {
+    key: 'ID',
+    model: 'ID',
+    provider: 'NAME',
+    status: 'N|5xx',
+    condition: 'NAME',
+    since: 'TIME|24h',
+    until: 'TIME|1h',
+    slower: '500ms|2s',
+    costlier: 'CREDITS',
+    limit: 'N',
+    before: 'ID',
+  },
+  switches: ['follow', 'json'],
+  summary: 'requests of the log, newest first; --follow prints them as they end',
+};
+
+/** Not among the others: it goes on until it is stopped. */
+export const TOP: CommandShape = {
+  words: ['top'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
+      usageLine(command),
+      command.summary,
+    ]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show the version'],
   ];
@@ -239,21 +287,8 @@ function keySettings(flags: CommandArguments['flags']): object {
   };
 }
 
-/** Removes the flags that were not given. */
-function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
-}
-
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
   if (!switches.has('json')) return lines(createdText(key));
   const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
   return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
-}
-
-function json(value: unknown): Output {
-  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
-}
-
-function lines(rows: readonly string[]): Output {
-  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
 }

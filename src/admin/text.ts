@@ -42,10 +42,14 @@ export function keyLine(key: KeyView): string {
 
 export function keysTable(keys: readonly KeyView[]): readonly string[] {
   if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
-  const rows = [
+  return table([
     ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
     ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
-  ];
+  ]);
+}
+
+/** In columns, the first row as their heads. */
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row

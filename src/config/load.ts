@@ -117,6 +117,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     routing,
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
+    accessLog: file.access_log ?? true,
     usageKeepMs: usageKeepMs(file.usage),
   });
 }

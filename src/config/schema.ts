@@ -338,6 +338,11 @@ export const FileSchema = Type.Object(
     ),
     responses: ResponseStorageSchema,
     request_log: RequestLogSchema,
+    access_log: Type.Optional(
+      Type.Boolean({
+        description: "Whether each request is a line of the process's log, at the level info. Default: true.",
+      }),
+    ),
     usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(

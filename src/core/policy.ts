@@ -68,4 +68,6 @@ export interface Policy {
   readonly routing: Routing;
   readonly responses: ResponseStorage;
   readonly requestLog: RequestLogPolicy;
+  /** Whether each request is a line of the process's log. */
+  readonly accessLog: boolean;
 }

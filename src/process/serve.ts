@@ -9,7 +9,7 @@ import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
-import type { RequestObserver } from '../core/request-record.ts';
+import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
@@ -18,6 +18,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import { AccessLog } from '../observe/access-log.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import type { RequestLogAppender } from '../observe/request-log/store.ts';
@@ -65,6 +66,8 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** The requests that hold something now. */
+  running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
   /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
@@ -154,7 +157,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     replyBudget: new ReplyBudget(),
     log,
     observer: observers(
-      [metrics.requests, ...(requestLog === undefined ? [] : [requestLog]), ...(options.observers ?? [])],
+      [
+        metrics.requests,
+        new AccessLog(log, () => config.accessLog),
+        ...(requestLog === undefined ? [] : [requestLog]),
+        ...(options.observers ?? []),
+      ],
       log,
     ),
     catalog: () => config.catalog,
@@ -204,6 +212,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     secure: tls !== null,
     catalog: () => namesOf(config),
+    running: async () => gateway.inFlight.running(),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
     metrics: async () => [

@@ -5,6 +5,7 @@ import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
 import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
+import type { RunningRequest } from '../core/request-record.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import type { CatalogNames, Serving } from './serve.ts';
@@ -41,12 +42,13 @@ export type WorkerReport =
       /** Of the configuration, where that is what failed. */
       readonly problems: readonly string[] | null;
     }
+  | { readonly kind: 'running'; readonly requests: readonly RunningRequest[] }
   | { readonly kind: 'readiness'; readonly ready: boolean }
   | { readonly kind: 'metrics'; readonly reading: Reading }
   | { readonly kind: 'pre-stopped' }
   | { readonly kind: 'drained' };
 
-export type WorkerCommand = 'ready' | 'metrics' | 'pre-stop' | 'drain' | 'close';
+export type WorkerCommand = 'running' | 'ready' | 'metrics' | 'pre-stop' | 'drain' | 'close';
 
 /** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
 const ANSWER_WITHIN_MS = 3_000;
@@ -79,6 +81,13 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     port,
     secure: workers.every((worker) => worker.secure),
     catalog: () => names,
+    running: async () => {
+      const reports = await Promise.allSettled(
+        workers.map((worker) => worker.ask('running', 'running', ANSWER_WITHIN_MS)),
+      );
+      // Of one that has ended, none.
+      return reports.flatMap((report) => (report.status === 'fulfilled' ? report.value.requests : []));
+    },
     // Each worker looks for newer ones by itself.
     takeModelLists: async () => {},
     ready: async () => {

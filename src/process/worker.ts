@@ -64,6 +64,8 @@ async function handleCommand(
   closeStores: () => Promise<void>,
 ): Promise<void> {
   switch (command) {
+    case 'running':
+      return post({ kind: 'running', requests: await serving.running() });
     case 'ready':
       return post({ kind: 'readiness', ready: await serving.ready() });
     case 'metrics': {
