@@ -129,8 +129,8 @@ export class Exchange implements InFlightExchange {
     });
   }
 
-  stop(): void {
-    this.#stop('drain');
+  stop(reason: 'drain' | 'operator'): void {
+    this.#stop(reason);
   }
 
   /** How long it may take from now on. */
