@@ -3,6 +3,7 @@
  * and the client of a running gateway. Inputs and results have the shapes of the schemas in schema/; the service
  * validates the inputs.
  */
+import type { Account as AccountSchema } from './schema/accounts.ts';
 import type { Audit as AuditSchema } from './schema/audit.ts';
 import type {
   AuditTrailEntry as AuditTrailEntrySchema,
@@ -34,6 +35,7 @@ import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
 export interface AdminApi {
+  readonly accounts: AccountsApi;
   createKey(input: object): Promise<CreatedKey>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
@@ -69,6 +71,18 @@ export interface OperatorsApi {
   link(id: string): Promise<SignInLinkView>;
 }
 
+/** Accounts in a tree, and the keys that belong to them. */
+export interface AccountsApi {
+  create(input: object): Promise<AccountView>;
+  /** In the order of their creation. */
+  list(): Promise<readonly AccountView[]>;
+  show(accountId: string): Promise<AccountView>;
+  change(accountId: string, input: object): Promise<AccountView>;
+  move(accountId: string, input: object): Promise<AccountView>;
+  addCredit(accountId: string, input: object): Promise<AccountView>;
+  addKey(accountId: string, input: object): Promise<AccountView>;
+}
+
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
 export interface AdminConnection {
   readonly api: AdminApi;
@@ -80,6 +94,7 @@ export type BudgetKeyView = View<typeof BudgetKeySchema>;
 export type KeyView = View<typeof KeySchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type AccountView = View<typeof AccountSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;
 export type UsageRowView = UsageView['data'][number];
@@ -103,6 +118,7 @@ export type AdminErrorCode =
   | 'invalid_input'
   | 'unknown_key'
   | 'unknown_operator'
+  | 'unknown_account'
   | 'refused'
   | 'precondition_failed'
   | 'unauthorized'

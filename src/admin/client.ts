@@ -2,6 +2,8 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import type { RunningRequest } from '../core/request-record.ts';
 import {
+  type AccountsApi,
+  type AccountView,
   type AdminApi,
   AdminError,
   type AdminErrorCode,
@@ -36,6 +38,15 @@ export class AdminClient implements AdminApi {
     addToken: (id, input) => this.#call('POST', ['operators', id, 'tokens'], input),
     revokeToken: (id, tokenId) => this.#call('DELETE', ['operators', id, 'tokens', tokenId]),
     link: (id) => this.#call('POST', ['operators', id, 'link']),
+  };
+  readonly accounts: AccountsApi = {
+    create: (input) => this.#call('POST', ['accounts'], input),
+    list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
+    show: (id) => this.#call('GET', ['accounts', id]),
+    change: (id, input) => this.#call('PATCH', ['accounts', id], input),
+    move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
+    addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
+    addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
   };
   readonly #path: string;
 

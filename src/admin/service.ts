@@ -1,5 +1,4 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
-import { randomBytes } from 'node:crypto';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { Clock } from '../core/clock.ts';
 import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
@@ -7,6 +6,7 @@ import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
+import { AccountService } from './account-service.ts';
 import {
   type AdminApi,
   AdminError,
@@ -22,6 +22,7 @@ import {
   type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
+import { newId } from './ids.ts';
 import { type NewKeyPlan, readAuditTrailQuery, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { OperatorsAdmin } from './operators.ts';
 import { Requests } from './requests.ts';
@@ -97,6 +98,7 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
  * are validated.
  */
 export class AdminService implements AdminApi {
+  readonly accounts: AccountService;
   readonly operators: OperatorsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #trail: AuditTrail;
@@ -112,6 +114,7 @@ export class AdminService implements AdminApi {
       consoleOrigin: () => options.consoleOrigin(),
       trail: this.#trail,
     });
+    this.accounts = new AccountService(options.ledger, this.#trail);
   }
 
   /** The same operations for another caller. `onRecorded` is told when something went into the audit trail. */
@@ -162,6 +165,8 @@ export class AdminService implements AdminApi {
   async #createKey(input: unknown): Promise<CreatedKey> {
     const plan = readNewKey(input);
     this.#requireKnown(plan.providerScope, plan.models);
+    // The ledger's own refusal would be a failure of the operation.
+    if (plan.accountId !== null) await this.#requireOpenAccount(plan.accountId);
     const secret = this.#newSecret(plan.mode);
     const id = newId('key');
     const key = await this.#options.ledger.createKey({
@@ -196,7 +201,7 @@ export class AdminService implements AdminApi {
     this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
     if (change.budget !== undefined || change.period !== undefined) {
       const { key } = await this.#summary(keyId);
-      if (key.mode === 'credit')
+      if (key.mode === 'credit' && (key.accountId === null || change.budget !== undefined))
         throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
     }
     requireChanged(keyId, await this.#options.ledger.changeKey(keyId, change));
@@ -307,6 +312,11 @@ export class AdminService implements AdminApi {
     return this.#trail.change<View>(change, work);
   }
 
+  async #requireOpenAccount(accountId: string): Promise<void> {
+    const { status } = await this.accounts.show(accountId);
+    if (status === 'closed') throw new AdminError('refused', `account ${accountId} is closed`, { field: 'account' });
+  }
+
   async #summary(keyId: string): Promise<KeySummary> {
     const summary = await this.#options.ledger.getKey(keyId);
     if (summary === null) throw unknownKey(keyId);
@@ -385,8 +395,4 @@ function unknownKey(keyId: string): AdminError {
     'unknown_key',
     `key ${JSON.stringify(keyId)} does not exist: list the keys with "gateway keys list"`,
   );
-}
-
-function newId(kind: 'key' | 'credit'): string {
-  return `${kind}_${randomBytes(10).toString('hex')}`;
 }

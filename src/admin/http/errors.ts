@@ -12,6 +12,7 @@ export const STATUS: Readonly<Record<AdminErrorCode, number>> = {
   forbidden: 403,
   unknown_key: 404,
   unknown_operator: 404,
+  unknown_account: 404,
   not_found: 404,
   method_not_allowed: 405,
   refused: 409,

@@ -1,6 +1,7 @@
 /** The routes of every resource, one file each. A route only names its schemas and the operation of the service. */
 import type { AdminApp } from '../http/framework.ts';
 import type { AdminService } from '../service.ts';
+import { addAccountRoutes } from './accounts.ts';
 import { addAuditRoutes } from './audit.ts';
 import { addAuditTrailRoutes } from './audit-trail.ts';
 import { addDoctorRoutes } from './doctor.ts';
@@ -20,6 +21,7 @@ export const PREFIX = '/admin/v1';
 const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
+  addAccountRoutes,
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,

@@ -18,7 +18,7 @@ export function decideChange(key: KeyRecord, { ifVersion, ...change }: Versioned
   if (!mayMoveStatus(key.status, next.status)) {
     return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
   }
-  const wrong = wrongLimits(key.mode, next);
+  const wrong = wrongLimits(key.mode, next) ?? wrongCap(next);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   return { kind: 'change', key: { ...next, version: key.version + 1 } };
 }
@@ -28,13 +28,15 @@ export function wrongPurchase(
   { key, purchased }: Pick<AccountTotals, 'key' | 'purchased'>,
   amountNanos: bigint,
 ): string | null {
+  if (key.accountId !== null) return 'the account of the key pays for it: add credit there';
   if (key.status === 'revoked') return REVOKED_IS_FINAL;
   if (amountNanos <= 0n) return 'the amount must be more than 0';
   return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
 }
 
-export function wrongCredit({ mode, credit }: Pick<NewKey, 'mode' | 'credit'>): string | null {
+export function wrongCredit({ mode, credit, accountId }: Pick<NewKey, 'mode' | 'credit' | 'accountId'>): string | null {
   if (mode !== 'credit') return null;
+  if (accountId && credit !== 0n) return 'a key of an account has no purchase of its own';
   return credit < 0n || credit > AMOUNT_MAX ? `a purchase of ${credit} is out of range` : null;
 }
 
@@ -46,6 +48,13 @@ export function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rp
   if (budget === null) return null;
   if (mode === 'credit') return 'a credit key has no budget';
   return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
+}
+
+/** A cap limits what a credit key takes from the account that pays; a token-budget key has a budget instead. */
+export function wrongCap({ mode, accountId, cap }: Pick<KeyRecord, 'mode' | 'accountId' | 'cap'>): string | null {
+  if (cap === null) return null;
+  if (mode !== 'credit' || accountId === null) return 'only a credit key of an account has a cap';
+  return cap < 0n || cap > AMOUNT_MAX ? 'the cap is out of range' : null;
 }
 
 export function keySummary(totals: AccountTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
@@ -61,6 +70,7 @@ function sameKey(key: KeyRecord, next: KeyRecord): boolean {
     key.rpmLimit === next.rpmLimit &&
     key.expiresAtMs === next.expiresAtMs &&
     key.budget === next.budget &&
+    key.cap === next.cap &&
     key.period === next.period
   );
 }

@@ -96,6 +96,22 @@ describe('the OpenAPI document of the admin API', () => {
       check('/admin/v1/keys/{id}', 'patch', await send('PATCH', `/admin/v1/keys/${id}`, { rpm_limit: 5 }));
       check('/admin/v1/keys/{id}/secrets', 'post', await send('POST', `/admin/v1/keys/${id}/secrets`));
     }
+    const named = { name: 'org', credit_cap: { amount: 5, period: 'day' }, labels: { tier: 'gold' } };
+    const org = check('/admin/v1/accounts', 'post', await send('POST', '/admin/v1/accounts', named));
+    const team = { name: 'team', parent: org.id, token_cap: '500/month' };
+    const { id: teamId } = check('/admin/v1/accounts', 'post', await send('POST', '/admin/v1/accounts', team));
+    check('/admin/v1/accounts', 'get', await send('GET', '/admin/v1/accounts'));
+    check('/admin/v1/accounts/{id}', 'get', await send('GET', `/admin/v1/accounts/${org.id}`));
+    check('/admin/v1/accounts/{id}', 'get', await send('GET', '/admin/v1/accounts/nobody'));
+    check('/admin/v1/accounts/{id}', 'patch', await send('PATCH', `/admin/v1/accounts/${teamId}`, { rpm_limit: 5 }));
+    const moved = await send('POST', `/admin/v1/accounts/${teamId}/move`, { parent: org.id });
+    check('/admin/v1/accounts/{id}/move', 'post', moved);
+    const bought = await send('POST', `/admin/v1/accounts/${org.id}/credit`, { amount: '5' });
+    check('/admin/v1/accounts/{id}/credit', 'post', bought);
+    const paidFor = { mode: 'credit', account: teamId, cap: '2', period: 'week' };
+    check('/admin/v1/keys', 'post', await send('POST', '/admin/v1/keys', paidFor));
+    const joined = await send('POST', `/admin/v1/accounts/${teamId}/keys`, { key: budget.id });
+    check('/admin/v1/accounts/{id}/keys', 'post', joined);
     const paid = await send('POST', `/admin/v1/keys/${credit.id}/credit`, { amount: '0.5' });
     check('/admin/v1/keys/{id}/credit', 'post', paid);
     check(
