@@ -28,6 +28,7 @@ import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -136,6 +137,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog?.close());
 
+  const telemetry = await openTelemetry(env);
+  parts.defer(() => telemetry?.close());
+
   const gateway: Gateway = {
     ledger,
     clock,
@@ -150,6 +154,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       [
         new AccessLog(log, () => config.accessLog),
         ...(requestLog === undefined ? [] : [requestLog]),
+        ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
       log,

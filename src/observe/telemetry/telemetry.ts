@@ -1,0 +1,112 @@
+/**
+ * Traces and metrics over OTLP. Loaded only where a target is configured. Spans are made from the record of a request when
+ * it has ended, so nothing of a trace is on its path; what the target does not take in time is dropped by the SDK.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import { RequestMetrics } from './metrics.ts';
+import { RequestTraces } from './traces.ts';
+
+export interface TelemetryOptions {
+  readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
+  readonly metrics: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
+  readonly protocol: 'http/protobuf' | 'http/json';
+  readonly timeoutMs: number;
+  readonly serviceName: string;
+  readonly resource: Readonly<Record<string, string>>;
+  readonly sampler: { readonly parentBased: boolean; readonly ratio: number };
+  readonly metricsIntervalMs: number;
+}
+
+export interface Telemetry extends RequestObserver {
+  /** Sends what is left, for a short time at most. */
+  close(): Promise<void>;
+}
+
+const CLOSE_WAIT_MS = 2_000;
+const SCOPE = 'model-gateway';
+
+export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  const resource = resourceFromAttributes({ ...options.resource, 'service.name': options.serviceName });
+  const traces = await tracerProvider(options, resource);
+  const metrics = await meterProvider(options, resource);
+  const observers: ((record: RequestRecord) => void)[] = [];
+  if (traces !== null) {
+    const made = new RequestTraces(traces.getTracer(SCOPE));
+    observers.push((record) => made.finished(record));
+  }
+  if (metrics !== null) {
+    const made = new RequestMetrics(metrics.getMeter(SCOPE));
+    observers.push((record) => made.finished(record));
+  }
+  return {
+    started: () => {},
+    finished: (record) => {
+      for (const observe of observers) observe(record);
+    },
+    close: async () => {
+      const closed = Promise.allSettled([traces?.shutdown(), metrics?.shutdown()]);
+      const late = new AbortController();
+      await Promise.race([closed, delay(CLOSE_WAIT_MS, undefined, { signal: late.signal }).catch(() => {})]);
+      late.abort();
+    },
+  };
+}
+
+type Resource = ReturnType<typeof resourceFromAttributes>;
+
+async function tracerProvider(
+  { traces, protocol, timeoutMs, sampler }: TelemetryOptions,
+  resource: Resource,
+): Promise<TracerProvider | null> {
+  if (traces === null) return null;
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  const exporter = new OTLPTraceExporter({ url: traces.url, headers: { ...traces.headers }, timeoutMillis: timeoutMs });
+  return new TracerProvider({
+    resource,
+    sampler: samplerOf(sampler),
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: timeoutMs })],
+  });
+}
+
+function samplerOf({ parentBased, ratio }: TelemetryOptions['sampler']): Sampler {
+  const root =
+    ratio === 1 ? new AlwaysOnSampler() : ratio === 0 ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
+  return parentBased ? new ParentBasedSampler({ root }) : root;
+}
+
+async function meterProvider(
+  { metrics, protocol, timeoutMs, metricsIntervalMs }: TelemetryOptions,
+  resource: Resource,
+): Promise<MeterProvider | null> {
+  if (metrics === null) return null;
+  const { OTLPMetricExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-metrics-otlp-http')
+      : await import('@opentelemetry/exporter-metrics-otlp-proto');
+  const exporter = new OTLPMetricExporter({
+    url: metrics.url,
+    headers: { ...metrics.headers },
+    timeoutMillis: timeoutMs,
+  });
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: metricsIntervalMs,
+    exportTimeoutMillis: Math.min(timeoutMs, metricsIntervalMs),
+  });
+  return new MeterProvider({ resource, readers: [reader] });
+}
