@@ -1,5 +1,5 @@
 /** The `gateway` command: starts the gateway, or runs one of the operator's commands. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
@@ -23,6 +23,7 @@ import { publicOrigin } from './admin/view.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
+import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
@@ -64,7 +65,7 @@ async function run(line: readonly string[]): Promise<void> {
     return;
   }
   if (first === '--version' || first === '-v') {
-    process.stdout.write(`${version()}\n`);
+    process.stdout.write(`${readVersion()}\n`);
     return;
   }
   if (first === 'start') {
@@ -266,9 +267,4 @@ function isUsage(error: unknown): boolean {
     error instanceof SettingError ||
     (error instanceof AdminError && error.code === 'invalid_input')
   );
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

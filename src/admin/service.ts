@@ -35,8 +35,18 @@ export interface AdminServiceOptions {
   readonly known: (() => KnownNames) | null;
   /** Without it there are none. */
   readonly requests?: Requests;
+  /** Whether the running gateway takes requests; absent where none runs. */
+  ready?(): Promise<boolean>;
+  /** The metrics of the running gateway, as Prometheus reads them; absent where none runs. */
+  metrics?(audit: LastAudit | null): Promise<string>;
   /** Asks the providers for their model lists and stores them. */
   refreshModelLists?(): Promise<ModelListsRefreshView>;
+}
+
+/** The last audit of a running gateway. */
+export interface LastAudit {
+  readonly ok: boolean;
+  readonly atMs: number;
 }
 
 export interface KnownNames {
@@ -49,6 +59,7 @@ const NO_REQUESTS = new Requests(null, async () => []);
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AdminService implements AdminApi {
   readonly #options: AdminServiceOptions;
+  #lastAudit: LastAudit | null = null;
 
   constructor(options: AdminServiceOptions) {
     this.#options = options;
@@ -128,6 +139,17 @@ export class AdminService implements AdminApi {
     return this.showKey(keyId);
   }
 
+  /** Whether requests should be sent to this gateway. */
+  async ready(): Promise<boolean> {
+    return (await this.#options.ready?.()) ?? false;
+  }
+
+  async metrics(): Promise<string> {
+    const { metrics } = this.#options;
+    if (metrics === undefined) throw new AdminError('unavailable', 'there are no metrics without a running gateway');
+    return metrics(this.#lastAudit);
+  }
+
   async modelLists(): Promise<ModelListsView> {
     const document = await this.#options.ledger.getDocument(MODEL_LISTS_DOCUMENT);
     return { object: 'model_lists', document: document?.value ?? null };
@@ -140,7 +162,9 @@ export class AdminService implements AdminApi {
   }
 
   async audit(): Promise<AuditView> {
-    return auditView(await this.#options.ledger.audit());
+    const report = await this.#options.ledger.audit();
+    this.#lastAudit = { ok: report.ok, atMs: this.#options.clock.nowMs() };
+    return auditView(report);
   }
 
   async usage(input: object): Promise<UsageView> {

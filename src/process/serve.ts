@@ -1,4 +1,5 @@
 /** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
@@ -18,6 +19,7 @@ import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
+import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
@@ -28,6 +30,7 @@ import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
+import { ServingMetrics } from './serving-metrics.ts';
 import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
@@ -68,6 +71,12 @@ export interface Serving {
   running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
+  /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
+  ready(): Promise<boolean>;
+  /** Of each thread that serves. Rejects where one of them does not answer. */
+  metrics(): Promise<readonly Reading[]>;
+  /** From now on it is not ready; resolves when load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
   /** After `drain`. The ledger stays open. */
@@ -91,10 +100,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
-  const watch = watchConfig(
-    settings.configFile,
+  const watch = watchConfig({
+    file: settings.configFile,
     load,
-    (fresh) => {
+    inUse: () => config,
+    onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
@@ -103,10 +113,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
     },
-    (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
-    undefined,
-    () => config.files,
-  );
+    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    execRefreshMs: settings.execRefreshMs,
+  });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
@@ -140,6 +149,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const telemetry = await openTelemetry(env);
   parts.defer(() => telemetry?.close());
 
+  const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
     ledger,
     clock,
@@ -152,6 +162,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     log,
     observer: observers(
       [
+        metrics.requests,
         new AccessLog(log, () => config.accessLog),
         ...(requestLog === undefined ? [] : [requestLog]),
         ...(telemetry === null ? [] : [telemetry]),
@@ -163,8 +174,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     policy: () => config,
     publicUrl: settings.publicUrl,
   };
+  let stopping = false;
   let draining = false;
-  const readiness = new Readiness({ ledger, serving: () => !draining && maintenance.healthy });
+  const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
@@ -207,7 +219,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     catalog: () => namesOf(config),
     running: async () => gateway.inFlight.running(),
     takeModelLists: lists.look,
+    ready: () => readiness.ready(),
+    metrics: async () => [
+      await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger, requestLog }),
+    ],
+    preStop: async () => {
+      stopping = true;
+      await delay(config.limits.preStopMs);
+    },
     drain: async () => {
+      stopping = true;
       draining = true;
       server.close();
       await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);

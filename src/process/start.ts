@@ -16,6 +16,7 @@ import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
@@ -27,6 +28,8 @@ export interface RunningGateway {
   readonly adminPort: number;
   /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
   readonly broken: Promise<Error>;
+  /** Says at `/readyz` that it stops, and serves on until load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
   close(): Promise<void>;
 }
@@ -34,12 +37,14 @@ export interface RunningGateway {
 /** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
-  const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
+  const printed: string[] = [];
+  const running = await startGateway(settings, env, log, (line) => printed.push(line));
   let ending = false;
   let broken = false;
-  const end = (): void => {
+  const end = (first: Promise<void> = Promise.resolve()): void => {
     ending = true;
-    running.close().then(
+    const ended = first.then(() => running.close());
+    ended.then(
       () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
@@ -47,9 +52,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
       },
     );
   };
-  // A second signal means: now.
+  // A second signal means: now. SIGINT comes from a terminal, where no load balancer waits.
   process.on('SIGINT', () => (ending ? process.exit(130) : end()));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(running.preStop())));
+  // Who reads that it listens may stop it at once, and must find the handlers of its signals.
+  process.stdout.write(printed.map((line) => `${line}\n`).join(''));
   void running.broken.then((err) => {
     broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
@@ -106,6 +113,8 @@ export async function startGateway(
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
+    ready: () => serving.ready(),
+    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -115,6 +124,7 @@ export async function startGateway(
     host: settings.adminHost,
     port: settings.adminPort,
     hosts: settings.adminHosts,
+    metricsToken: settings.metricsToken,
     log,
   });
   parts.defer(() => adminPort.close());
@@ -142,6 +152,10 @@ export async function startGateway(
     origin,
     adminPort: adminPort.port,
     broken: broken.promise,
+    preStop: () => {
+      log.info({}, 'not ready any more; draining after limits.pre_stop');
+      return serving.preStop();
+    },
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();

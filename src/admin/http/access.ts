@@ -14,6 +14,8 @@ export interface AccessOptions {
   readonly secret: string | null;
   /** Accepted `Host` names in addition to the loopback ones and to IP addresses, in lower case. */
   readonly hosts?: readonly string[];
+  /** Opens the metrics and nothing else. */
+  readonly metricsToken?: string | null;
 }
 
 const LOCALHOST = 'localhost';
@@ -32,11 +34,15 @@ export function addAccessControl(app: AdminApp, options: AccessOptions): void {
   }
   const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE - 1, timeWindow: 60_000 });
   app.addHook('onRequest', async (request, reply) => {
-    requireOwnHost(request, options.hosts ?? []);
+    const access = request.routeOptions.config?.access;
+    if (access === 'open') return;
+    // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
+    if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
     const tried = await wrongCredentials(request, { increment: false });
     if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
-    if (isSecret(request, secret)) return;
+    if (holds(request, secret)) return;
+    if (access === 'metrics' && options.metricsToken && holds(request, options.metricsToken)) return;
     await wrongCredentials(request);
     void reply.header('www-authenticate', 'Bearer');
     throw new AdminError('unauthorized', 'send "Authorization: Bearer <secret>" with the secret in admin.secret');
@@ -66,7 +72,7 @@ function requireOwnOrigin(request: FastifyRequest): void {
   throw new AdminError('forbidden', 'requests from another origin are not accepted');
 }
 
-function isSecret(request: FastifyRequest, secret: string): boolean {
+function holds(request: FastifyRequest, secret: string): boolean {
   const sent = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   return sent !== undefined && sameSecret(sent, secret);
 }

@@ -5,6 +5,8 @@ import type { FastifyRequest } from 'fastify';
 import { type Log, NO_LOG } from '../../core/log.ts';
 import { AdminError } from '../api.ts';
 import { addRoutes, PREFIX } from '../routes/all.ts';
+import { addProbeRoutes } from '../routes/health.ts';
+import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
@@ -46,6 +48,8 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
     if (Object.values(request.params ?? {}).includes('')) table.refuseUnknown(request, reply);
   });
   addRoutes(app, service);
+  addProbeRoutes(app, service);
+  addMetricsRoute(app, service);
   app.get(`${PREFIX}/openapi.json`, async () => {
     const { openApiDocument } = await import('./openapi.ts');
     return openApiDocument(service);
