@@ -3,10 +3,10 @@
  * it has ended, so nothing of a trace is on its path; what the target does not take in time is dropped by the SDK.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { trace } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import {
-  AlwaysOffSampler,
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
@@ -43,7 +43,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   const metrics = await meterProvider(options, resource);
   const observers: ((record: RequestRecord) => void)[] = [];
   if (traces !== null) {
-    const made = new RequestTraces(traces.getTracer(SCOPE));
+    const made = new RequestTraces(traces.getTracer(SCOPE), options.sampler.ratio);
     observers.push((record) => made.finished(record));
   }
   if (metrics !== null) {
@@ -83,10 +83,19 @@ async function tracerProvider(
   });
 }
 
+/**
+ * `RequestTraces` decides about requests that are in no trace yet, before anything is made for them; those get a trace, and
+ * so do the attempts of all that have one. What a client has put into a trace is decided here.
+ */
 function samplerOf({ parentBased, ratio }: TelemetryOptions['sampler']): Sampler {
-  const root =
-    ratio === 1 ? new AlwaysOnSampler() : ratio === 0 ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
-  return parentBased ? new ParentBasedSampler({ root }) : root;
+  const root = new AlwaysOnSampler();
+  if (parentBased) return new ParentBasedSampler({ root });
+  const byTraceId = new TraceIdRatioBasedSampler(ratio);
+  return {
+    shouldSample: (context, traceId) =>
+      trace.getSpanContext(context)?.isRemote ? byTraceId.shouldSample(context, traceId) : root.shouldSample(),
+    toString: () => `TraceIdRatio(${ratio})`,
+  };
 }
 
 async function meterProvider(

@@ -23,19 +23,21 @@ const OPERATION = 'chat';
 export class RequestTraces {
   readonly #tracer: Tracer;
 
-  constructor(tracer: Tracer) {
+  readonly #ratio: number;
+
+  /** `ratio`: how many of the requests that are in no trace of their client get one. */
+  constructor(tracer: Tracer, ratio: number) {
     this.#tracer = tracer;
+    this.#ratio = ratio;
   }
 
   finished(record: RequestRecord): void {
+    const parent = parentOf(record.traceparent);
+    if (parent === ROOT_CONTEXT && Math.random() >= this.#ratio) return;
     const { endpoint, model, attempts } = record;
     const generates = record.format !== null && endpoint !== 'count_tokens';
     const name = generates ? `${OPERATION} ${model ?? 'unknown model'}` : `${endpoint}`;
-    const span = this.#tracer.startSpan(
-      name,
-      { kind: SpanKind.SERVER, startTime: record.receivedAtMs },
-      parentOf(record.traceparent),
-    );
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: record.receivedAtMs }, parent);
     if (!span.isRecording()) return;
     span.setAttributes(requestAttributes(record, generates));
     if (record.condition !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
