@@ -148,10 +148,10 @@ for (const [name, scene] of [
       assert.ok(counts.promises <= PROMISES_MAX, `${counts.promises} promises`);
     });
 
-    test('starts no thread and loads no tokenizer', () => {
+    test('starts no thread and loads no tokenizer, and no telemetry that nobody has asked for', () => {
       assert.equal(countsAtOnce.threads, 0);
       assert.deepEqual(
-        loadedModules.filter((url) => url.includes('gpt-tokenizer')),
+        loadedModules.filter((url) => /gpt-tokenizer|opentelemetry/.test(url)),
         [],
       );
     });
