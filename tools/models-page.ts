@@ -4,6 +4,7 @@ import { KNOWN_HOSTS } from '../src/config/kinds.ts';
 import { dataSources } from '../src/config/model-data.ts';
 import { NO_LISTS } from '../src/config/model-lists.ts';
 import { type ModelReportRow, modelReport } from '../src/config/model-report.ts';
+import { Secrets } from '../src/config/secrets.ts';
 
 /** As of the newest of the packages, so that the page changes with the data and not with the day. */
 export async function modelsPage(): Promise<string> {
@@ -13,8 +14,10 @@ export async function modelsPage(): Promise<string> {
       .map((source) => source.date)
       .sort()
       .at(-1) ?? '';
+  const env = Object.fromEntries(KNOWN_HOSTS.map(({ variable }) => [variable, 'key']));
   const { models } = await discover({
-    env: Object.fromEntries(KNOWN_HOSTS.map(({ variable }) => [variable, 'key'])),
+    env,
+    secrets: new Secrets(env),
     probe: null,
     ownPort: 0,
     usdPerCredit: 1,

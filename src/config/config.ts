@@ -1,6 +1,7 @@
 /** The frozen configuration of a process, from the environment and the config file. */
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { Secrets } from './secrets.ts';
 
 /** Paths of PEM files: a certificate chain and its private key. */
 export interface TlsFiles {
@@ -16,6 +17,10 @@ export interface Settings {
   readonly adminPort: number;
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
   readonly adminHosts: readonly string[];
+  /** Opens the metrics and nothing else; null: only the admin secret does. */
+  readonly metricsToken: string | null;
+  /** Whether every key has metrics of its own. */
+  readonly metricsPerKey: boolean;
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
   readonly publicUrl: string | null;
   readonly dataDir: string;
@@ -36,6 +41,10 @@ export interface Settings {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Whether to look for model servers on this machine when no config file names providers. */
   readonly discoverLocal: boolean;
+  /** Whether the config file may name commands whose output is a value. */
+  readonly allowExec: boolean;
+  /** How often such commands are run again. */
+  readonly execRefreshMs: number;
   /** Whether the sandbox judges every request as the real APIs do. */
   readonly sandboxStrict: boolean;
 }
@@ -44,10 +53,14 @@ export interface Settings {
 export interface Config extends Policy {
   /** Null: plain HTTP. Named by the environment or the file. */
   readonly tls: TlsFiles | null;
-  /** Files that the config file names and that were read with it. */
+  /** Files that the config file or a `*_FILE` variable names and that were read with it. */
   readonly files: readonly string[];
+  /** What was read from files and commands; tells whether that has changed, and never what it is. */
+  readonly secrets: Secrets;
   readonly catalog: Catalog;
   readonly sandbox: boolean;
   /** Whether providers are asked for their model lists. */
   readonly modelLists: boolean;
+  /** How long usage records are kept; null keeps them for ever. */
+  readonly usageKeepMs: number | null;
 }

@@ -11,6 +11,7 @@ import { listKey } from './model-lists.ts';
 import { usualNetwork } from './network.ts';
 import { isTextModelName, knownTextModels } from './price-book.ts';
 import { priceModifiers } from './price-modifiers.ts';
+import type { Secrets } from './secrets.ts';
 import { type Environment, SettingError } from './settings.ts';
 
 /** The models that `GET {baseUrl}/models` lists, or null when nothing useful answers in time. */
@@ -23,6 +24,7 @@ export interface Discovery {
 
 export interface DiscoveryOptions extends FactsContext {
   readonly env: Environment;
+  readonly secrets: Secrets;
   /** Null: do not look for local servers. */
   readonly probe: Probe | null;
   /** Our own port, which is never probed. */
@@ -38,7 +40,9 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   const providers: Provider[] = [];
   const models: Model[] = [];
   for (const host of KNOWN_HOSTS) {
-    const apiKey = options.env[host.variable]?.trim();
+    const read = options.secrets.variable(host.variable);
+    if (read !== null && 'problem' in read) throw new SettingError('', read.problem);
+    const apiKey = read?.value.trim();
     if (apiKey === undefined || apiKey === '') continue;
     if (!/^[!-~]+$/.test(apiKey)) {
       throw new SettingError(host.variable, ' is not a key: must be printable ASCII characters without spaces');

@@ -1,12 +1,12 @@
-/** Reads the config file: bounded YAML, environment variables expanded, checked against the schema. */
+/** Reads the config file: bounded YAML, references expanded, checked against the schema. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { LineCounter, parseDocument } from 'yaml';
 import { describeErrors, readablePath, type TypeNames } from '../lib/schema-errors.ts';
-import { expandEnvironment } from './expand.ts';
+import { expandReferences } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
 import { configError, type Problem } from './problem.ts';
 import { FILE_BYTES_MAX, type FileConfig, FileSchema } from './schema.ts';
-import type { Environment } from './settings.ts';
+import type { Secrets } from './secrets.ts';
 
 const ALIASES_MAX = 100;
 /** A file with more problems than this lists the first ones only. */
@@ -24,8 +24,8 @@ function validator(): ValidateFunction<FileConfig> {
 }
 
 /** `name` is the file's name in messages. Throws a ConfigError that lists every problem found. */
-export function parseConfigFile(text: string, name: string, env: Environment): FileConfig {
-  const { value, problems } = expandEnvironment(parseYaml(text, name), env);
+export async function parseConfigFile(text: string, name: string, secrets: Secrets): Promise<FileConfig> {
+  const { value, problems } = await expandReferences(parseYaml(text, name), secrets);
   if (problems.length > 0) throw configError(name, problems.slice(0, PROBLEMS_MAX));
   const content = value ?? {};
   const validate = validator();

@@ -13,11 +13,14 @@ import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
-import { configError, type Problem } from './problem.ts';
+import { ConfigError, configError, type Problem } from './problem.ts';
+import { requestLogOf } from './request-log.ts';
 import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
+import { Secrets } from './secrets.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -36,10 +39,19 @@ export interface LoadOptions {
 
 /** Throws a ConfigError that lists every problem found. */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
+  const secrets = new Secrets(options.env, options.settings.allowExec);
+  try {
+    return await configFrom(options, secrets);
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(error.problems, secrets.files) : error;
+  }
+}
+
+async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Config> {
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
-  const file = text === null ? {} : (await fileReader()).parseConfigFile(text, name, env);
+  const file = text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file);
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
@@ -55,6 +67,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   if (file.providers === undefined && file.models === undefined) {
     const found = await discover({
       env,
+      secrets,
       probe: settings.discoverLocal ? probe : null,
       ownPort: settings.port,
       usdPerCredit,
@@ -94,7 +107,8 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
-    files,
+    files: [...files, ...secrets.files],
+    secrets,
     limits,
     usdPerCredit,
     streams: streamsOf(file),
@@ -102,6 +116,9 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     elasticKeys: file.elastic_keys ?? [],
     routing,
     responses: responseStorageOf(file.responses),
+    requestLog: requestLogOf(file.request_log),
+    accessLog: file.access_log ?? true,
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 
@@ -156,6 +173,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    preStopMs: milliseconds(limits.pre_stop, 5_000),
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),

@@ -1,11 +1,14 @@
 /** The problems of a configuration: one line each, with the path and what is expected. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
+  /** Files that were read besides the config file, or should have been: a change of one may repair it. */
+  readonly files: readonly string[];
 
-  constructor(problems: readonly string[]) {
+  constructor(problems: readonly string[], files: readonly string[] = []) {
     super(problems.join('\n'));
     this.name = 'ConfigError';
     this.problems = problems;
+    this.files = files;
   }
 }
 

@@ -1,8 +1,9 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
 import type { Settings, TlsFiles } from './config.ts';
+import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment } from './secrets.ts';
 
 /** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
@@ -18,6 +19,7 @@ export class SettingError extends Error {
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
+const EXEC_SECONDS_MAX = 86_400;
 const SECRET_LENGTH_MIN = 32;
 
 /** Values from the command line, as typed; they override the environment. */
@@ -43,12 +45,14 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     adminHost,
     adminPort,
     adminHosts: readAdminHosts(env, adminHost),
+    metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
+    metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
     configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
     databaseUrl: readDatabaseUrl(env),
-    installationSecret: readInstallationSecret(env),
+    installationSecret: readSecret(env, 'GATEWAY_SECRET'),
     leaseMs: 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX }),
     workers:
       flags.workers === undefined
@@ -58,13 +62,18 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     tls,
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     sandboxStrict: readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict',
+    allowExec: readChoice(env, 'GATEWAY_ALLOW_EXEC', ['on', 'off'], 'off') === 'on',
+    execRefreshMs: 1_000 * readWhole(env, 'GATEWAY_EXEC_SECONDS', 300, { least: 1, most: EXEC_SECONDS_MAX }),
     discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
   });
 }
 
-function given(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value === undefined || value === '' ? undefined : value;
+/** Of a setting that is a secret: the variable itself, or the file that `NAME_FILE` names. */
+function givenSecret(env: Environment, name: string): string | undefined {
+  const read = readVariable(env, name);
+  if (read === null) return undefined;
+  if ('value' in read) return read.value;
+  throw new SettingError('', read.problem);
 }
 
 function shown(value: string): string {
@@ -168,7 +177,7 @@ function readTlsFiles(env: Environment): TlsFiles | null {
 
 /** The value is never shown: it may hold a password. */
 function readDatabaseUrl(env: Environment): string | null {
-  const text = given(env, 'DATABASE_URL');
+  const text = givenSecret(env, 'DATABASE_URL');
   if (text === undefined) return null;
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
   const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
@@ -179,8 +188,8 @@ function readDatabaseUrl(env: Environment): string | null {
 }
 
 /** The value is never shown. */
-function readInstallationSecret(env: Environment): string | null {
-  const text = given(env, 'GATEWAY_SECRET');
+function readSecret(env: Environment, name: string): string | null {
+  const text = givenSecret(env, name);
   if (text === undefined || text.length >= SECRET_LENGTH_MIN) return text ?? null;
-  throw new SettingError('GATEWAY_SECRET', ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
+  throw new SettingError(name, ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
 }

@@ -2,53 +2,78 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { ConfigError } from './problem.ts';
+import { SettingError } from './settings.ts';
 import { type FileWatch, watchFiles } from './watch-files.ts';
 
-/**
- * `load` is asked for a new Config after each change; `onConfig` gets it. A broken or vanished file is reported to
- * `onProblem`, line by line, and nothing else happens: what is in use stays.
- */
-export function watchConfig(
-  file: string,
-  load: () => Promise<Config>,
-  onConfig: (config: Config) => void,
-  onProblem: (line: string) => void,
-  intervalMs?: number,
-  /** Files beside it that are read with it. */
-  others: () => readonly string[] = () => [],
-): FileWatch {
+export interface ConfigWatchOptions {
+  readonly file: string;
+  /** Asked for a new Config after each change. */
+  load(): Promise<Config>;
+  /** What counts now: its files are watched too, and its commands run again. */
+  inUse(): Pick<Config, 'files' | 'secrets'>;
+  onConfig(config: Config): void;
+  /** Told of a broken or vanished file, line by line. Nothing else happens then: what is in use stays. */
+  onProblem(line: string): void;
+  readonly intervalMs?: number;
+  /** How often commands run again. */
+  readonly execRefreshMs: number;
+}
+
+export function watchConfig(options: ConfigWatchOptions): FileWatch {
+  const { file, inUse, onConfig, onProblem } = options;
   let closed = false;
+  /** Of a configuration that could not be taken: it may be taken when they change. */
+  let filesOfFailure: readonly string[] = [];
+  const others = (): readonly string[] => [...inUse().files, ...filesOfFailure];
+  const contentsOfOthers = (): string => others().map(contentOf).join('\n');
   let content = contentOf(file);
-  let contentOfOthers = others().map(contentOf).join('\n');
+  let contentOfOthers = contentsOfOthers();
 
   const reload = async (): Promise<void> => {
     const text = contentOf(file);
-    const textOfOthers = others().map(contentOf).join('\n');
+    const textOfOthers = contentsOfOthers();
     if (text === content && textOfOthers === contentOfOthers) return;
+    const vanished = text === null && content !== null;
     content = text;
     contentOfOthers = textOfOthers;
-    if (text === null) {
+    if (vanished) {
       onProblem(`${file}: does not exist any more; the configuration in use stays`);
       return;
     }
+    await take(() => true);
+    contentOfOthers = contentsOfOthers();
+  };
+
+  const take = async (wanted: (config: Config) => boolean): Promise<void> => {
     try {
-      const config = await load();
-      if (closed) return;
-      onConfig(config);
-      contentOfOthers = others().map(contentOf).join('\n');
+      const config = await options.load();
+      filesOfFailure = [];
+      if (!closed && wanted(config)) onConfig(config);
     } catch (error) {
-      const lines = error instanceof ConfigError ? error.problems : [`${file}: ${String(error)}`];
-      if (!closed) for (const line of lines) onProblem(line);
+      filesOfFailure = error instanceof ConfigError ? error.files : [];
+      if (!closed) for (const line of problemLines(error, file)) onProblem(line);
     }
   };
 
-  const watch = watchFiles(() => [file, ...others()], reload, intervalMs);
+  const refresh = async (): Promise<void> => {
+    if (inUse().secrets.ranCommands) await take(({ secrets }) => !secrets.sameAs(inUse().secrets));
+    if (!closed) timer = setTimeout(refresh, options.execRefreshMs).unref();
+  };
+  let timer = setTimeout(refresh, options.execRefreshMs).unref();
+
+  const watch = watchFiles(() => [file, ...others()], reload, options.intervalMs);
   return {
     close() {
       closed = true;
+      clearTimeout(timer);
       watch.close();
     },
   };
+}
+
+function problemLines(error: unknown, file: string): readonly string[] {
+  if (error instanceof ConfigError) return error.problems;
+  return [error instanceof SettingError ? error.message : `${file}: ${String(error)}`];
 }
 
 /** Null: there is no such file, or it cannot be read; loading it reports which. The file is small and rarely changes. */

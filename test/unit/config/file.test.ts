@@ -4,10 +4,15 @@ import { parseConfigFile } from '../../../src/config/file.ts';
 import { nearestName } from '../../../src/config/nearest-name.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { FILE_BYTES_MAX } from '../../../src/config/schema.ts';
+import { Secrets } from '../../../src/config/secrets.ts';
 
-function problemsOf(text: string, env: Record<string, string> = {}): readonly string[] {
+async function problemsOf(
+  text: string,
+  env: Record<string, string> = {},
+  allowExec = false,
+): Promise<readonly string[]> {
   try {
-    parseConfigFile(text, 'gateway.yaml', env);
+    await parseConfigFile(text, 'gateway.yaml', new Secrets(env, allowExec));
   } catch (error) {
     assert.ok(error instanceof ConfigError);
     for (const line of error.problems) assert.doesNotMatch(line, /\n/);
@@ -17,9 +22,9 @@ function problemsOf(text: string, env: Record<string, string> = {}): readonly st
 }
 
 describe('config file: shape', () => {
-  test('an empty file says nothing, which is allowed', () => {
-    assert.deepEqual(parseConfigFile('', 'gateway.yaml', {}), {});
-    assert.deepEqual(parseConfigFile('# only a comment\n', 'gateway.yaml', {}), {});
+  test('an empty file says nothing, which is allowed', async () => {
+    assert.deepEqual(await parseConfigFile('', 'gateway.yaml', new Secrets({})), {});
+    assert.deepEqual(await parseConfigFile('# only a comment\n', 'gateway.yaml', new Secrets({})), {});
   });
 
   const wrong: readonly (readonly [string, string])[] = [
@@ -75,31 +80,34 @@ describe('config file: shape', () => {
     ],
   ];
   for (const [text, line] of wrong) {
-    test(`refused: ${line}`, () => assert.deepEqual(problemsOf(text), [line]));
+    test(`refused: ${line}`, async () => assert.deepEqual(await problemsOf(text), [line]));
   }
 
-  test('every problem has its line', () => {
-    assert.deepEqual(problemsOf('sandbox: 1\nholds: 2\nmodles: []'), [
+  test('every problem has its line', async () => {
+    assert.deepEqual(await problemsOf('sandbox: 1\nholds: 2\nmodles: []'), [
       'gateway.yaml: unknown key `modles`: did you mean `models`?',
       'gateway.yaml: sandbox: must be true or false',
       'gateway.yaml: holds: must be one of full, elastic',
     ]);
   });
 
-  test('__proto__ is an unknown key like any other, and pollutes nothing', () => {
-    assert.match(problemsOf('__proto__: { polluted: true }')[0] ?? '', /unknown key `__proto__`/);
-    assert.equal(problemsOf('providers: { __proto__: { kind: openai } }').length, 1);
+  test('__proto__ is an unknown key like any other, and pollutes nothing', async () => {
+    assert.match((await problemsOf('__proto__: { polluted: true }'))[0] ?? '', /unknown key `__proto__`/);
+    assert.equal((await problemsOf('providers: { __proto__: { kind: openai } }')).length, 1);
     assert.equal(Reflect.get({}, 'polluted'), undefined);
   });
 });
 
 describe('config file: YAML', () => {
-  test('broken YAML is one line with its place', () => {
-    assert.match(problemsOf('models: [')[0] ?? '', /^gateway\.yaml: line 1, column \d+: /);
-    assert.match(problemsOf('a: 1\na: 2')[0] ?? '', /^gateway\.yaml: line 2, column 1: Map keys must be unique/);
+  test('broken YAML is one line with its place', async () => {
+    assert.match((await problemsOf('models: ['))[0] ?? '', /^gateway\.yaml: line 1, column \d+: /);
+    assert.match(
+      (await problemsOf('a: 1\na: 2'))[0] ?? '',
+      /^gateway\.yaml: line 2, column 1: Map keys must be unique/,
+    );
   });
 
-  test('a bomb of aliases is refused', () => {
+  test('a bomb of aliases is refused', async () => {
     const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
     for (let i = 1; i < 9; i++)
       lines.push(
@@ -107,60 +115,64 @@ describe('config file: YAML', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
       );
-    assert.match(problemsOf(lines.join('\n'))[0] ?? '', /cannot be read as YAML: Excessive alias count/);
+    assert.match((await problemsOf(lines.join('\n')))[0] ?? '', /cannot be read as YAML: Excessive alias count/);
   });
 
-  test('a file past the size limit, or nested without end, is refused', () => {
-    assert.match(problemsOf(`# ${'x'.repeat(FILE_BYTES_MAX)}`)[0] ?? '', /is larger than 1048576 bytes/);
-    assert.equal(problemsOf('['.repeat(100_000)).length, 1);
+  test('a file past the size limit, or nested without end, is refused', async () => {
+    assert.match((await problemsOf(`# ${'x'.repeat(FILE_BYTES_MAX)}`))[0] ?? '', /is larger than 1048576 bytes/);
+    assert.equal((await problemsOf('['.repeat(100_000))).length, 1);
   });
 
-  test('anchors can share what is common', () => {
-    const file = parseConfigFile(
+  test('anchors can share what is common', async () => {
+    const file = await parseConfigFile(
       'models:\n  - { id: a, provider: x, pricing: &p { input: 1, output: 2 } }\n  - { id: b, provider: x, pricing: *p }',
       'gateway.yaml',
-      {},
+      new Secrets({}),
     );
     assert.deepEqual(file.models?.[1]?.pricing, { input: 1, output: 2 });
   });
 });
 
 describe('config file: environment variables', () => {
-  const key = (text: string, env: Record<string, string>) =>
-    parseConfigFile(`providers: { x: { kind: openai, api_key: '${text}' } }`, 'gateway.yaml', env).providers?.x
-      ?.api_key;
+  const key = async (text: string, env: Record<string, string>, allowExec = false) => {
+    const file = `providers: { x: { kind: openai, api_key: '${text}' } }`;
+    return (await parseConfigFile(file, 'gateway.yaml', new Secrets(env, allowExec))).providers?.x?.api_key;
+  };
   const reference = (inside: string) => `\${${inside}}`;
 
-  test('a variable stands for its value, alone or inside a text', () => {
-    assert.equal(key(reference('KEY'), { KEY: 'secret' }), 'secret');
-    assert.equal(key(`a-${reference('ONE')}-${reference('TWO')}`, { ONE: '1', TWO: '2' }), 'a-1-2');
+  test('a variable stands for its value, alone or inside a text', async () => {
+    assert.equal(await key(reference('KEY'), { KEY: 'secret' }), 'secret');
+    assert.equal(await key(`a-${reference('ONE')}-${reference('TWO')}`, { ONE: '1', TWO: '2' }), 'a-1-2');
   });
 
-  test('a default counts when the variable is missing or empty', () => {
-    assert.equal(key(reference('KEY:-fallback'), {}), 'fallback');
-    assert.equal(key(reference('KEY:-fallback'), { KEY: '' }), 'fallback');
-    assert.equal(key(reference('KEY:-fallback'), { KEY: 'set' }), 'set');
+  test('a default counts when the variable is missing or empty', async () => {
+    assert.equal(await key(reference('KEY:-fallback'), {}), 'fallback');
+    assert.equal(await key(reference('KEY:-fallback'), { KEY: '' }), 'fallback');
+    assert.equal(await key(reference('KEY:-fallback'), { KEY: 'set' }), 'set');
   });
 
-  test('a value is not expanded again, and a doubled dollar is literal', () => {
-    assert.equal(key(reference('KEY'), { KEY: reference('OTHER'), OTHER: 'no' }), reference('OTHER'));
-    assert.equal(key(`$${reference('KEY')}`, { KEY: 'no' }), reference('KEY'));
+  test('a value is not expanded again, and a doubled dollar is literal', async () => {
+    assert.equal(await key(reference('KEY'), { KEY: reference('OTHER'), OTHER: 'no' }), reference('OTHER'));
+    assert.equal(await key(`$${reference('KEY')}`, { KEY: 'no' }), reference('KEY'));
   });
 
-  test('a missing variable is told with its name and path', () => {
+  test('a missing variable is told with its name and path', async () => {
     const text = `providers: { x: { kind: openai, api_keys: ['a', '${reference('NO_KEY')}'] } }`;
     const line = `gateway.yaml: providers.x.api_keys[1]: the environment variable NO_KEY is not set (${reference('NO_KEY:-default')} gives a default)`;
-    assert.deepEqual(problemsOf(text), [line]);
-    assert.deepEqual(problemsOf(text, { NO_KEY: '' }), [line]);
+    assert.deepEqual(await problemsOf(text), [line]);
+    assert.deepEqual(await problemsOf(text, { NO_KEY: '' }), [line]);
   });
 
-  test('what is no variable is refused', () => {
-    assert.match(problemsOf(`holds: '${reference('not a name')}'`)[0] ?? '', /holds: .* is not a variable: write/);
-    assert.match(problemsOf("holds: '${OPEN'")[0] ?? '', /is not a variable/);
+  test('what is no variable is refused', async () => {
+    assert.match(
+      (await problemsOf(`holds: '${reference('not a name')}'`))[0] ?? '',
+      /holds: .* is not a variable: write/,
+    );
+    assert.match((await problemsOf("holds: '${OPEN'"))[0] ?? '', /is not a variable/);
   });
 
-  test('no message shows the value of a variable', () => {
-    const lines = problemsOf(`providers: { x: { kind: openai, api_key: '${reference('KEY')}' } }`, {
+  test('no message shows the value of a variable', async () => {
+    const lines = await problemsOf(`providers: { x: { kind: openai, api_key: '${reference('KEY')}' } }`, {
       KEY: 'hunter2 hunter2',
     });
     assert.equal(lines.length, 1);

@@ -4,27 +4,39 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import type { Config } from '../../../src/config/config.ts';
+import { Secrets } from '../../../src/config/secrets.ts';
 import { watchConfig } from '../../../src/config/watch.ts';
 import { type ConfigFolder, configFolder } from './config-fixture.ts';
 
 type Event = { config: Config } | { line: string };
 
 /** The watcher does not keep a process alive by itself, so the test does while it waits. */
-function watched(context: TestContext, folder: ConfigFolder, file = folder.file) {
+function watched(
+  context: TestContext,
+  folder: ConfigFolder,
+  file = folder.file,
+  options: { env?: Record<string, string>; inUse?: Config } = {},
+) {
   const events: Event[] = [];
   let wake = (): void => {};
   const push = (event: Event): void => {
     events.push(event);
     wake();
   };
-  const load = () => folder.load({ settings: { ...folder.settings, configFile: file } });
-  const watch = watchConfig(
+  let inUse: Pick<Config, 'files' | 'secrets'> = options.inUse ?? { files: [], secrets: new Secrets({}) };
+  const watch = watchConfig({
     file,
-    load,
-    (config) => push({ config }),
-    (line) => push({ line }),
-    5,
-  );
+    load: () =>
+      folder.load({ settings: { ...folder.settings, configFile: file, allowExec: true }, env: options.env ?? {} }),
+    inUse: () => inUse,
+    onConfig: (config) => {
+      inUse = config;
+      push({ config });
+    },
+    onProblem: (line) => push({ line }),
+    intervalMs: 5,
+    execRefreshMs: 5,
+  });
   const alive = setInterval(() => {}, 1000);
   context.after(() => {
     clearInterval(alive);
@@ -159,5 +171,67 @@ describe('config watch', { timeout: 60_000 }, () => {
     await mkdir(dirname(file));
     await writeFile(file, 'holds: elastic');
     await watch.until(holds('elastic'));
+  });
+
+  const apiKey = (wanted: string) => (event: Event) =>
+    'config' in event && event.config.catalog.providers.get('openai')?.apiKeys[0] === wanted;
+
+  test('a secret in a file is rotated without a restart; one that vanishes stays in use, and is named', async (context) => {
+    const folder = await configFolder(context);
+    const secret = join(dirname(folder.file), 'openai.key');
+    await writeFile(secret, 'sk-first\n');
+    await folder.write(`providers: { openai: { api_key: '\${file:${secret}}' } }`);
+    const watch = watched(context, folder, folder.file, { inUse: await folder.load() });
+    await writeFile(`${secret}.new`, 'sk-second\n');
+    await rename(`${secret}.new`, secret);
+    await watch.until(apiKey('sk-second'));
+    await rm(secret);
+    const line = `gateway.yaml: providers.openai.api_key: the file ${secret} does not exist`;
+    await watch.until((event) => 'line' in event && event.line.endsWith(line));
+    assert.equal(watch.count(), 0);
+    await writeFile(secret, 'sk-third\n');
+    await watch.until(apiKey('sk-third'));
+  });
+
+  test('the same for the file of a variable, without a config file', async (context) => {
+    const folder = await configFolder(context);
+    const secret = join(dirname(folder.file), 'openai.key');
+    await writeFile(secret, 'sk-first');
+    const env = { OPENAI_API_KEY_FILE: secret };
+    const watch = watched(context, folder, folder.file, { env, inUse: await folder.load({ env }) });
+    await writeFile(secret, 'sk-second');
+    await watch.until(apiKey('sk-second'));
+    await rm(secret);
+    await watch.until(reports(/^OPENAI_API_KEY_FILE: the file .*openai\.key does not exist$/));
+    await writeFile(secret, 'sk-third');
+    await watch.until(apiKey('sk-third'));
+  });
+
+  test('a file that a refused configuration named repairs it when it appears', async (context) => {
+    const folder = await configFolder(context);
+    await folder.write('holds: full');
+    const watch = watched(context, folder);
+    const secret = join(dirname(folder.file), 'later.key');
+    await folder.write(`providers: { openai: { api_key: '\${file:${secret}}' } }`);
+    await watch.until(reports(/later\.key does not exist/));
+    await writeFile(secret, 'sk-later');
+    await watch.until(apiKey('sk-later'));
+  });
+
+  test('a command runs again by itself, and only a new output is taken into use', async (context) => {
+    const folder = await configFolder(context);
+    const secret = join(dirname(folder.file), 'openai.key');
+    await writeFile(secret, 'sk-first');
+    await folder.write(`providers: { openai: { api_key: '\${exec:cat ${secret}}' } }`);
+    const inUse = await folder.load({ settings: { ...folder.settings, allowExec: true } });
+    const watch = watched(context, folder, folder.file, { inUse });
+    await writeFile(`${secret}.new`, 'sk-second');
+    await rename(`${secret}.new`, secret);
+    const first = await watch.next();
+    assert.ok(apiKey('sk-second')(first));
+    await rm(secret);
+    await watch.until(
+      reports(/api_key: \$\{exec:…\}: the command cat ended with exit code 1: run it by hand to see why$/),
+    );
   });
 });
