@@ -17,7 +17,7 @@ import {
 } from './admin/commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
-import { AdminService } from './admin/service.ts';
+import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import type { Settings } from './config/config.ts';
@@ -31,6 +31,7 @@ import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
+import { openOperators } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -182,7 +183,14 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
-  const service = new AdminService({
+  const clock = systemClock();
+  const operators = openOperators(settings, secret, clock);
+  const options: AdminServiceOptions = {
+    operators,
+    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
+    onTrailFailure: (error) => {
+      process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
+    },
     // What dead processes left behind is recovered before the audit.
     ledger: {
       ...ledger,
@@ -192,15 +200,21 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
       },
     },
     installationSecret: secret,
-    clock: systemClock(),
+    clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
     },
-  });
-  return { api: service, close: () => ledger.close() };
+  };
+  return {
+    api: new AdminService(options, COMMAND),
+    close: async () => {
+      await operators.close();
+      await ledger.close();
+    },
+  };
 }
 
 async function openEmbedded({ dataDir, installationSecret: given }: Settings): Promise<OpenedLedger> {

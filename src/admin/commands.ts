@@ -1,17 +1,13 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
+import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
-
-export interface Output {
-  readonly text: string;
-  /** For the error output, where it does not disturb what is read by a program. */
-  readonly warning?: string | null;
-  readonly exitCode: number;
-}
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -27,6 +23,7 @@ const KEY_FLAGS = {
   models: 'ID,ID|all',
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
+  cap: 'CREDITS|none',
 } as const;
 
 /** The flag for each field of the API, for error messages. */
@@ -48,6 +45,11 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   limit: '--limit',
   before: '--before',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
   by: '--by',
   since: '--since',
   until: '--until',
@@ -55,18 +57,25 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   model: '--model',
   provider: '--provider',
   format: '--format',
+  account: '--account',
+  cap: '--cap',
+  parent: '--parent',
+  external_id: '--external-id',
+  credit_cap: '--credit-cap',
+  token_cap: '--token-cap',
 };
 
 export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'create'],
     operands: [],
-    flags: { mode: 'credit|token_budget', credit: 'CREDITS', ...KEY_FLAGS },
+    flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
     switches: ['json'],
-    summary: 'create a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
+    summary:
+      'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input = { mode: flags.mode, credit: flags.credit, ...keySettings(flags) };
+      const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
       return created(await api.createKey(withoutAbsent(input)), switches);
     },
   },
@@ -135,6 +144,7 @@ export const COMMANDS: readonly Command[] = [
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
+  ...ACCOUNT_COMMANDS,
   {
     words: ['audit'],
     operands: [],
@@ -171,6 +181,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -283,24 +294,12 @@ function keySettings(flags: CommandArguments['flags']): object {
     models: models === undefined || models === 'all' ? models && null : models.split(','),
     budget: flags.budget,
     period: flags.period,
+    cap: flags.cap,
   };
-}
-
-/** Removes the flags that were not given. */
-function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
 }
 
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
   if (!switches.has('json')) return lines(createdText(key));
   const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
   return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
-}
-
-function json(value: unknown): Output {
-  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
-}
-
-function lines(rows: readonly string[]): Output {
-  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
 }

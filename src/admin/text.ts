@@ -40,15 +40,7 @@ export function keyLine(key: KeyView): string {
   return `${key.id} is ${key.status}; ${available(key)}`;
 }
 
-export function keysTable(keys: readonly KeyView[]): readonly string[] {
-  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
-  return table([
-    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
-    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
-  ]);
-}
-
-/** In columns, the first row as their heads. */
+/** Cells in columns, each as wide as its widest. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
@@ -59,6 +51,14 @@ export function table(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
+export function keysTable(keys: readonly KeyView[]): readonly string[] {
+  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
+  return table([
+    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
+    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
+  ]);
+}
+
 export function auditText(report: AuditView): readonly string[] {
   const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
   const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for review.`];
@@ -67,6 +67,10 @@ export function auditText(report: AuditView): readonly string[] {
 }
 
 function available(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) {
+    const cap = key.cap && `; ${amount(key.cap.used)} of a cap of ${amount(key.cap.amount)}`;
+    return `paid for by ${key.account} (${amount(key.used)} used, ${amount(key.reserved)} held${cap ?? ''})`;
+  }
   if (key.mode === 'credit') {
     return `${amount(key.remaining)} credits left of ${amount(key.credit)} bought (${amount(key.used)} used, ${amount(key.reserved)} held)`;
   }
@@ -76,12 +80,13 @@ function available(key: KeyView): string {
 }
 
 function figure(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) return 'by its account';
   if (key.mode === 'credit') return `${amount(key.remaining)} credits`;
   return key.remaining === null ? 'no limit' : `${key.remaining} tokens`;
 }
 
 /** Plain decimals, never an exponent. */
-function amount(credits: number): string {
+export function amount(credits: number): string {
   return credits.toFixed(9).replace(/\.?0+$/, '');
 }
 

@@ -23,6 +23,12 @@ export function holdAmounts(mode: Mode, plan: Plan): HoldAmounts {
   };
 }
 
+/** The tokens that `holdAmounts` stand for, which the accounts above a key count whatever it pays with. */
+export function holdTokens(plan: Plan): { readonly tokens: bigint; readonly tokensMin: bigint } {
+  const { amount, amountMin } = holdAmounts('token_budget', plan);
+  return { tokens: amount, tokensMin: amountMin };
+}
+
 /** Whether `available` could carry the request if its input were counted instead of bounded by its bytes. */
 export function couldAffordWithExactCount(mode: Mode, plan: Plan, available: bigint): boolean {
   const outputTokens = Math.min(plan.outputLimitMin * answersOf(plan), plan.firstOutputTokens);

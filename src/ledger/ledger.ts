@@ -100,7 +100,8 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     stats: async () => (await operations.stats?.()) ?? null,
 
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
-    extend: (holdId, keyId, amount) => operations.run<'extend'>({ op: 'extend', holdId, keyId, amount }),
+    extend: (holdId, keyId, amount, tokens) =>
+      operations.run<'extend'>({ op: 'extend', holdId, keyId, amount, ...(tokens === undefined ? {} : { tokens }) }),
     mark: (mark) => operations.mark(mark),
     settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
     void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),
@@ -128,6 +129,16 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
       operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    createAccount: (request) => operations.run<'createAccount'>({ op: 'createAccount', request }),
+    changeAccount: (accountId, change) => operations.run<'changeAccount'>({ op: 'changeAccount', accountId, change }),
+    moveAccount: (accountId, parentId) => operations.run<'moveAccount'>({ op: 'moveAccount', accountId, parentId }),
+    moveKey: (keyId, accountId) => operations.run<'moveKey'>({ op: 'moveKey', keyId, accountId }),
+    joinAccount: (keyId, accountId, entryId) =>
+      operations.run<'joinAccount'>({ op: 'joinAccount', keyId, accountId, entryId }),
+    addAccountCredit: (accountId, entryId, amountNanos, note) =>
+      operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note }),
+    getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),
+    listAccounts: () => operations.run<'listAccounts'>({ op: 'listAccounts' }),
     getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
     putDocument: async (name, value) => {
       await operations.run<'putDocument'>({ op: 'putDocument', name, value });

@@ -5,6 +5,10 @@
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
+  AccountChange,
+  AccountCreditOutcome,
+  AccountOutcome,
+  AccountSummary,
   AdmitOutcome,
   AdmitRequest,
   AuditReport,
@@ -12,10 +16,11 @@ import type {
   CreditOutcome,
   ExtendOutcome,
   ItemsOutcome,
-  KeyChange,
   KeyChangeOutcome,
+  KeyPlaceOutcome,
   KeySummary,
   Mark,
+  NewAccount,
   NewKey,
   Renewal,
   SettleOutcome,
@@ -23,6 +28,7 @@ import type {
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
 
@@ -30,7 +36,10 @@ import type {
 interface OperationTypes {
   findKey: [{ readonly digest: string }, KeyRecord | null];
   admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
-  extend: [{ readonly holdId: string; readonly keyId: string; readonly amount: bigint }, ExtendOutcome];
+  extend: [
+    { readonly holdId: string; readonly keyId: string; readonly amount: bigint; readonly tokens?: bigint },
+    ExtendOutcome,
+  ];
   /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
   mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
   settle: [{ readonly request: SettleRequest }, SettleOutcome];
@@ -48,13 +57,29 @@ interface OperationTypes {
   createKey: [{ readonly request: NewKey }, KeyRecord];
   listKeys: [unknown, readonly KeySummary[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
-  changeKey: [{ readonly keyId: string; readonly change: KeyChange }, KeyChangeOutcome];
+  changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
   addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
   revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
   addCredit: [
     { readonly keyId: string; readonly entryId: string; readonly amountNanos: bigint; readonly note: string | null },
     CreditOutcome,
   ];
+  createAccount: [{ readonly request: NewAccount }, AccountOutcome];
+  changeAccount: [{ readonly accountId: string; readonly change: AccountChange }, AccountOutcome];
+  moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
+  moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
+  joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];
+  addAccountCredit: [
+    {
+      readonly accountId: string;
+      readonly entryId: string;
+      readonly amountNanos: bigint;
+      readonly note: string | null;
+    },
+    AccountCreditOutcome,
+  ];
+  getAccount: [{ readonly accountId: string }, AccountSummary | null];
+  listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
   usageReport: [{ readonly query: UsageQuery }, UsageOutcome];
   getDocument: [{ readonly name: string }, StoredDocument | null];
@@ -97,6 +122,21 @@ export interface Pruned {
 export type OperationName = keyof OperationTypes;
 export type OperationOf<N extends OperationName> = { readonly op: N } & OperationTypes[N][0];
 export type Operation = { [N in OperationName]: OperationOf<N> }[OperationName];
+/** What an operator does to accounts in a tree. */
+export type AccountOperation = Extract<
+  Operation,
+  {
+    op:
+      | 'createAccount'
+      | 'changeAccount'
+      | 'moveAccount'
+      | 'moveKey'
+      | 'joinAccount'
+      | 'addAccountCredit'
+      | 'getAccount'
+      | 'listAccounts';
+  }
+>;
 export type Outcome<N extends OperationName = OperationName> = OperationTypes[N][1];
 
 /** One operation of a batch could not be done and has changed nothing; the others of its batch were. */

@@ -14,11 +14,13 @@ import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
+import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
+import { openOperators } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
@@ -38,7 +40,8 @@ export interface RunningGateway {
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
   const printed: string[] = [];
-  const running = await startGateway(settings, env, log, (line) => printed.push(line));
+  const print = (line: string): number => printed.push(line);
+  const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
   let ending = false;
   let broken = false;
   const end = (first: Promise<void> = Promise.resolve()): void => {
@@ -68,12 +71,14 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 
+/** `terminal`: what is printed is read by whoever started it, and by nobody else. */
 export async function startGateway(
   settings: Settings,
   env: Environment,
   log: Log,
   print: (line: string) => void,
   observers: readonly RequestObserver[] = [],
+  terminal = false,
 ): Promise<RunningGateway> {
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
@@ -101,15 +106,23 @@ export async function startGateway(
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
+  const clock = systemClock();
+  const operators = openOperators(settings, secret, clock);
+  parts.defer(() => operators.close());
+  let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
   const admin = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => consoleOrigin,
+    onTrailFailure: (err, { action, target, outcome }) =>
+      log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
       const report = await refreshModelLists({ ...lists, freshMs: 0 });
       await serving.takeModelLists();
       return report;
     },
     installationSecret: secret,
-    clock: systemClock(),
+    clock,
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
@@ -128,6 +141,7 @@ export async function startGateway(
     log,
   });
   parts.defer(() => adminPort.close());
+  consoleOrigin = publicOrigin(settings.adminHost, adminPort.port, false);
   if (!isLoopback(settings.adminHost)) {
     log.warn(
       { adminHost: settings.adminHost },
@@ -138,9 +152,11 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  for (const line of bannerLines({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
-    print(line);
-  }
+  // What is not a terminal may be a log, and a link that signs in belongs into none.
+  const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
+  const { sandbox: withSandbox } = serving.catalog();
+  const info = { origin, dataDir: settings.dataDir, sandbox: withSandbox, keys, consoleOrigin, link };
+  for (const line of bannerLines(info)) print(line);
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.

@@ -1,5 +1,6 @@
 /** What every backend of the ledger promises; run over each of them. */
 import { describe } from 'node:test';
+import { accountContract } from './contract-account.ts';
 import { admissionContract } from './contract-admission.ts';
 import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
@@ -16,6 +17,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('keys', () => keyContract(open));
     describe('admission and rate', () => admissionContract(open));
     describe('balance', () => balanceContract(open));
+    describe('accounts in a tree', () => accountContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));

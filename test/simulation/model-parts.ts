@@ -1,5 +1,7 @@
 /** What the model keeps of a key, and what its parts share. */
+import type { AccountRecord } from '../../src/core/account.ts';
 import type { KeyRecord } from '../../src/core/key.ts';
+import type { Period } from '../../src/core/period.ts';
 import type { TokenCounts } from '../../src/core/usage.ts';
 import type { ChargedCall, SettleRequest } from '../../src/ledger/port.ts';
 
@@ -10,6 +12,9 @@ export interface ModelHold {
   readonly id: string;
   readonly owner: string;
   amount: bigint;
+  tokens: bigint;
+  /** The accounts above its key, nearest first, as they were when it was admitted. */
+  readonly path: readonly string[];
   waiting: boolean;
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
@@ -21,6 +26,8 @@ export interface ModelHold {
 
 export interface ModelCharge {
   readonly amount: bigint;
+  readonly tokens: bigint;
+  readonly path: readonly string[];
   readonly atMs: number;
   readonly flagged: boolean;
   /** The recovery that made it; the order among its charges is open. */
@@ -54,6 +61,28 @@ export interface ModelKey {
   readonly claims: Map<string, ModelClaim>;
   /** When requests took their place in the rate limit. */
   places: number[];
+}
+
+export interface ModelAccount {
+  record: AccountRecord;
+  /** What was bought, and what keys brought along, by kind and id. */
+  readonly purchases: Map<string, bigint>;
+  places: number[];
+}
+
+/** One limit of one level of a path. */
+export interface ModelLevel {
+  /** Null for the key itself. */
+  readonly accountId: string | null;
+  readonly unit: 'credit' | 'tokens';
+  /** Null for a balance. */
+  readonly period: Period | null;
+  /** What there is in all, what of it is spent, and what of it is held. */
+  readonly all: bigint;
+  readonly spent: bigint;
+  readonly held: bigint;
+  /** Nobody has set it: it is what 64 bits can hold. */
+  readonly unset?: boolean;
 }
 
 /** The operation cannot be done and has changed nothing. What the message says is the store's own business. */

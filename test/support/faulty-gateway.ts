@@ -15,7 +15,7 @@ import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
 import { serve } from '../../src/process/serve.ts';
-
+import { testOperators } from './admin-fixture.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
@@ -64,8 +64,11 @@ export async function faultyGateway(
     requestLog,
   });
   origin = `http://127.0.0.1:${serving.port}`;
+  const operators = testOperators(dataDir, systemClock());
   const admin = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock: systemClock(),
     gatewayOrigin: origin,
@@ -81,6 +84,7 @@ export async function faultyGateway(
       store.comeBack();
       await serving.drain();
       await serving.close();
+      await operators.close();
       await requestLog.close();
       await ledger.close();
       await rm(dataDir, { recursive: true, force: true });

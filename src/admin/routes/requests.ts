@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from '../../lib/schema-builder.ts';
 import { AdminError } from '../api.ts';
 import type { AdminApp } from '../http/framework.ts';
+import { VIEWERS } from '../http/roles.ts';
 import type { Filters, Requests } from '../requests.ts';
 import {
   RequestExplanation,
@@ -23,6 +24,7 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests',
     {
+      config: { roles: VIEWERS },
       schema: {
         summary: 'Requests of the log, newest first',
         querystring: RequestSearch,
@@ -34,7 +36,10 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
 
   app.get(
     '/requests/running',
-    { schema: { summary: 'Requests that run now, with what they hold', response: { 200: RunningRequestList } } },
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'Requests that run now, with what they hold', response: { 200: RunningRequestList } },
+    },
     async () => ({ object: 'list' as const, data: await service.requests.running() }),
   );
 
@@ -43,6 +48,7 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests/stream',
     {
+      config: { roles: VIEWERS },
       schema: { summary: 'Requests as they end: server-sent events, each with a Request', querystring: RequestFilters },
     },
     async (request, reply) => streams.serve(service.requests, request.query, reply),
@@ -51,6 +57,7 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests/:id',
     {
+      config: { roles: VIEWERS },
       schema: {
         summary: 'One request, and its story in plain words',
         params: RequestPath,

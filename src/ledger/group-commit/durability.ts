@@ -11,6 +11,8 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'summary',
   'getKey',
   'listKeys',
+  'getAccount',
+  'listAccounts',
   'audit',
   'usageReport',
   // The call that this hold was for is lost with the power too, and an unsettled hold would only have been voided.

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
+import { performOnAccounts } from './accounts.ts';
 import { applyHot } from './apply-batch.ts';
 import { audit } from './audit.ts';
 import { integer } from './columns.ts';
@@ -151,6 +152,15 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
       return revokeSecret(work, operation.keyId, operation.prefix);
     case 'addCredit':
       return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'createAccount':
+    case 'changeAccount':
+    case 'moveAccount':
+    case 'moveKey':
+    case 'joinAccount':
+    case 'addAccountCredit':
+    case 'getAccount':
+    case 'listAccounts':
+      return performOnAccounts(work, operation);
     case 'audit':
       return audit(work);
     case 'usageReport':

@@ -1,10 +1,20 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { Operation, Outcome, Result, RolledUp } from '../operations.ts';
-import { summaryOf } from '../rules/account.ts';
+import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
+import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
+import {
+  addAccountCredit,
+  changeAccount,
+  createAccount,
+  getAccount,
+  joinAccount,
+  listAccounts,
+  moveAccount,
+  moveKey,
+} from './accounts.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
 
@@ -210,12 +220,12 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'findKey':
       return findKey(accounts, operation.digest);
     case 'extend':
-      return extend(accounts, operation.keyId, operation.holdId, operation.amount);
+      return extend(accounts, operation.keyId, operation.holdId, operation.amount, operation.tokens);
     case 'void':
       return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {
       const account = accounts.get(operation.keyId);
-      return account === undefined ? null : summaryOf(account, accounts.nowMs);
+      return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
     }
     case 'createKey':
       return createKey(accounts, operation.request);
@@ -232,6 +242,15 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return revokeSecret(accounts, operation.keyId, operation.prefix);
     case 'addCredit':
       return addCredit(accounts, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'createAccount':
+    case 'changeAccount':
+    case 'moveAccount':
+    case 'moveKey':
+    case 'joinAccount':
+    case 'addAccountCredit':
+    case 'getAccount':
+    case 'listAccounts':
+      return performOnAccounts(accounts, operation);
     case 'audit':
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
@@ -261,6 +280,28 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'heartbeat':
     case 'ping':
       return performOwn(accounts, operation);
+  }
+}
+
+function performOnAccounts(accounts: AccountCache, operation: AccountOperation): Outcome {
+  switch (operation.op) {
+    case 'createAccount':
+      return createAccount(accounts, operation.request);
+    case 'changeAccount':
+      return changeAccount(accounts, operation.accountId, operation.change);
+    case 'moveAccount':
+      return moveAccount(accounts, operation.accountId, operation.parentId);
+    case 'moveKey':
+      return moveKey(accounts, operation.keyId, operation.accountId);
+    case 'joinAccount':
+      return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
+    case 'addAccountCredit':
+      return addAccountCredit(accounts, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+    case 'getAccount':
+      return getAccount(accounts, operation.accountId);
+    case 'listAccounts':
+      accounts.persistAll();
+      return listAccounts(accounts.sql.cold, accounts.nowMs);
   }
 }
 

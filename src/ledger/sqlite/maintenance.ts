@@ -1,4 +1,5 @@
 /** What runs in the background: holds of dead owners are ended, and rows that nothing asks for any more are removed. */
+import { totalTokens } from '../../core/usage.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
@@ -36,11 +37,13 @@ function recoverHold(accounts: AccountCache, account: Account, hold: Hold): bool
     voidHold(accounts, account, hold);
     return false;
   }
+  const usage = recoveredUsage(accounts, account, hold, hold.markCharge);
   charge(accounts, account, hold, {
     keyId: hold.keyId,
     holdId: hold.id,
     charge: hold.markCharge,
-    usage: recoveredUsage(accounts, account, hold, hold.markCharge),
+    chargeTokens: BigInt(totalTokens(usage.tokens)),
+    usage,
     reply: null,
     noReplyReason: 'charged_incomplete',
     flag: 'recovered',
