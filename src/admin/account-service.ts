@@ -11,6 +11,7 @@ import type {
   UnknownAccount,
 } from '../ledger/port.ts';
 import { type AccountsApi, type AccountView, AdminError } from './api.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import { newId } from './ids.ts';
 import { readCredit, readRpm } from './input.ts';
 import {
@@ -25,12 +26,19 @@ import { fieldNames, unexpected, validBody } from './validate.ts';
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AccountService implements AccountsApi {
   readonly #ledger: LedgerAdmin;
+  readonly #trail: AuditTrail;
 
-  constructor(ledger: LedgerAdmin) {
+  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
     this.#ledger = ledger;
+    this.#trail = trail;
   }
 
-  async create(input: unknown): Promise<AccountView> {
+  create(input: unknown): Promise<AccountView> {
+    const change = { action: 'account.create', target: null, after: itself, made: ({ id }: AccountView) => id };
+    return this.#trail.change<AccountView>(change, () => this.#create(input));
+  }
+
+  async #create(input: unknown): Promise<AccountView> {
     const body = validBody(NewAccountBody, input);
     const id = newId('acct');
     const parentId = body.parent ?? null;
@@ -59,7 +67,11 @@ export class AccountService implements AccountsApi {
     return accountView(summary);
   }
 
-  async change(accountId: string, input: unknown): Promise<AccountView> {
+  change(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.change', accountId, () => this.#change(accountId, input));
+  }
+
+  async #change(accountId: string, input: unknown): Promise<AccountView> {
     const body = validBody(AccountChangeBody, input);
     const change: AccountChange = {
       ...(body.name !== undefined && { name: body.name.toWellFormed() }),
@@ -76,13 +88,21 @@ export class AccountService implements AccountsApi {
     return this.show(accountId);
   }
 
-  async move(accountId: string, input: unknown): Promise<AccountView> {
+  move(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.move', accountId, () => this.#move(accountId, input));
+  }
+
+  async #move(accountId: string, input: unknown): Promise<AccountView> {
     const { parent } = validBody(AccountMoveBody, input);
     requireAccount(accountId, await this.#ledger.moveAccount(accountId, parent));
     return this.show(accountId);
   }
 
-  async addCredit(accountId: string, input: unknown): Promise<AccountView> {
+  addCredit(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.credit', accountId, () => this.#addCredit(accountId, input));
+  }
+
+  async #addCredit(accountId: string, input: unknown): Promise<AccountView> {
     const { entryId, amountNanos, note } = readCredit(input);
     requireAccount(
       accountId,
@@ -91,8 +111,12 @@ export class AccountService implements AccountsApi {
     return this.show(accountId);
   }
 
+  addKey(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.key', accountId, () => this.#addKey(accountId, input));
+  }
+
   /** A key that pays for itself joins with its balance; a key of another account of the same root moves. */
-  async addKey(accountId: string, input: unknown): Promise<AccountView> {
+  async #addKey(accountId: string, input: unknown): Promise<AccountView> {
     const { key: keyId, entry_id } = validBody(AccountKeyBody, input);
     const summary = await this.#ledger.getKey(keyId);
     const outcome: KeyPlaceOutcome =
@@ -111,6 +135,15 @@ export class AccountService implements AccountsApi {
     if (outcome.kind !== 'changed') requireAccount(accountId, outcome);
     return this.show(accountId);
   }
+
+  #recorded(action: string, accountId: string, work: () => Promise<AccountView>): Promise<AccountView> {
+    const change = { action, target: accountId, before: () => this.show(accountId), after: itself };
+    return this.#trail.change<AccountView>(change, work);
+  }
+}
+
+function itself(account: AccountView): AccountView {
+  return account;
 }
 
 function requireAccount(

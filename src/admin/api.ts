@@ -6,6 +6,10 @@
 import type { Account as AccountSchema } from './schema/accounts.ts';
 import type { Audit as AuditSchema } from './schema/audit.ts';
 import type {
+  AuditTrailEntry as AuditTrailEntrySchema,
+  AuditTrailPage as AuditTrailPageSchema,
+} from './schema/audit-trail.ts';
+import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
   CreditKey as CreditKeySchema,
@@ -15,6 +19,12 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
+import type {
+  IssuedToken as IssuedTokenSchema,
+  OperatorList as OperatorListSchema,
+  Operator as OperatorSchema,
+  SignInLink as SignInLinkSchema,
+} from './schema/operators.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
@@ -36,6 +46,23 @@ export interface AdminApi {
   modelLists(): Promise<ModelListsView>;
   /** Asks them again. */
   refreshModelLists(): Promise<ModelListsRefreshView>;
+  readonly operators: OperatorsApi;
+  /** Newest first. */
+  auditTrail(query: object): Promise<AuditTrailPageView>;
+}
+
+export interface OperatorsApi {
+  list(): Promise<readonly ListedOperatorView[]>;
+  show(id: string): Promise<OperatorView>;
+  /** With a first token. */
+  create(input: object): Promise<IssuedTokenView>;
+  change(id: string, input: object): Promise<OperatorView>;
+  /** Ends its tokens and sessions too. */
+  revoke(id: string): Promise<OperatorView>;
+  addToken(id: string, input: object): Promise<IssuedTokenView>;
+  revokeToken(id: string, tokenId: string): Promise<OperatorView>;
+  /** A link that signs in at the console, once. */
+  link(id: string): Promise<SignInLinkView>;
 }
 
 /** Accounts in a tree, and the keys that belong to them. */
@@ -69,11 +96,20 @@ export type UsageFiguresView = UsageView['total'];
 export type ModelListsView = View<typeof ModelListsSchema>;
 export type ModelListsRefreshView = View<typeof ModelListsRefreshSchema>;
 
+export type OperatorView = View<typeof OperatorSchema>;
+export type ListedOperatorView = View<typeof OperatorListSchema>['data'][number];
+export type IssuedTokenView = View<typeof IssuedTokenSchema>;
+export type SignInLinkView = View<typeof SignInLinkSchema>;
+export type AuditTrailEntryView = View<typeof AuditTrailEntrySchema>;
+export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
+
 export type AdminErrorCode =
   | 'invalid_input'
   | 'unknown_key'
+  | 'unknown_operator'
   | 'unknown_account'
   | 'refused'
+  | 'precondition_failed'
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'

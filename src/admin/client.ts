@@ -1,16 +1,20 @@
 /** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
+import type { RunningRequest } from '../core/request-record.ts';
 import {
   type AccountsApi,
   type AccountView,
   type AdminApi,
   AdminError,
   type AdminErrorCode,
+  type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
   type KeyView,
+  type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type OperatorsApi,
   type UsageView,
 } from './api.ts';
 
@@ -22,6 +26,19 @@ export class NotRunningError extends Error {
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 export class AdminClient implements AdminApi {
+  readonly operators: OperatorsApi = {
+    list: async () => {
+      const { data } = await this.#call<{ readonly data: readonly ListedOperatorView[] }>('GET', ['operators']);
+      return data;
+    },
+    show: (id) => this.#call('GET', ['operators', id]),
+    create: (input) => this.#call('POST', ['operators'], input),
+    change: (id, input) => this.#call('PATCH', ['operators', id], input),
+    revoke: (id) => this.#call('DELETE', ['operators', id]),
+    addToken: (id, input) => this.#call('POST', ['operators', id, 'tokens'], input),
+    revokeToken: (id, tokenId) => this.#call('DELETE', ['operators', id, 'tokens', tokenId]),
+    link: (id) => this.#call('POST', ['operators', id, 'link']),
+  };
   readonly accounts: AccountsApi = {
     create: (input) => this.#call('POST', ['accounts'], input),
     list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
@@ -85,6 +102,16 @@ export class AdminClient implements AdminApi {
 
   refreshModelLists(): Promise<ModelListsRefreshView> {
     return this.#call('POST', ['model-lists']);
+  }
+
+  auditTrail(query: object): Promise<AuditTrailPageView> {
+    const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+    return this.#call('GET', ['audit-trail'], undefined, undefined, parameters);
+  }
+
+  async runningRequests(): Promise<readonly RunningRequest[]> {
+    const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
+    return data;
   }
 
   async #call<T>(

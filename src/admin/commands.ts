@@ -4,11 +4,10 @@ import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
-
-export type { Output };
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -39,7 +38,18 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  status: '--status',
+  condition: '--condition',
+  limit: '--limit',
+  before: '--before',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
   by: '--by',
   since: '--since',
   until: '--until',
@@ -49,7 +59,6 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   format: '--format',
   account: '--account',
   cap: '--cap',
-  name: 'NAME',
   parent: '--parent',
   external_id: '--external-id',
   credit_cap: '--credit-cap',
@@ -172,6 +181,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -201,9 +211,50 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: they read the request log, which is no part of the store. */
+export const SHOW_REQUEST: CommandShape = {
+  words: ['requests', 'show'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+};
+
+export const LIST_REQUESTS: CommandShape = {
+  words: ['requests', 'list'],
+  operands: [],
+  flags: {
+    key: 'ID',
+    model: 'ID',
+    provider: 'NAME',
+    status: 'N|5xx',
+    condition: 'NAME',
+    since: 'TIME|24h',
+    until: 'TIME|1h',
+    slower: '500ms|2s',
+    costlier: 'CREDITS',
+    limit: 'N',
+    before: 'ID',
+  },
+  switches: ['follow', 'json'],
+  summary: 'requests of the log, newest first; --follow prints them as they end',
+};
+
+/** Not among the others: it goes on until it is stopped. */
+export const TOP: CommandShape = {
+  words: ['top'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
+      usageLine(command),
+      command.summary,
+    ]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show the version'],
   ];

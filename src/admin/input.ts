@@ -3,9 +3,11 @@ import type { Mode } from '../core/key.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { Period } from '../core/period.ts';
 import type { KeyChange } from '../ledger/port.ts';
+import type { AuditTrailQuery as TrailQuery } from '../operators/port.ts';
 import { AdminError } from './api.ts';
+import { AuditTrailQuery } from './schema/audit-trail.ts';
 import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody, RPM_MAX } from './schema/keys.ts';
-import { fieldNames, invalid, missing, unexpected, validBody } from './validate.ts';
+import { fieldNames, invalid, missing, unexpected, validBody, validQuery } from './validate.ts';
 
 /** A validated new key: everything but its id and its secret. */
 export interface NewKeyPlan extends Required<Omit<KeyChange, 'status'>> {
@@ -72,6 +74,27 @@ export function readCredit(input: unknown): CreditPlan {
   const amountNanos = readAmount('amount', amount);
   if (amountNanos === 0n) throw invalid('amount', 'must be more than 0 credits');
   return { amountNanos, note: note?.toWellFormed() ?? null, entryId: entry_id?.toWellFormed() ?? null };
+}
+
+export function readAuditTrailQuery(input: unknown): TrailQuery {
+  const { limit, cursor, actor, action, target, outcome, since, until } = validQuery(AuditTrailQuery, Object(input));
+  return {
+    limit: limit ?? 50,
+    before: cursor === undefined ? undefined : Number(cursor),
+    actorId: actor,
+    action,
+    target,
+    outcome,
+    sinceMs: trailTime('since', since),
+    untilMs: trailTime('until', until),
+  };
+}
+
+function trailTime(field: 'since' | 'until', value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const atMs = readTime(value);
+  if (atMs === null) throw unexpected(AuditTrailQuery, field, value);
+  return atMs;
 }
 
 function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {

@@ -1,4 +1,5 @@
-/** What a command prints, and how it ends. */
+/** What a command prints, and what it sends. */
+
 export interface Output {
   readonly text: string;
   /** For the error output, where it does not disturb what is read by a program. */

@@ -15,6 +15,7 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const origin = originOf(gatewayOrigin, key.mode);
   const base = {
     id: key.id,
+    version: key.version,
     prefix: key.prefix,
     prefixes: summary.secretPrefixes,
     base_url: `${origin}/v1`,

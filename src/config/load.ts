@@ -117,6 +117,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     routing,
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
+    accessLog: file.access_log ?? true,
     usageKeepMs: usageKeepMs(file.usage),
   });
 }
@@ -172,6 +173,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    preStopMs: milliseconds(limits.pre_stop, 5_000),
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),

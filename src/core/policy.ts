@@ -6,6 +6,8 @@ export interface Limits {
   /** The process's budget for buffers of replies that are kept for idempotent replay. */
   readonly replyBufferBytes: number;
   readonly settleWaitMs: number;
+  /** How long a gateway that was told to stop says so at `/readyz` before it takes no new work. */
+  readonly preStopMs: number;
   readonly drainMs: number;
   /** How long a client may take to send the headers of a request, and to send all of it. */
   readonly headersTimeoutMs: number;
@@ -66,4 +68,6 @@ export interface Policy {
   readonly routing: Routing;
   readonly responses: ResponseStorage;
   readonly requestLog: RequestLogPolicy;
+  /** Whether each request is a line of the process's log. */
+  readonly accessLog: boolean;
 }

@@ -80,7 +80,10 @@ export class Admission {
       if (tokens !== null && this.#heldTokens !== null && tokens > this.#heldTokens) this.#heldTokens = tokens;
       return 'extended';
     } catch (error) {
-      this.#log.warn({ err: error, hold: this.holdId }, 'the store failed; the hold was not extended');
+      this.#log.warn(
+        { err: error, requestId: this.holdId, keyId: this.keyId },
+        'the store failed; the hold was not extended',
+      );
       return 'refused';
     }
   }
@@ -128,7 +131,8 @@ export class Admission {
       };
       const attempt = (retryInMs: number): void => {
         send().then(taken, (error: unknown) => {
-          this.#log.warn({ err: error, hold: this.holdId, operation, retryInMs }, 'the store failed; trying again');
+          const { holdId: requestId, keyId } = this;
+          this.#log.warn({ err: error, requestId, keyId, operation, retryInMs }, 'the store failed; trying again');
           // A process that has nothing else to do any more ends; what it held is recovered.
           setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();
         });

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { AttemptRecord, RequestRecord, StopReason } from '../core/request-record.ts';
+import type { AttemptRecord, RequestRecord, RunningRequest, StopReason } from '../core/request-record.ts';
 import { type TokenCounts, totalTokens } from '../core/usage.ts';
 import { countOutput } from '../counting/output-count.ts';
 import type {
@@ -160,6 +160,23 @@ export class Exchange implements InFlightExchange {
     this.#stopped ??= reason;
     this.#attempt?.stop(reason);
     this.#wake();
+  }
+
+  running(): RunningRequest {
+    const { record } = this;
+    return {
+      id: record.requestId,
+      key_id: this.keyId,
+      key_label: record.keyLabel,
+      mode: this.#mode,
+      model: this.plan.model.id,
+      provider: this.#provider,
+      streamed: this.info.stream,
+      attempts: record.attempts.length,
+      age_ms: Math.round(performance.now() - record.receivedAt),
+      held: String(this.#admission.held),
+      output_bytes: this.#attempt?.progress()?.outputBytes ?? 0,
+    };
   }
 
   progress(): Mark | null {

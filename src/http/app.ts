@@ -125,10 +125,7 @@ async function serve<E extends Endpoint>(
   const { headers } = incoming;
   gateway.inFlight.requestStarted();
   try {
-    const clientRequestId = clientText(headers.get('x-request-id'));
-    if (clientRequestId !== null)
-      gateway.log.info({ requestId, clientRequestId }, 'the client has a request id of its own');
-    record.clientRequestId = clientRequestId;
+    record.clientRequestId = clientText(headers.get('x-request-id'));
     if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(incoming.remoteAddress);
     record.userAgent = clientText(headers.first('user-agent'));
     record.traceparent = clientText(headers.first('traceparent'));

@@ -1,6 +1,7 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
+import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';
 import type { Pruned, Recovered, RolledUp } from './operations.ts';
@@ -27,6 +28,8 @@ export interface OwnedLedger extends Ledger, LedgerAdmin {
   /** Adds charges to the rollups of the usage reports, a bounded number at a time. */
   rollUp(): Promise<RolledUp>;
   prune(usageKeepMs: number | null): Promise<Pruned>;
+  /** How its batches do; null where another thread has them. */
+  stats(): Promise<LedgerStats | null>;
 }
 
 const LEASE_MS = 15_000;
@@ -93,6 +96,8 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     recover: () => operations.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
     rollUp: () => operations.run<'rollUp'>({ op: 'rollUp', limit: ROLLUP_STEP }),
     prune: (usageKeepMs) => operations.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
+
+    stats: async () => (await operations.stats?.()) ?? null,
 
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
     extend: (holdId, keyId, amount, tokens) =>

@@ -16,7 +16,6 @@ import type {
   CreditOutcome,
   ExtendOutcome,
   ItemsOutcome,
-  KeyChange,
   KeyChangeOutcome,
   KeyPlaceOutcome,
   KeySummary,
@@ -29,6 +28,7 @@ import type {
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
 
@@ -57,7 +57,7 @@ interface OperationTypes {
   createKey: [{ readonly request: NewKey }, KeyRecord];
   listKeys: [unknown, readonly KeySummary[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
-  changeKey: [{ readonly keyId: string; readonly change: KeyChange }, KeyChangeOutcome];
+  changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
   addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
   revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
   addCredit: [

@@ -50,7 +50,7 @@ export type AccountOutcome =
   | UnknownAccount
   | AccountRefusal;
 
-export type KeyPlaceOutcome = KeyChangeOutcome | UnknownAccount;
+export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, { readonly kind: 'other_version' }> | UnknownAccount;
 
 export type AccountCreditOutcome =
   | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }

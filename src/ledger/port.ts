@@ -297,7 +297,7 @@ export interface LedgerAdmin extends Documents, LedgerAccounts {
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
   getKey(keyId: string): Promise<KeySummary | null>;
-  changeKey(keyId: string, change: KeyChange): Promise<KeyChangeOutcome>;
+  changeKey(keyId: string, change: VersionedKeyChange): Promise<KeyChangeOutcome>;
   addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
   /** `entryId` makes it safe to send again. */
@@ -342,9 +342,16 @@ export interface KeyChange {
   readonly period?: Period;
 }
 
+export interface VersionedKeyChange extends KeyChange {
+  /** The change is made only to this version of the key. */
+  readonly ifVersion?: number;
+}
+
 export type KeyChangeOutcome =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   | { readonly kind: 'unknown_key' }
+  /** Another version than `ifVersion` says: somebody has changed the key meanwhile. */
+  | { readonly kind: 'other_version'; readonly version: number }
   /** A revoked key stays revoked; a credit key has no budget. */
   | { readonly kind: 'refused'; readonly reason: string };
 

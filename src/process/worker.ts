@@ -63,14 +63,26 @@ async function handleCommand(
   serving: Serving,
   closeStores: () => Promise<void>,
 ): Promise<void> {
-  if (command === 'drain') {
-    await serving.drain();
-    post({ kind: 'drained' });
-    return;
+  switch (command) {
+    case 'running':
+      return post({ kind: 'running', requests: await serving.running() });
+    case 'ready':
+      return post({ kind: 'readiness', ready: await serving.ready() });
+    case 'metrics': {
+      const [reading = {}] = await serving.metrics();
+      return post({ kind: 'metrics', reading });
+    }
+    case 'pre-stop':
+      await serving.preStop();
+      return post({ kind: 'pre-stopped' });
+    case 'drain':
+      await serving.drain();
+      return post({ kind: 'drained' });
+    case 'close':
+      await serving.close();
+      await closeStores();
+      parentPort?.close();
   }
-  await serving.close();
-  await closeStores();
-  parentPort?.close();
 }
 
 function messageOf(error: unknown): string {

@@ -3,6 +3,7 @@
  * whatever format they belong to: a server may know them under another format than their own. What can have a price is
  * returned, and judged by the prices of the model; what cannot is refused by its name.
  */
+import { GatewayError } from '../core/conditions.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from './errors.ts';
@@ -26,7 +27,6 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   provider: isEmptyObject,
   route: (value) => value === '',
   container: () => false,
-  thread: () => false,
   prompt: (value) => !isObject(value),
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
@@ -37,6 +37,7 @@ const PRICED_BETAS = /^(fast-mode|context-1m)-/;
 export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
   const { body } = request;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
+  refuseThread(body);
   refuseHiddenMembers(request);
   const multipliers: Partial<Record<MultiplierField, string>> = {};
   for (const field of MULTIPLIER_FIELDS) {
@@ -55,10 +56,20 @@ export function readCostFields(request: ParsedBody, betas: string | null): CostF
 function refuseUnlessPlain(body: JsonObject, name: string): void {
   const value = body[name];
   if (value === undefined || value === null || REFUSED[name]?.(value)) return;
-  refuse(
-    name,
-    `${name} is not accepted here: it can change the price, or the model, account or stored state that answers.`,
-  );
+  refuse(name, `${name} is not accepted here: it can change the price, or the model or account that answers.`);
+}
+
+/**
+ * The provider would hold the conversation for whoever knows its id, and no bound of the input could be told. The tool runner
+ * of @anthropic-ai/sdk asks for it first, and goes on without it where the refusal has these details.
+ */
+function refuseThread({ thread }: JsonObject): void {
+  if (thread === undefined || thread === null) return;
+  throw new GatewayError('invalid_request', {
+    message: 'thread is not accepted here: send the whole conversation with every request.',
+    param: 'thread',
+    details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
+  });
 }
 
 /** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
 import { StoreError, StoreVersionError } from '../../src/ledger/errors.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
-import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { createLedger, createLedgerOn, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
@@ -461,6 +461,64 @@ describe('the schema', () => {
         ...['usage_hours', 'usage_key_days', 'usage_key_hours'],
       ],
     );
+  });
+
+  test('usage records from before the rollups are added to them, however their addition is interrupted', async () => {
+    const database = await server.createDatabase();
+    const migrations = readMigrations('postgres').filter(({ version }) => version <= 6);
+    await server.query(database, 'CREATE SCHEMA gateway');
+    for (const { sql } of migrations) await server.query(database, sql);
+    await server.query(
+      database,
+      `CREATE TABLE gateway.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz DEFAULT now());
+      INSERT INTO gateway.migrations (version, name) SELECT v, 'x' FROM generate_series(1, ${migrations.length}) v;
+      INSERT INTO gateway.accounts (key_id, version, mode, status, provider_scope, period, created_at_ms, prefix, purchased, used)
+        VALUES ('c', 1, 'credit', 'active', 'all', 'month', 0, '', 1000, 40);
+      INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms)
+        SELECT 'c', 'charge', 'h' || n, 4, 4, 1000 + n FROM generate_series(1, 10) n;
+      INSERT INTO gateway.usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
+          cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)
+        SELECT 'c', 1000 + n, 'h' || n, '', 'm' || n % 2, 'p', 'chat', false, 'complete', 'reported', 1, 0, 0, 0, 2, 0, 5, 3, 1, 7
+        FROM generate_series(1, 10) n`,
+    );
+    const clock = new ManualClock();
+    const store = await openPostgresStore({ url: server.url(database), clock });
+    const operations = new GroupCommit(store);
+    const ledger = createLedgerOn(operations);
+    const query = { sinceMs: 0, untilMs: 3_600_000, by: ['model'], filter: {}, rowsMax: 10 } as const;
+    const before = await ledger.usageReport(query);
+    assert.ok(before.kind === 'usage' && before.catchingUp);
+    assert.deepEqual(await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 }), { charges: 4, more: true });
+    // Nothing that is not in the rollups yet is removed.
+    assert.equal((await ledger.prune(3_600_000)).removed, 0);
+    while ((await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 })).more);
+    const after = await ledger.usageReport(query);
+    assert.ok(after.kind === 'usage' && !after.catchingUp);
+    assert.deepEqual(
+      after.rows.map(({ group, sums }) => [group[0], sums.requests, sums.charged_nanos, sums.provider_cost_nanos]),
+      [
+        ['m0', 5n, 20n, 15n],
+        ['m1', 5n, 20n, 15n],
+      ],
+    );
+    assert.equal((await ledger.prune(3_600_000)).removed, 10);
+    await ledger.close();
+  });
+
+  test('while another gateway adds to the rollups, this one leaves it alone', async () => {
+    const { database, ledgers } = await replicas(1);
+    const ledger = only(ledgers);
+    const key = await ledger.createKey(newKey({ credit: 50n }));
+    await ledger.admit(admitRequest(key.id, 'h1', 5n));
+    await ledger.settle(settleRequest(key.id, 'h1', 5n, { usage: usageRecord() }));
+    const other = new Client({ connectionString: server.url(database) });
+    await other.connect();
+    await other.query('BEGIN; SELECT pg_advisory_xact_lock(1786657298)');
+    assert.deepEqual(await ledger.rollUp(), { charges: 0, more: false });
+    await other.query('ROLLBACK');
+    await other.end();
+    assert.deepEqual(await ledger.rollUp(), { charges: 1, more: false });
+    await closeAll(ledgers);
   });
 
   test('the audit names what does not add up', async () => {

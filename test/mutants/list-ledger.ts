@@ -267,4 +267,24 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [['ledger/rules/audit-findings.ts', "['used', kept.used, credit ? counted.used : 0n],", '']],
     tests: [['test/contract/sqlite.test.ts', 'the audit names what does not add up']],
   },
+  {
+    name: 'PostgreSQL: two gateways add to the rollups at the same time',
+    edits: [['ledger/postgres/usage-rollup.ts', 'if (lock?.taken !== true)', 'if (lock === undefined)']],
+    tests: [[CONTRACT_POSTGRES, 'while another gateway adds to the rollups']],
+  },
+  {
+    name: 'PostgreSQL: a cancelled call does not say which model it was',
+    edits: [['ledger/postgres/encode.ts', 'usage === null && request.call ?', 'usage !== null && request.call ?']],
+    tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
+  },
+  {
+    name: 'PostgreSQL: usage records are removed that no rollup counts yet',
+    edits: [['ledger/postgres/maintenance.ts', "'at_ms', ROLLED_UP]", "'at_ms']"]],
+    tests: [[CONTRACT_POSTGRES, 'what no rollup counts yet is not removed']],
+  },
+  {
+    name: 'a failure of the rollups makes the gateway say that it is not ready',
+    edits: [['ledger/maintenance.ts', 'if (vital) healthy = false;', 'healthy = false;']],
+    tests: [['test/unit/ledger/maintenance.test.ts', 'a failure of the rollups']],
+  },
 ];

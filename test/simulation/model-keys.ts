@@ -29,9 +29,11 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
   return key.record;
 }
 
-export function changeKey(model: Model, { keyId, change }: OperationOf<'changeKey'>): KeyChangeOutcome {
+export function changeKey(model: Model, { keyId, change: given }: OperationOf<'changeKey'>): KeyChangeOutcome {
   const key = model.keys.get(keyId);
   if (key === undefined) return { kind: 'unknown_key' };
+  const { ifVersion = key.record.version, ...change } = given;
+  if (ifVersion !== key.record.version) return { kind: 'other_version', version: key.record.version };
   const next = { ...key.record, ...change };
   const fields = Object.keys(change) as (keyof typeof change)[];
   if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };

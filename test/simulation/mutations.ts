@@ -359,4 +359,32 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'a rollback forgets that a hold waits',
     edits: [['sqlite/account.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
+  {
+    name: 'the watermark of the rollups stays where it is',
+    edits: [['sqlite/usage-rollup.ts', 'SET number = ?, version', 'SET number = number + 0 * ?, version']],
+  },
+  {
+    name: 'a cancelled call is added to the rollups again and again',
+    edits: [['sqlite/usage-rollup.ts', "sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);", '']],
+  },
+  {
+    name: 'usage records are removed that no rollup counts yet',
+    edits: [['sqlite/maintenance.ts', ' AND number <= (SELECT number FROM usage_watermark)', '']],
+  },
+  {
+    name: 'the number of a removed usage record is given again',
+    edits: [['sqlite/maintenance.ts', ' AND number < (SELECT max(number) FROM usage)', '']],
+  },
+  {
+    name: 'the entry of a cancelled call does not say which model it was',
+    edits: [['sqlite/hold.ts', 'request.usage ?? request.call ?? null', 'request.usage']],
+  },
+  {
+    name: 'a cancelled call is in no report',
+    edits: [['sqlite/hold.ts', 'else sql.unrolled.add([hold.keyId, hold.id]);', '']],
+  },
+  {
+    name: 'a report leaves out what no rollup counts yet',
+    edits: [['sqlite/usage-report.ts', 'if (!catchingUp) for', 'if (catchingUp) for']],
+  },
 ];

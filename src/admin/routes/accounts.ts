@@ -1,5 +1,7 @@
 import { Type } from '../../lib/schema-builder.ts';
+import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import {
   Account,
   AccountChangeBody,
@@ -13,28 +15,35 @@ import type { AdminService } from '../service.ts';
 
 const AccountPath = Type.Object({ id: Type.String() });
 
-export function addAccountRoutes(app: AdminApp, { accounts }: AdminService): void {
+export function addAccountRoutes(app: AdminApp, service: AdminService): void {
   app.post(
     '/accounts',
-    { schema: { summary: 'Create an account', body: NewAccountBody, response: { 201: Account } } },
-    async ({ body }, reply) => reply.code(201).send(await accounts.create(body)),
+    {
+      config: { roles: OPERATORS, action: 'account.create' },
+      schema: { summary: 'Create an account', body: NewAccountBody, response: { 201: Account } },
+    },
+    async (request, reply) => reply.code(201).send(await acting(service, request).accounts.create(request.body)),
   );
 
   app.get(
     '/accounts',
-    { schema: { summary: 'All accounts, oldest first', response: { 200: AccountList } } },
-    async () => ({ object: 'list' as const, data: await accounts.list() }),
+    { config: { roles: VIEWERS }, schema: { summary: 'All accounts, oldest first', response: { 200: AccountList } } },
+    async () => ({ object: 'list' as const, data: await service.accounts.list() }),
   );
 
   app.get(
     '/accounts/:id',
-    { schema: { summary: 'One account with its sums', params: AccountPath, response: { 200: Account } } },
-    async ({ params }) => accounts.show(params.id),
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'One account with its sums', params: AccountPath, response: { 200: Account } },
+    },
+    async ({ params }) => service.accounts.show(params.id),
   );
 
   app.patch(
     '/accounts/:id',
     {
+      config: { roles: OPERATORS, action: 'account.change' },
       schema: {
         summary: 'Change the given fields',
         params: AccountPath,
@@ -42,12 +51,13 @@ export function addAccountRoutes(app: AdminApp, { accounts }: AdminService): voi
         response: { 200: Account },
       },
     },
-    async ({ params, body }) => accounts.change(params.id, body),
+    async (request) => acting(service, request).accounts.change(request.params.id, request.body),
   );
 
   app.post(
     '/accounts/:id/move',
     {
+      config: { roles: OPERATORS, action: 'account.move' },
       schema: {
         summary: 'Move an account below another one of the same root',
         params: AccountPath,
@@ -55,20 +65,22 @@ export function addAccountRoutes(app: AdminApp, { accounts }: AdminService): voi
         response: { 200: Account },
       },
     },
-    async ({ params, body }) => accounts.move(params.id, body),
+    async (request) => acting(service, request).accounts.move(request.params.id, request.body),
   );
 
   app.post(
     '/accounts/:id/credit',
     {
+      config: { roles: OPERATORS, action: 'account.credit' },
       schema: { summary: 'Add credit to a root', params: AccountPath, body: CreditBody, response: { 200: Account } },
     },
-    async ({ params, body }) => accounts.addCredit(params.id, body),
+    async (request) => acting(service, request).accounts.addCredit(request.params.id, request.body),
   );
 
   app.post(
     '/accounts/:id/keys',
     {
+      config: { roles: OPERATORS, action: 'account.key' },
       schema: {
         summary: 'Put a key under the account; one that paid for itself brings its balance to the root',
         params: AccountPath,
@@ -76,6 +88,6 @@ export function addAccountRoutes(app: AdminApp, { accounts }: AdminService): voi
         response: { 200: Account },
       },
     },
-    async ({ params, body }) => accounts.addKey(params.id, body),
+    async (request) => acting(service, request).accounts.addKey(request.params.id, request.body),
   );
 }

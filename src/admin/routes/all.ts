@@ -3,9 +3,13 @@ import type { AdminApp } from '../http/framework.ts';
 import type { AdminService } from '../service.ts';
 import { addAccountRoutes } from './accounts.ts';
 import { addAuditRoutes } from './audit.ts';
+import { addAuditTrailRoutes } from './audit-trail.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addOperatorRoutes } from './operators.ts';
+import { addRequestRoutes } from './requests.ts';
+import { addSessionRoutes } from './session.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -17,6 +21,10 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
+  addSessionRoutes,
+  addOperatorRoutes,
+  addAuditTrailRoutes,
+  addRequestRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

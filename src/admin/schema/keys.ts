@@ -105,6 +105,7 @@ const nullable = { text: Type.Union([Type.String(), Type.Null()]), integer: Type
 
 const keyFields = {
   id: Type.String(),
+  version: Type.Integer({ description: 'Grows with every change; the ETag is made of it.' }),
   prefix: Type.String({ description: 'The beginning of the newest secret, to recognise it by.' }),
   prefixes: Type.Array(Type.String()),
   base_url: Type.String({ description: 'For clients of Format A.' }),

@@ -1,7 +1,7 @@
 /** What an operator may do to a key; the same in every backend. Pure. */
 import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
 import { type AccountTotals, summaryOf } from './account.ts';
 
 export const FIRST_PURCHASE = 'first';
@@ -10,7 +10,8 @@ export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
 export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
 
 /** The key as it is to be stored, or the outcome where there is nothing to store. */
-export function decideChange(key: KeyRecord, change: KeyChange): ChangeDecision {
+export function decideChange(key: KeyRecord, { ifVersion, ...change }: VersionedKeyChange): ChangeDecision {
+  if (ifVersion !== undefined && ifVersion !== key.version) return { kind: 'other_version', version: key.version };
   const next = { ...key, ...change };
   if (sameKey(key, next)) return { kind: 'changed', key };
   if (key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };

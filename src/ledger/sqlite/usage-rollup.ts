@@ -45,7 +45,7 @@ export interface ChargeFact {
 }
 
 /**
- * Rows by hour and key that one step adds, and about as many in each of the other rollups: it is well under a millisecond in
+ * Rows by hour and key that one step adds, and about as many in each of the other rollups: it is about a millisecond in
  * which nothing else is committed.
  */
 const ROWS_MAX = 32;

@@ -69,6 +69,17 @@ for (const mode of ['credit', 'token_budget'] as const) {
         assert.equal(streamed.usage.input_tokens, whole.usage.input_tokens);
       });
 
+      test('[R60] the tool runner, which asks for a thread at the provider and goes on without it', async () => {
+        const runner = client.beta.messages.toolRunner({
+          model: 'sandbox/beta',
+          max_tokens: 500,
+          messages: [{ role: 'user', content: 'the weather [[tool=2]]' }],
+          tools: [{ ...WEATHER, type: 'custom', run: () => 'sunny', parse: (value: unknown) => value }],
+        });
+        const last = await runner.runUntilDone();
+        assert.match(JSON.stringify(last.content), /sunny/);
+      });
+
       test('tools, and the answer to their results', async () => {
         const request = {
           model: 'sandbox/beta',
