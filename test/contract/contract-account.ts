@@ -355,6 +355,8 @@ export function accountContract(open: OpenBooks): void {
       assert.ok(joined.kind === 'changed' && joined.key.accountId === project && joined.key.version === 2);
     }
     assert.equal((await ledger.joinAccount(keyId, team, 'again')).kind, 'refused');
+    const another = await bench.creditKey(5n);
+    assert.equal((await ledger.joinAccount(another, team, 'crossing')).kind, 'refused');
     assert.equal((await ledger.addCredit(keyId, 'more', 5n, null)).kind, 'refused');
     assert.equal((await ledger.getAccount(org))?.purchased, 570n);
     assert.equal((await admit(keyId, 571n, {}, 2)).kind, 'insufficient');
