@@ -17,9 +17,22 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'addSecret',
   'revokeSecret',
   'addCredit',
+  'createAccount',
+  'changeAccount',
+  'moveAccount',
+  'moveKey',
+  'joinAccount',
+  'addAccountCredit',
+  'getAccount',
 ]);
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
-const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit', 'usageReport', 'rollUp']);
+const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
+  'listKeys',
+  'listAccounts',
+  'audit',
+  'usageReport',
+  'rollUp',
+]);
 
 export class GroupCommit implements OperationRunner {
   readonly #stats: BatchStats;
