@@ -1,6 +1,6 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
-
 import { AdminClient } from '../admin/client.ts';
+import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { Requests } from '../admin/requests.ts';
@@ -168,7 +168,15 @@ export async function startGateway(
   // What is not a terminal may be a log, and a link that signs in belongs into none.
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
   const { sandbox: withSandbox } = serving.catalog();
-  const info = { origin, dataDir: settings.dataDir, sandbox: withSandbox, keys, consoleOrigin, link };
+  const info = {
+    origin,
+    dataDir: settings.dataDir,
+    sandbox: withSandbox,
+    keys,
+    consoleOrigin,
+    link,
+    consoleBuilt: consoleIsBuilt(),
+  };
   for (const line of bannerLines(info)) print(line);
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 

@@ -7,7 +7,7 @@ import type { Role } from '../../src/operators/port.ts';
 import { type AdminFixture, adminFixture } from './admin-fixture.ts';
 
 export const ADMIN_SECRET = 'admin-secret-for-tests-0123456789abcdef';
-const AT_ROOT = /^\/(admin|metrics|healthz|readyz)/;
+const AT_ROOT = /^\/(admin|assets|metrics|healthz|readyz)/;
 const NO_BODY: Body = { error: { code: '', message: '' } };
 export const HOST = '127.0.0.1:8081';
 

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { builtInOwner, type Operators } from '../../operators/operators.ts';
 import type { Actor, Caller } from '../../operators/port.ts';
 import { AdminError } from '../api.ts';
+import { isConsolePath } from './console.ts';
 import type { AdminApp } from './framework.ts';
 import { addSessions, endSession, requireCsrfToken, sessionOf } from './session.ts';
 
@@ -60,8 +61,8 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
     // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
     if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
-    // Files of the console are for everybody; signing in is too, but not for ever.
-    if (roles === 'public' && action === undefined) return;
+    // The console is for everybody; signing in is too, but not for ever.
+    if ((roles === 'public' && action === undefined) || isConsolePath(request.url)) return;
     const tried = await wrongCredentials(request, { increment: false });
     if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
     request.wrongCredential = async () => {

@@ -10,6 +10,7 @@ import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
 import { addAuditTrail } from './audit.ts';
+import { Console, isConsolePath } from './console.ts';
 import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
 import { addIdempotency } from './idempotency.ts';
@@ -18,6 +19,8 @@ import { RouteTable } from './route-table.ts';
 
 export interface AdminAppOptions extends AccessOptions {
   readonly log?: Log;
+  /** The folder of the console's build; the package's own by default. */
+  readonly consoleBuild?: string;
 }
 
 /** Per address. A page of the console asks a dozen times at once. */
@@ -51,8 +54,13 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   await addAccessControl(app, options, service.access);
   addIdempotency(app, service.access, log);
   requireDeclaredRoles(app);
+  const console = new Console(options.consoleBuild);
+  await console.addTo(app);
   const table = new RouteTable(app);
-  app.setNotFoundHandler((request, reply) => table.refuseUnknown(request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    if (isConsolePath(request.url)) console.serve(request, reply);
+    else table.refuseUnknown(request, reply);
+  });
   // The router takes an empty segment (`/keys/`) for a parameter.
   app.addHook('onRequest', async (request, reply) => {
     if (Object.values(request.params ?? {}).includes('')) table.refuseUnknown(request, reply);

@@ -93,7 +93,7 @@ describe('the admin port', () => {
       `Bearer ${ADMIN_SECRET}x`,
       ADMIN_SECRET,
     ];
-    for (const path of ['/admin/v1/health', '/admin/v1/keys', '/admin/v1/audit', '/nowhere']) {
+    for (const path of ['/admin/v1/health', '/admin/v1/keys', '/admin/v1/audit', '/admin/nowhere']) {
       for (const authorization of wrong) {
         const { status, body, headers } = await send('GET', path, undefined, { authorization });
         assert.deepEqual([status, body.error.code, headers['www-authenticate']], [401, 'unauthorized', 'Bearer']);
@@ -187,7 +187,8 @@ describe('the admin port', () => {
       ['GET', '/admin/v1/keys/nope', undefined, 404, /key "nope" does not exist/],
       ['GET', '/admin/v1/keys/%zz', undefined, 400, /percent-encoded/],
       ['GET', '/admin/v1/keys/', undefined, 404, /no such route/],
-      ['GET', '/', undefined, 404, /\/admin\/v1\/keys\/:id/],
+      ['GET', '/admin', undefined, 404, /\/admin\/v1\/keys\/:id/],
+      ['GET', '/nowhere', undefined, 404, /no such page/],
       ['PUT', '/admin/v1/keys', undefined, 405, /supports POST, GET, not PUT/],
     ];
     for (const [method, path, body, status, pattern] of cases) {

@@ -1,0 +1,85 @@
+/** The request log: pages of it, one request with its story, and requests as they end. */
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { addressOf, call, type Schemas } from './client.ts';
+import type { paths } from './schema.ts';
+
+export type LoggedRequest = Schemas['Request'];
+export type Attempt = LoggedRequest['attempts'][number];
+type Search = NonNullable<paths['/admin/v1/requests']['get']['parameters']['query']>;
+
+/** As the address of the page has them. */
+export const REQUEST_FILTERS = [
+  'status',
+  'key',
+  'model',
+  'provider',
+  'condition',
+  'since',
+  'until',
+  'slower_than',
+  'costlier_than',
+] as const;
+export type RequestFilter = (typeof REQUEST_FILTERS)[number];
+export type RequestFilters = Partial<Record<RequestFilter, string>>;
+
+export function useRequests(filters: RequestFilters, limit = 50) {
+  return useInfiniteQuery({
+    queryKey: ['requests', filters, limit],
+    queryFn: ({ pageParam, signal }) =>
+      call('get', '/admin/v1/requests', {
+        query: { ...(filters as Search), limit, ...(pageParam !== '' && { before: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+    refetchOnWindowFocus: false,
+  });
+}
+
+export function useRequest(id: string) {
+  return useQuery({
+    queryKey: ['request', id],
+    queryFn: ({ signal }) => call('get', '/admin/v1/requests/{id}', { path: { id }, signal }),
+    // It has ended: nothing of it changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+export function useRunning() {
+  return useQuery({
+    queryKey: ['requests', 'running'],
+    queryFn: async ({ signal }) => (await call('get', '/admin/v1/requests/running', { signal })).data,
+    refetchInterval: 3_000,
+  });
+}
+
+const LIVE_MAX = 500;
+
+/** Newest first, from the moment on at which it was switched on. The browser connects again by itself. */
+export function useLiveRequests(on: boolean, filters: RequestFilters): readonly LoggedRequest[] {
+  const [requests, setRequests] = useState<readonly LoggedRequest[]>([]);
+  const { since: _since, until: _until, ...wanted } = filters;
+  const address = addressOf('/admin/v1/requests/stream', {}, wanted);
+  const latest = useRef<LoggedRequest[]>([]);
+  useEffect(() => {
+    latest.current = [];
+    setRequests([]);
+    if (!on) return;
+    const source = new EventSource(address);
+    let due = 0;
+    source.addEventListener('request', (event: MessageEvent<string>) => {
+      latest.current = [JSON.parse(event.data) as LoggedRequest, ...latest.current].slice(0, LIVE_MAX);
+      // One drawing for all that arrive within a frame.
+      due ||= requestAnimationFrame(() => {
+        due = 0;
+        setRequests(latest.current);
+      });
+    });
+    return () => {
+      source.close();
+      cancelAnimationFrame(due);
+    };
+  }, [on, address]);
+  return requests;
+}

@@ -1,0 +1,1992 @@
+/** Made by `npm run console:types` from the OpenAPI document of the admin API. Do not edit. */
+
+export interface paths {
+  '/admin/v1/accounts': {
+    /** All accounts, oldest first */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Create an account */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewAccount'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}': {
+    /** One account with its sums */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Change the given fields */
+    patch: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['AccountChange'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/credit': {
+    /** Add credit to a root */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCredit'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/keys': {
+    /** Put a key under the account; one that paid for itself brings its balance to the root */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['AccountKey'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/move': {
+    /** Move an account below another one of the same root */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['AccountMove'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/audit': {
+    /** Recompute every balance from its entries */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Audit'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/audit-trail': {
+    /** Who did what, newest first; refused actions too */
+    get: {
+      parameters: {
+        query?: {
+          limit?: number;
+          cursor?: string;
+          /** @description The id of an operator. */
+          actor?: string;
+          /** @description For example key.create. */
+          action?: string;
+          /** @description For example the id of a key. */
+          target?: string;
+          outcome?: 'done' | 'refused' | 'unknown';
+          since?: string;
+          until?: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AuditTrailPage'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/doctor': {
+    /** Check configuration, providers, models and store */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['DoctorRun'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['DoctorReport'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/health': {
+    /** Whether the gateway runs */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Health'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys': {
+    /** All keys, newest first */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['KeyList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Create a key */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewKey'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['CreatedKey'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}': {
+    /** One key with its balance */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Revoke a key */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
+    patch: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['KeyChange'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/credit': {
+    /** Add credit */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCredit'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/secrets': {
+    /** Add a secret to a key; the older ones keep working */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['CreatedKey'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/secrets/{prefix}': {
+    /** Revoke one secret of a key that has several */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+          prefix: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/model-lists': {
+    /** What providers said of their models when last asked */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['ModelLists'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Ask the providers for their models */
+    post: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['ModelListsRefresh'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/models': {
+    /** Models in use: price, context window and limits, and where each comes from */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['ModelStateList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/operators': {
+    /** All operators, oldest first */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['OperatorList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Create an operator with a first token, shown once */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewOperator'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['IssuedOperatorToken'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/operators/{id}': {
+    /** One operator with its tokens */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Operator'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Revoke an operator, with all tokens and sessions */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Operator'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Change the role of an operator */
+    patch: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['OperatorChange'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Operator'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/operators/{id}/link': {
+    /** Make a link that signs in at the console, once, within 15 minutes */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['SignInLink'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/operators/{id}/tokens': {
+    /** Make another token, shown once */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewOperatorToken'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['IssuedOperatorToken'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/operators/{id}/tokens/{token_id}': {
+    /** Revoke a token */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+          token_id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Operator'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/providers': {
+    /** Providers with the health, circuit and cool-downs of each target, as the worst of the workers sees it */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['ProviderStateList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests': {
+    /** Requests of the log, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description The id of a key. */
+          key?: string;
+          /** @description As the client named it. */
+          model?: string;
+          /** @description One that was called. */
+          provider?: string;
+          /** @description A status such as 429, or a class such as 5xx. */
+          status?: string;
+          /** @description A condition of docs/errors.md. */
+          condition?:
+            | 'invalid_credentials'
+            | 'key_expired'
+            | 'key_disabled'
+            | 'rate_limit_exceeded'
+            | 'balance_temporarily_reserved'
+            | 'limit_reached'
+            | 'insufficient_credit'
+            | 'invalid_request'
+            | 'model_not_found'
+            | 'context_length_exceeded'
+            | 'idempotency_in_flight'
+            | 'idempotency_conflict'
+            | 'provider_unavailable'
+            | 'upstream_error'
+            | 'upstream_timeout'
+            | 'service_unavailable'
+            | 'internal_error'
+            | 'request_too_large'
+            | 'not_found'
+            | 'method_not_allowed'
+            | 'upgrade_required';
+          /** @description A time such as 500ms or 2s. */
+          slower_than?: string;
+          /** @description In credits. */
+          costlier_than?: string;
+          /** @description An ISO time, or how long ago: 90s, 30m, 24h, 7d. */
+          since?: string;
+          /** @description An ISO time, or how long ago: 90s, 30m, 24h, 7d. */
+          until?: string;
+          /** @description `next` of the page before this one. */
+          before?: string;
+          /** @description Default 50. */
+          limit?: number;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RequestList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/{id}': {
+    /** One request, and its story in plain words */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RequestExplanation'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/running': {
+    /** Requests that run now, with what they hold */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RunningRequestList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/running/{id}': {
+    /** Stop a running request; what was produced is billed */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['StoppedRequest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/stream': {
+    /** Requests as they end: server-sent events, each with a Request */
+    get: {
+      parameters: {
+        query?: {
+          /** @description The id of a key. */
+          key?: string;
+          /** @description As the client named it. */
+          model?: string;
+          /** @description One that was called. */
+          provider?: string;
+          /** @description A status such as 429, or a class such as 5xx. */
+          status?: string;
+          /** @description A condition of docs/errors.md. */
+          condition?:
+            | 'invalid_credentials'
+            | 'key_expired'
+            | 'key_disabled'
+            | 'rate_limit_exceeded'
+            | 'balance_temporarily_reserved'
+            | 'limit_reached'
+            | 'insufficient_credit'
+            | 'invalid_request'
+            | 'model_not_found'
+            | 'context_length_exceeded'
+            | 'idempotency_in_flight'
+            | 'idempotency_conflict'
+            | 'provider_unavailable'
+            | 'upstream_error'
+            | 'upstream_timeout'
+            | 'service_unavailable'
+            | 'internal_error'
+            | 'request_too_large'
+            | 'not_found'
+            | 'method_not_allowed'
+            | 'upgrade_required';
+          /** @description A time such as 500ms or 2s. */
+          slower_than?: string;
+          /** @description In credits. */
+          costlier_than?: string;
+        };
+      };
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/session': {
+    /** Who is signed in */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Session'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Sign in: a token for a session */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['SignIn'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Session'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Sign out */
+    delete: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['SignedOut'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/sessions': {
+    /** End all sessions of the caller */
+    delete: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['SignedOut'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/settings': {
+    /** The settings in force, without secrets */
+    get: {
+      responses: {
+        /** @description A secret is shown as "set", or null where it is not. */
+        200: {
+          content: {
+            'application/json': components['schemas']['SettingsInForce'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/usage': {
+    /** Requests, tokens, cost, margin and response times, grouped as you ask */
+    get: {
+      parameters: {
+        query?: {
+          /** @description What to group by: day, hour, key, label, model, provider, format, separated by commas. Without it, one row for all. */
+          by?: string;
+          /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
+          since?: string;
+          /** @description Up to the end of this hour, in UTC. Default: now. */
+          until?: string;
+          /** @description Only the key with this id. */
+          key?: string;
+          /** @description Only keys with this label. */
+          label?: string;
+          /** @description Only this model. */
+          model?: string;
+          /** @description Only this provider. */
+          provider?: string;
+          /** @description Only this format. */
+          format?: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['UsageReport'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+}
+
+export type webhooks = Record<string, never>;
+
+export interface components {
+  schemas: {
+    /** Account */
+    Account: {
+      balance: number | null;
+      created_at: string;
+      /** @description Everything bought so far; null below a root. */
+      credit: number | null;
+      credit_cap: {
+        amount: number;
+        /** @enum {unknown} */
+        period: 'day' | 'week' | 'month' | 'none';
+      } | null;
+      /** @description Credits of the present period of the cap; without a cap, for ever. */
+      credit_used: number;
+      external_id: string | null;
+      id: string;
+      labels: {
+        [key: string]: string;
+      };
+      live_holds: number;
+      name: string;
+      /** @description Null for a root. */
+      parent: string | null;
+      reserved: number;
+      /** @description The account that pays. */
+      root: string;
+      rpm_limit: number | null;
+      /** @enum {unknown} */
+      status: 'active' | 'suspended' | 'closed';
+      token_cap: {
+        amount: number;
+        /** @enum {unknown} */
+        period: 'day' | 'week' | 'month' | 'none';
+      } | null;
+      tokens_reserved: number;
+      /** @description Tokens of the present period of the cap; without a cap, for ever. */
+      tokens_used: number;
+      /** @description Credits spent by keys below the account, for ever. */
+      used: number;
+    };
+    /** AccountChange */
+    AccountChange: {
+      /** @description The most credits that may be spent below the account in a period. */
+      credit_cap?:
+        | {
+            /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
+            amount: string | number;
+            /** @enum {unknown} */
+            period: 'day' | 'week' | 'month' | 'none';
+          }
+        | string
+        | null;
+      /** @description Your own id for it; no two accounts share one. */
+      external_id?: string | '' | null;
+      labels?: {
+        [key: string]: string;
+      };
+      name?: string;
+      /** @description Requests per minute of all keys below the account. */
+      rpm_limit?: number | string | 'none' | null;
+      /** @enum {unknown} */
+      status?: 'active' | 'suspended' | 'closed';
+      /** @description The most tokens that may be spent below the account in a period. */
+      token_cap?:
+        | {
+            amount: number | string;
+            /** @enum {unknown} */
+            period: 'day' | 'week' | 'month' | 'none';
+          }
+        | string
+        | null;
+    };
+    /** AccountKey */
+    AccountKey: {
+      /** @description Names the transfer of a balance that the key brings along. */
+      entry_id?: string;
+      /** @description The id of the key. */
+      key: string;
+    };
+    /** AccountList */
+    AccountList: {
+      data: components['schemas']['Account'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AccountMove */
+    AccountMove: {
+      parent: string;
+    };
+    /** Audit */
+    Audit: {
+      entries: number;
+      findings: string[];
+      /** @description Charges that an operator should look at. */
+      flagged: number;
+      keys: number;
+      live_holds: number;
+      /** @description Whether every balance equals the sum of its entries. */
+      ok: boolean;
+    };
+    /** AuditTrailEntry */
+    AuditTrailEntry: {
+      action: string;
+      actor: {
+        id: string;
+        name: string;
+        /** @enum {unknown} */
+        role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+        /** @enum {unknown} */
+        via: 'token' | 'session' | 'secret' | 'socket' | 'command' | 'process';
+      } | null;
+      address: string | null;
+      /** @description What it was changed to; null where nothing was changed. */
+      after: unknown;
+      at: string;
+      /** @description What differed before; null where there was nothing. */
+      before: unknown;
+      /** @description Grows with every entry. */
+      number: number;
+      /**
+       * @description unknown: the store failed, and what came of it has to be looked up.
+       * @enum {unknown}
+       */
+      outcome: 'done' | 'refused' | 'unknown';
+      reason: string | null;
+      request_id: string | null;
+      target: string | null;
+      user_agent: string | null;
+    };
+    /** AuditTrailPage */
+    AuditTrailPage: {
+      data: components['schemas']['AuditTrailEntry'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** BudgetKey */
+    BudgetKey: {
+      /** @description The account that pays for the key. */
+      account?: string;
+      /** @description For clients of Format A. */
+      base_url: string;
+      budget: number | null;
+      created_at: string;
+      expires_at: string | null;
+      id: string;
+      input_tokens: number;
+      label: string | null;
+      live_holds: number;
+      /** @enum {string} */
+      mode: 'token_budget';
+      models: string[] | null;
+      /** @description For clients of Format B, which append /v1/messages themselves. */
+      origin: string;
+      output_tokens: number;
+      /** @enum {unknown} */
+      period: 'day' | 'week' | 'month' | 'none';
+      period_ends_at: string | null;
+      /** @description The beginning of the newest secret, to recognise it by. */
+      prefix: string;
+      prefixes: string[];
+      provider_scope: string;
+      remaining: number | null;
+      requests: number;
+      reserved: number;
+      rpm_limit: number | null;
+      /** @enum {unknown} */
+      status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
+    };
+    /** Check */
+    Check: {
+      detail: string;
+      /** @enum {unknown} */
+      state: 'ok' | 'problem' | 'skipped';
+    };
+    /** CreatedBudgetKey */
+    CreatedBudgetKey: {
+      /** @description The account that pays for the key. */
+      account?: string;
+      /** @description For clients of Format A. */
+      base_url: string;
+      budget: number | null;
+      created_at: string;
+      expires_at: string | null;
+      id: string;
+      input_tokens: number;
+      /** @description The key itself. It is shown once, here, and stored nowhere. */
+      key: string;
+      label: string | null;
+      live_holds: number;
+      /** @enum {string} */
+      mode: 'token_budget';
+      models: string[] | null;
+      /** @description For clients of Format B, which append /v1/messages themselves. */
+      origin: string;
+      output_tokens: number;
+      /** @enum {unknown} */
+      period: 'day' | 'week' | 'month' | 'none';
+      period_ends_at: string | null;
+      /** @description The beginning of the newest secret, to recognise it by. */
+      prefix: string;
+      prefixes: string[];
+      provider_scope: string;
+      remaining: number | null;
+      requests: number;
+      reserved: number;
+      rpm_limit: number | null;
+      /** @enum {unknown} */
+      status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
+    };
+    /** CreatedCreditKey */
+    CreatedCreditKey: {
+      /** @description The account that pays for the key. */
+      account?: string;
+      balance: number;
+      /** @description For clients of Format A. */
+      base_url: string;
+      /** @description Of a key of an account. */
+      cap?: {
+        amount: number;
+        /** @enum {unknown} */
+        period: 'day' | 'week' | 'month' | 'none';
+        used: number;
+      };
+      created_at: string;
+      /** @description Everything bought so far. */
+      credit: number;
+      expires_at: string | null;
+      id: string;
+      input_tokens: number;
+      /** @description The key itself. It is shown once, here, and stored nowhere. */
+      key: string;
+      label: string | null;
+      live_holds: number;
+      /** @enum {string} */
+      mode: 'credit';
+      models: string[] | null;
+      /** @description For clients of Format B, which append /v1/messages themselves. */
+      origin: string;
+      output_tokens: number;
+      /** @description The beginning of the newest secret, to recognise it by. */
+      prefix: string;
+      prefixes: string[];
+      provider_scope: string;
+      remaining: number;
+      requests: number;
+      reserved: number;
+      rpm_limit: number | null;
+      /** @enum {unknown} */
+      status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      today_spend: number;
+      used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
+    };
+    /** CreatedKey */
+    CreatedKey: components['schemas']['CreatedCreditKey'] | components['schemas']['CreatedBudgetKey'];
+    /** CreditKey */
+    CreditKey: {
+      /** @description The account that pays for the key. */
+      account?: string;
+      balance: number;
+      /** @description For clients of Format A. */
+      base_url: string;
+      /** @description Of a key of an account. */
+      cap?: {
+        amount: number;
+        /** @enum {unknown} */
+        period: 'day' | 'week' | 'month' | 'none';
+        used: number;
+      };
+      created_at: string;
+      /** @description Everything bought so far. */
+      credit: number;
+      expires_at: string | null;
+      id: string;
+      input_tokens: number;
+      label: string | null;
+      live_holds: number;
+      /** @enum {string} */
+      mode: 'credit';
+      models: string[] | null;
+      /** @description For clients of Format B, which append /v1/messages themselves. */
+      origin: string;
+      output_tokens: number;
+      /** @description The beginning of the newest secret, to recognise it by. */
+      prefix: string;
+      prefixes: string[];
+      provider_scope: string;
+      remaining: number;
+      requests: number;
+      reserved: number;
+      rpm_limit: number | null;
+      /** @enum {unknown} */
+      status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      today_spend: number;
+      used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
+    };
+    /** DoctorReport */
+    DoctorReport: {
+      config: components['schemas']['Check'];
+      data_folder: components['schemas']['Check'];
+      models: {
+        id: string;
+        limits: components['schemas']['Check'];
+        priced: components['schemas']['Check'];
+        targets: components['schemas']['Check'];
+      }[];
+      ok: boolean;
+      open_files: components['schemas']['Check'];
+      providers: {
+        authorised: components['schemas']['Check'];
+        base_url: string;
+        clock: {
+          detail: string;
+          skew_ms: number | null;
+          /** @enum {unknown} */
+          state: 'ok' | 'problem' | 'skipped';
+        };
+        kind: string;
+        models: {
+          detail: string;
+          missing: string[];
+          /** @enum {unknown} */
+          state: 'ok' | 'problem' | 'skipped';
+        };
+        name: string;
+        probes: {
+          detail: string;
+          format: string;
+          model: string;
+          /** @enum {unknown} */
+          state: 'ok' | 'problem' | 'skipped';
+          took_ms: number | null;
+        }[];
+        reachable: components['schemas']['Check'];
+        simulated: boolean;
+      }[];
+      store: components['schemas']['Check'];
+      /** @description One line for each problem: what to do about it. */
+      to_do: string[];
+    };
+    /** DoctorRun */
+    DoctorRun: {
+      /** @description Whether to generate a token at each target, which costs money; false by default. */
+      probes?: boolean;
+    };
+    /**
+     * Error
+     * @description Any error.
+     */
+    Error: {
+      error: {
+        /** @description For programs: what kind of error this is. */
+        code: string;
+        /** @description The input field that is wrong. */
+        field: string | null;
+        /** @description For people: what is wrong, and what is expected. */
+        message: string;
+        request_id: string;
+      };
+    };
+    /** Health */
+    Health: {
+      ok: boolean;
+      pid: number;
+    };
+    /** IssuedOperatorToken */
+    IssuedOperatorToken: {
+      expires_at: string;
+      operator: components['schemas']['ListedOperator'];
+      /** @description The token itself. It is shown once, here, and stored nowhere. */
+      token: string;
+      token_id: string;
+    };
+    /** Key */
+    Key: components['schemas']['CreditKey'] | components['schemas']['BudgetKey'];
+    /** KeyChange */
+    KeyChange: {
+      /** @description Tokens per period, for token_budget keys. */
+      budget?: number | string | 'unlimited' | null;
+      /** @description The most that a credit key of an account may spend in its period. */
+      cap?: string | number | null;
+      /** @description ISO 8601; UTC where no zone is given. */
+      expires_at?: string | null;
+      label?: string | '' | null;
+      /** @description "all" and null: every model of the provider scope. */
+      models?: string[] | 'all' | null;
+      /** @enum {unknown} */
+      period?: 'day' | 'week' | 'month' | 'none';
+      provider_scope?: string;
+      /** @description Requests per minute. */
+      rpm_limit?: number | string | 'none' | null;
+      /** @enum {unknown} */
+      status?: 'active' | 'suspended' | 'disabled' | 'revoked';
+    };
+    /** KeyList */
+    KeyList: {
+      data: components['schemas']['Key'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** ListedOperator */
+    ListedOperator: {
+      account_id: string | null;
+      /** @description The owner that the admin secret and the Unix socket act as. */
+      built_in: boolean;
+      created_at: string | null;
+      id: string;
+      name: string;
+      /** @enum {unknown} */
+      role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+      /** @enum {unknown} */
+      status: 'active' | 'revoked';
+    };
+    /** ModelLists */
+    ModelLists: {
+      /** @description The document in the store, as its text; null where nobody was asked yet. */
+      document: string | null;
+      /** @enum {string} */
+      object: 'model_lists';
+    };
+    /** ModelListsRefresh */
+    ModelListsRefresh: {
+      asked: {
+        models: number;
+        provider: string;
+      }[];
+      failed: {
+        provider: string;
+        reason: string;
+      }[];
+    };
+    /** ModelState */
+    ModelState: {
+      capabilities: {
+        images: boolean;
+        reasoning: boolean;
+        streaming: boolean;
+        structured_output: boolean;
+        tools: boolean;
+      };
+      context_window: {
+        date: string | null;
+        from: string;
+        /**
+         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @enum {unknown}
+         */
+        source: 'configured' | 'listed' | 'published' | 'assumed';
+        value: number | null;
+      };
+      display_name: string | null;
+      id: string;
+      max_output_tokens: {
+        date: string | null;
+        from: string;
+        /**
+         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @enum {unknown}
+         */
+        source: 'configured' | 'listed' | 'published' | 'assumed';
+        value: number | null;
+      };
+      price: {
+        date: string | null;
+        from: string;
+        /**
+         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @enum {unknown}
+         */
+        source: 'configured' | 'listed' | 'published' | 'assumed';
+        /** @description USD per million tokens, by class, as charged. */
+        value: {
+          [key: string]: number;
+        };
+      };
+      provider: string;
+      public: boolean;
+      targets: {
+        format: string;
+        provider: string;
+        upstream_model: string;
+        weight: number;
+      }[];
+    };
+    /** ModelStateList */
+    ModelStateList: {
+      data: components['schemas']['ModelState'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** NewAccount */
+    NewAccount: {
+      /** @description The most credits that may be spent below the account in a period. */
+      credit_cap?:
+        | {
+            /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
+            amount: string | number;
+            /** @enum {unknown} */
+            period: 'day' | 'week' | 'month' | 'none';
+          }
+        | string
+        | null;
+      /** @description Your own id for it; no two accounts share one. */
+      external_id?: string | '' | null;
+      labels?: {
+        [key: string]: string;
+      };
+      name: string;
+      /** @description Absent for the root of a new tree. */
+      parent?: string | null;
+      /** @description Requests per minute of all keys below the account. */
+      rpm_limit?: number | string | 'none' | null;
+      /** @description The most tokens that may be spent below the account in a period. */
+      token_cap?:
+        | {
+            amount: number | string;
+            /** @enum {unknown} */
+            period: 'day' | 'week' | 'month' | 'none';
+          }
+        | string
+        | null;
+    };
+    /** NewCredit */
+    NewCredit: {
+      /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
+      amount: string | number;
+      /** @description Names the purchase: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      note?: string | null;
+    };
+    /** NewKey */
+    NewKey: {
+      /** @description The account that pays for the key, by its id. */
+      account?: string | null;
+      /** @description Tokens per period, for token_budget keys. */
+      budget?: number | string | 'unlimited' | null;
+      /** @description The most that a credit key of an account may spend in its period. */
+      cap?: string | number | null;
+      /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
+      credit?: string | number;
+      /** @description ISO 8601; UTC where no zone is given. */
+      expires_at?: string | null;
+      label?: string | '' | null;
+      /** @enum {unknown} */
+      mode: 'credit' | 'token_budget';
+      /** @description "all" and null: every model of the provider scope. */
+      models?: string[] | 'all' | null;
+      /** @enum {unknown} */
+      period?: 'day' | 'week' | 'month' | 'none';
+      provider_scope?: string;
+      /** @description Requests per minute. */
+      rpm_limit?: number | string | 'none' | null;
+    };
+    /** NewOperator */
+    NewOperator: {
+      /** @description The top of the subtree of an account-admin; the other roles have none. */
+      account_id?: string | null;
+      /** @description When the token expires; 90 days from now where it is absent. */
+      expires_at?: string;
+      name: string;
+      /** @enum {unknown} */
+      role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+    };
+    /** NewOperatorToken */
+    NewOperatorToken: {
+      /** @description When the token expires; 90 days from now where it is absent. */
+      expires_at?: string;
+      label?: string | null;
+    };
+    /** Operator */
+    Operator: {
+      account_id: string | null;
+      /** @description The owner that the admin secret and the Unix socket act as. */
+      built_in: boolean;
+      created_at: string | null;
+      id: string;
+      name: string;
+      /** @enum {unknown} */
+      role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+      /** @enum {unknown} */
+      status: 'active' | 'revoked';
+      tokens: components['schemas']['OperatorToken'][];
+    };
+    /** OperatorChange */
+    OperatorChange: {
+      /** @description The top of the subtree of an account-admin; the other roles have none. */
+      account_id?: string | null;
+      /** @enum {unknown} */
+      role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+    };
+    /** OperatorList */
+    OperatorList: {
+      data: components['schemas']['ListedOperator'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** OperatorToken */
+    OperatorToken: {
+      created_at: string;
+      expires_at: string;
+      id: string;
+      label: string | null;
+      /** @enum {unknown} */
+      status: 'active' | 'expired' | 'revoked';
+    };
+    /** ProviderState */
+    ProviderState: {
+      base_url: string;
+      circuit_breaker: boolean;
+      /** @description Above 0 where every credential rests. */
+      cooling_ms: number;
+      /** @description How many there are; none is ever shown. */
+      credentials: number;
+      credentials_cooling: number;
+      formats: string[];
+      /** @enum {unknown} */
+      health: 'ok' | 'degraded' | 'down';
+      kind: string;
+      name: string;
+      targets: components['schemas']['TargetState'][];
+    };
+    /** ProviderStateList */
+    ProviderStateList: {
+      data: components['schemas']['ProviderState'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /**
+     * Request
+     * @description Times are milliseconds since it was received.
+     */
+    Request: {
+      admitted_ms: number | null;
+      attempts: {
+        condition: string | null;
+        /** @description Its number among those of the provider; 0: none was needed. */
+        credential: number;
+        ended_ms: number | null;
+        first_byte_ms: number | null;
+        format: string;
+        lane: string;
+        message: string | null;
+        model: string;
+        outcome: string;
+        provider: string;
+        provider_request_id: string | null;
+        retry_after_s: number | null;
+        started_ms: number | null;
+        status: number | null;
+        waited_ms: number;
+      }[];
+      bytes_in: number;
+      bytes_out: number;
+      charged: string | null;
+      chunks: number;
+      client_address: string | null;
+      client_closed: boolean;
+      client_request_id: string | null;
+      condition: string | null;
+      cost_nanos: string | null;
+      duration_ms: number;
+      endpoint: string | null;
+      first_byte_ms: number | null;
+      first_content_ms: number | null;
+      flag: string | null;
+      format: string | null;
+      /** @description In the key's unit: nanos of a credit, or tokens. */
+      held: string | null;
+      id: string;
+      idempotency: string;
+      key_id: string | null;
+      key_label: string | null;
+      last_byte_ms: number | null;
+      message: string | null;
+      mode: string | null;
+      model: string | null;
+      model_known: boolean;
+      provider_cost_nanos: string | null;
+      rate: {
+        limit: number;
+        remaining: number;
+      } | null;
+      received_at: string;
+      settled_ms: number | null;
+      settlement: string | null;
+      skipped: {
+        model: string;
+        provider: string;
+        reason: string;
+      }[];
+      status: number | null;
+      stopped: string | null;
+      streamed: boolean;
+      usage: {
+        cache_read: number;
+        cache_write: number;
+        cache_write_1h: number;
+        input: number;
+        output: number;
+        reasoning: number;
+        source: string;
+      } | null;
+      user_agent: string | null;
+      warnings: string[];
+    };
+    /** RequestExplanation */
+    RequestExplanation: {
+      explanation: string[];
+      request: components['schemas']['Request'];
+    };
+    /** RequestList */
+    RequestList: {
+      data: components['schemas']['Request'][];
+      /** @description For `before`; null at the end. A page may be short, or empty, before the end is reached. */
+      next: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** RunningRequest */
+    RunningRequest: {
+      age_ms: number;
+      attempts: number;
+      /** @description In the key's unit. */
+      held: string;
+      id: string;
+      key_id: string;
+      key_label: string | null;
+      mode: string;
+      model: string;
+      output_bytes: number;
+      provider: string;
+      streamed: boolean;
+    };
+    /** RunningRequestList */
+    RunningRequestList: {
+      data: components['schemas']['RunningRequest'][];
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** Session */
+    Session: {
+      /** @description To be sent as x-csrf-token with every request of the session that is not GET or HEAD. */
+      csrf_token: string | null;
+      /** @description Null where the caller has no session. */
+      expires_at: string | null;
+      operator: {
+        id: string;
+        name: string;
+        /** @enum {unknown} */
+        role: 'owner' | 'operator' | 'viewer' | 'account-admin';
+      };
+    };
+    /**
+     * SettingsInForce
+     * @description A secret is shown as "set", or null where it is not.
+     */
+    SettingsInForce: {
+      config: {
+        [key: string]: unknown;
+      };
+      process: {
+        [key: string]: unknown;
+      };
+    };
+    /** SignedOut */
+    SignedOut: {
+      ended: number;
+    };
+    /** SignIn */
+    SignIn: {
+      /** @description The token of a sign-in link, which is then used up, or an operator token. */
+      token: string;
+    };
+    /** SignInLink */
+    SignInLink: {
+      expires_at: string;
+      /** @description Opens the console and signs in, once. The token is in the fragment. */
+      url: string;
+    };
+    /** StoppedRequest */
+    StoppedRequest: {
+      id: string;
+      stopped: boolean;
+    };
+    /** TargetState */
+    TargetState: {
+      /**
+       * @description due: open, and the next call is a probe.
+       * @enum {unknown}
+       */
+      circuit: 'closed' | 'open' | 'due';
+      /** @description How long it is still asked after the others. */
+      cooling_ms: number;
+      first_byte_ms: {
+        streamed: number | null;
+        whole: number | null;
+      };
+      /** @description Keys for which alone it is not called. */
+      keys_with_open_circuit: number;
+      /** @description The models of the catalog that it serves. */
+      models: string[];
+      next_probe_in_ms: number;
+      upstream_model: string;
+    };
+    /** UsageFigures */
+    UsageFigures: {
+      /** @description Those of the requests whose answer broke off. */
+      broken: number;
+      cache_read_tokens: number;
+      cache_write_1h_tokens: number;
+      cache_write_tokens: number;
+      /** @description Calls that were charged without a usage record: their client ended them. */
+      cancelled: number;
+      /** @description The sum of the entries of credit keys. */
+      charged_credits: number;
+      /** @description The sum of the entries of token budgets. */
+      charged_tokens: number;
+      /** @description What the calls cost the callers, in credits, in both modes. */
+      cost: number;
+      /** @description In milliseconds; null where no request says. */
+      duration_ms: {
+        p50: number;
+        p95: number;
+        p99: number;
+      } | null;
+      /** @description In milliseconds; null where no request says. */
+      first_byte_ms: {
+        p50: number;
+        p95: number;
+        p99: number;
+      } | null;
+      /** @description Input that was neither read from a cache nor written to one. */
+      input_tokens: number;
+      /** @description cost less provider_cost. */
+      margin: number;
+      /** @description Reasoning included. */
+      output_tokens: number;
+      /** @description What the providers ask for them, in credits. */
+      provider_cost: number;
+      reasoning_tokens: number;
+      /** @description Requests that were answered, with a usage record. */
+      requests: number;
+    };
+    /** UsageReport */
+    UsageReport: {
+      by: ('day' | 'hour' | 'key' | 'label' | 'model' | 'provider' | 'format')[];
+      /** @description false: older charges are still being added, as after an upgrade; ask again later. */
+      complete: boolean;
+      data: components['schemas']['UsageRow'][];
+      /** @enum {string} */
+      object: 'usage';
+      since: string;
+      total: components['schemas']['UsageFigures'];
+      /** @description Not part of the report. */
+      until: string;
+    };
+    /**
+     * UsageRow
+     * @description The dimensions that were asked for, and no others; null means unknown or none.
+     */
+    UsageRow: {
+      /** @description Those of the requests whose answer broke off. */
+      broken: number;
+      cache_read_tokens: number;
+      cache_write_1h_tokens: number;
+      cache_write_tokens: number;
+      /** @description Calls that were charged without a usage record: their client ended them. */
+      cancelled: number;
+      /** @description The sum of the entries of credit keys. */
+      charged_credits: number;
+      /** @description The sum of the entries of token budgets. */
+      charged_tokens: number;
+      /** @description What the calls cost the callers, in credits, in both modes. */
+      cost: number;
+      /** @description Like 2030-01-31. */
+      day?: string;
+      /** @description In milliseconds; null where no request says. */
+      duration_ms: {
+        p50: number;
+        p95: number;
+        p99: number;
+      } | null;
+      /** @description In milliseconds; null where no request says. */
+      first_byte_ms: {
+        p50: number;
+        p95: number;
+        p99: number;
+      } | null;
+      format?: string | null;
+      /** @description The time at which it begins. */
+      hour?: string;
+      /** @description Input that was neither read from a cache nor written to one. */
+      input_tokens: number;
+      key?: string;
+      label?: string | null;
+      /** @description cost less provider_cost. */
+      margin: number;
+      model?: string | null;
+      /** @description Reasoning included. */
+      output_tokens: number;
+      provider?: string | null;
+      /** @description What the providers ask for them, in credits. */
+      provider_cost: number;
+      reasoning_tokens: number;
+      /** @description Requests that were answered, with a usage record. */
+      requests: number;
+    };
+  };
+  responses: never;
+  parameters: never;
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
+}
+
+export type $defs = Record<string, never>;
+
+export type external = Record<string, never>;
+
+export type operations = Record<string, never>;

@@ -1,0 +1,67 @@
+/** Who is signed in. The cookie is the browser's; this holds the operator's name, role and the CSRF token. */
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import { ApiError, call, keepCsrfToken, OfflineError, type Schemas, whenSignedOut } from './client.ts';
+
+export type Session = Schemas['Session'];
+
+interface SessionContext {
+  readonly session: Session | null;
+  /** `expired`: there was a session, and what was being done is still on the page. */
+  readonly state: 'unknown' | 'signed-out' | 'signed-in' | 'expired';
+  readonly mayWrite: boolean;
+  readonly signIn: (token: string) => Promise<void>;
+  readonly signOut: (everywhere: boolean) => Promise<void>;
+}
+
+const Context = createContext<SessionContext | null>(null);
+const ADDRESS = '/admin/v1/session';
+const WRITERS = ['owner', 'operator'];
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const [session, setSession] = useState<Session | null>(null);
+  const [state, setState] = useState<SessionContext['state']>('unknown');
+
+  const take = useCallback((made: Session) => {
+    keepCsrfToken(made.csrf_token);
+    setSession(made);
+    setState('signed-in');
+  }, []);
+
+  const signIn = useCallback(
+    async (token: string) => take(await call('post', ADDRESS, { body: { token: token.trim() } })),
+    [take],
+  );
+
+  const signOut = useCallback(async (everywhere: boolean) => {
+    await (everywhere ? call('delete', '/admin/v1/sessions', {}) : call('delete', ADDRESS, {}));
+    keepCsrfToken(null);
+    setSession(null);
+    setState('signed-out');
+  }, []);
+
+  useEffect(() => {
+    whenSignedOut(() => setState((before) => (before === 'signed-in' || before === 'expired' ? 'expired' : before)));
+    // The tab does not wait for the end of an outage to be told who it is.
+    const restore = async (): Promise<void> => {
+      try {
+        take(await call('get', ADDRESS, {}));
+      } catch (error) {
+        if (error instanceof OfflineError) setTimeout(restore, 2_000);
+        else if (error instanceof ApiError) setState('signed-out');
+      }
+    };
+    void restore();
+  }, [take]);
+
+  const value = useMemo(
+    () => ({ session, state, mayWrite: WRITERS.includes(session?.operator.role ?? ''), signIn, signOut }),
+    [session, state, signIn, signOut],
+  );
+  return <Context value={value}>{children}</Context>;
+}
+
+export function useSession(): SessionContext {
+  const context = useContext(Context);
+  if (context === null) throw new Error('useSession outside of SessionProvider');
+  return context;
+}

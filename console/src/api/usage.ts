@@ -1,0 +1,18 @@
+/** Sums from the ledger: what was spent, by whom, on what. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { call, type Schemas } from './client.ts';
+import type { paths } from './schema.ts';
+
+export type UsageRow = Schemas['UsageRow'];
+export type UsageFigures = Schemas['UsageFigures'];
+type Parameters = NonNullable<paths['/admin/v1/usage']['get']['parameters']['query']>;
+
+export function useUsage(query: Parameters, enabled = true) {
+  return useQuery({
+    queryKey: ['usage', query],
+    queryFn: ({ signal }) => call('get', '/admin/v1/usage', { query, signal }),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}

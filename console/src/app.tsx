@@ -1,0 +1,50 @@
+/** Which page an address means. Pages are loaded when they are first opened. */
+import { lazy, Suspense } from 'react';
+import { Link, Route, Switch } from 'wouter';
+import { useSession } from './api/session.tsx';
+import { SignIn, SignInAgain } from './pages/sign-in.tsx';
+import { Shell } from './shell/shell.tsx';
+import { Empty, Page } from './ui/page.tsx';
+import { Toasts } from './ui/toast.tsx';
+
+const OverviewPage = lazy(() =>
+  import('./pages/overview/overview.tsx').then((module) => ({ default: module.OverviewPage })),
+);
+const RequestsPage = lazy(() =>
+  import('./pages/requests/list.tsx').then((module) => ({ default: module.RequestsPage })),
+);
+const RequestPage = lazy(() =>
+  import('./pages/requests/request.tsx').then((module) => ({ default: module.RequestPage })),
+);
+const KeysPage = lazy(() => import('./pages/keys/list.tsx').then((module) => ({ default: module.KeysPage })));
+const KeyPage = lazy(() => import('./pages/keys/key.tsx').then((module) => ({ default: module.KeyPage })));
+
+export function App() {
+  const { state } = useSession();
+  if (state === 'unknown') return null;
+  if (state === 'signed-out') return <SignIn />;
+  return (
+    <>
+      <Shell>
+        <Suspense fallback={null}>
+          <Switch>
+            <Route path="/" component={OverviewPage} />
+            <Route path="/requests" component={RequestsPage} />
+            <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>
+            <Route path="/keys" component={KeysPage} />
+            <Route path="/keys/:id">{({ id }) => <KeyPage id={id} />}</Route>
+            <Route>
+              <Page title="Nothing is here">
+                <Empty title="This address leads nowhere" action={<Link href="/">Go to the start</Link>}>
+                  It may have been cut off when it was copied.
+                </Empty>
+              </Page>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+      {state === 'expired' && <SignInAgain />}
+      <Toasts />
+    </>
+  );
+}

@@ -1,0 +1,201 @@
+/** All keys: who can spend how much. */
+import { Button, Select } from '@mantine/core';
+import { useCallback, useMemo, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { type CreatedKey, type Key, useKeys } from '../../api/queries.ts';
+import { useSession } from '../../api/session.tsx';
+import { SearchBox, useFilters } from '../../ui/filters.tsx';
+import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
+import { IconPlus } from '../../ui/icons.tsx';
+import { Loading } from '../../ui/loading.tsx';
+import { Empty, Failure, Page } from '../../ui/page.tsx';
+import { type Column, DataTable } from '../../ui/table.tsx';
+import { Credits, Id, Time, Tokens } from '../../ui/values.tsx';
+import { CreateKey } from './key-form.tsx';
+import { Amount, KeyStatus, keyName, limitText } from './key-words.tsx';
+import css from './keys.module.css';
+import { NewSecret } from './secret.tsx';
+
+const STATUSES = ['active', 'suspended', 'disabled', 'expired', 'revoked'];
+
+const COLUMNS: readonly Column<Key>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    value: keyName,
+    cell: (key) => (
+      <Link href={`/keys/${key.id}`} className={css.name}>
+        {keyName(key)}
+      </Link>
+    ),
+  },
+  {
+    id: 'prefix',
+    header: 'Secret',
+    value: (key) => key.prefix,
+    cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…`} copy={false} />,
+    minor: true,
+  },
+  { id: 'status', header: 'Status', value: (key) => key.status, cell: (key) => <KeyStatus status={key.status} /> },
+  {
+    id: 'remaining',
+    header: 'Left',
+    value: (key) => key.remaining,
+    cell: (key) => <WithUnit of={key} value={key.remaining} />,
+    right: true,
+  },
+  {
+    id: 'held',
+    header: 'Held',
+    value: (key) => key.reserved,
+    cell: (key) => (key.reserved === 0 ? <span className="muted">–</span> : <Amount of={key} value={key.reserved} />),
+    right: true,
+    minor: true,
+  },
+  {
+    id: 'used',
+    header: 'Used',
+    value: (key) => key.used,
+    cell: (key) => <Amount of={key} value={key.used} />,
+    right: true,
+    minor: true,
+  },
+  {
+    id: 'today',
+    header: 'Today',
+    value: (key) => (key.mode === 'credit' ? key.today_spend : null),
+    cell: (key) => (key.mode === 'credit' ? <Credits value={key.today_spend} /> : undefined),
+    right: true,
+    minor: true,
+    hidden: true,
+  },
+  {
+    id: 'requests',
+    header: 'Requests',
+    value: (key) => key.requests,
+    cell: (key) => <Tokens value={key.requests} />,
+    right: true,
+    minor: true,
+  },
+  { id: 'limit', header: 'Rate limit', value: limitText, minor: true, hidden: true },
+  { id: 'models', header: 'Models', value: (key) => key.models?.join(' ') ?? 'all', minor: true, hidden: true },
+  { id: 'scope', header: 'Provider', value: (key) => key.provider_scope, minor: true, hidden: true },
+  {
+    id: 'expires',
+    header: 'Expires',
+    value: (key) => key.expires_at,
+    cell: (key) => <Time at={key.expires_at} />,
+    minor: true,
+    hidden: true,
+  },
+  {
+    id: 'created',
+    header: 'Created',
+    value: (key) => key.created_at,
+    cell: (key) => <Time at={key.created_at} />,
+    right: true,
+    minor: true,
+  },
+  { id: 'id', header: 'Id', value: (key) => key.id, cell: (key) => <Id value={key.id} />, minor: true, hidden: true },
+];
+
+function WithUnit({ of, value }: { of: Key; value: number | null }) {
+  return (
+    <>
+      <Amount of={of} value={value} />{' '}
+      {value !== null && <span className={css.unit}>{of.mode === 'credit' ? 'cr' : 'tok'}</span>}
+    </>
+  );
+}
+
+export function KeysPage() {
+  const { data: keys, error, isPending, refetch } = useKeys();
+  const { mayWrite } = useSession();
+  const { filters, set } = useFilters(['q', 'status', 'create'] as const);
+  const [created, setCreated] = useState<CreatedKey | null>(null);
+  const [, navigate] = useLocation();
+  const shown = useMemo(
+    () => (keys ?? []).filter((key) => fits(key, filters.q, filters.status)),
+    [keys, filters.q, filters.status],
+  );
+  const search = useCallback((text: string) => set('q', text), [set]);
+  const create = mayWrite && (
+    <Button leftSection={<IconPlus size={14} />} data-key="c" onClick={() => set('create', '1')}>
+      Create key
+    </Button>
+  );
+  return (
+    <Page title="Keys" answer={keys && <Answer keys={keys} />} actions={create}>
+      <Failure error={error} retry={() => void refetch()} />
+      {isPending && <Loading rows={8} />}
+      {keys?.length === 0 && (
+        <Empty title="No keys yet" action={create}>
+          A key is what an application sends with every request. It has a balance of its own, and can never spend more.
+        </Empty>
+      )}
+      {keys !== undefined && keys.length > 0 && (
+        <DataTable
+          name="Keys"
+          rows={shown}
+          columns={COLUMNS}
+          rowId={(key) => key.id}
+          href={(key) => `/keys/${key.id}`}
+          tools={
+            <>
+              <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, prefix or id" />
+              <Select
+                size="xs"
+                w={130}
+                aria-label="Status"
+                placeholder="Any status"
+                clearable
+                data={STATUSES}
+                value={filters.status ?? null}
+                onChange={(value) => set('status', value)}
+              />
+            </>
+          }
+        />
+      )}
+      {filters.create !== undefined && mayWrite && (
+        <CreateKey
+          close={() => set('create', null)}
+          created={(key) => {
+            set('create', null);
+            setCreated(key);
+          }}
+        />
+      )}
+      {created !== null && (
+        <NewSecret
+          created={created}
+          close={() => {
+            setCreated(null);
+            navigate(`/keys/${created.id}`);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Answer({ keys }: { keys: readonly Key[] }) {
+  const active = keys.filter((key) => key.status === 'active').length;
+  const credit = keys.filter((key) => key.mode === 'credit' && key.status === 'active');
+  const left = credit.reduce((sum, key) => sum + nanosOf(key.remaining ?? 0), 0n);
+  const held = credit.reduce((sum, key) => sum + nanosOf(key.reserved), 0n);
+  return (
+    <>
+      <strong>{plural(keys.length, 'key')}</strong>, {active} active;{' '}
+      <strong className="num">{headlineCredits(left)} credits</strong> left to spend
+      {held > 0n && <>, {headlineCredits(held)} more held by running requests</>}.
+    </>
+  );
+}
+
+function fits(key: Key, text: string | undefined, status: string | undefined): boolean {
+  if (status !== undefined && key.status !== status) return false;
+  if (text === undefined) return true;
+  const wanted = text.toLowerCase();
+  return [key.id, key.label ?? '', ...key.prefixes].some((name) => name.toLowerCase().includes(wanted));
+}

@@ -1,0 +1,168 @@
+/** One request: a sentence, a picture, what it cost, and what to do where it failed. */
+import { Link } from 'wouter';
+import { type LoggedRequest, useRequest } from '../../api/requests.ts';
+import { Code } from '../../ui/code.tsx';
+import { bytes, count, exactCredits, milliseconds } from '../../ui/format.ts';
+import { Loading } from '../../ui/loading.tsx';
+import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
+import { Id, Time } from '../../ui/values.tsx';
+import { Outcome, sentence, tokensOf, toneOf, words } from './request-words.tsx';
+import css from './requests.module.css';
+import { Timeline } from './timeline.tsx';
+
+const BACK = { href: '/requests', label: 'Requests' };
+
+export function RequestPage({ id }: { id: string }) {
+  const { data, error, isPending, refetch } = useRequest(id);
+  if (data === undefined) {
+    return (
+      <Page title="Request" back={BACK}>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}
+      </Page>
+    );
+  }
+  const { request, explanation } = data;
+  const paragraphs = paragraphsOf(explanation);
+  const failed = request.condition !== null;
+  return (
+    <Page title={<Id value={request.id} />} back={BACK} answer={sentence(request)}>
+      {failed && (
+        <div className={css.advice} data-tone={toneOf(request)}>
+          {paragraphs
+            .filter(([title]) => title !== 'Money')
+            .map(([title, text]) => (
+              <p key={text}>
+                <strong>{title}:</strong> {text}
+              </p>
+            ))}
+        </div>
+      )}
+      <Timeline of={request} />
+      <div className={css.columns}>
+        <Cost of={request} />
+        <Section title="Request">
+          <Facts
+            items={[
+              ['Outcome', <Outcome key="outcome" of={request} />],
+              ['Received', <Time key="received" at={request.received_at} />],
+              ['Took', milliseconds(request.duration_ms)],
+              [
+                'Key',
+                request.key_id === null ? (
+                  'no known key'
+                ) : (
+                  <Link key="key" href={`/keys/${request.key_id}`} className={css.link}>
+                    {request.key_label ?? request.key_id}
+                  </Link>
+                ),
+              ],
+              request.model !== null && [
+                'Model',
+                <Link key="model" href={`/requests?model=${encodeURIComponent(request.model)}`} className={css.link}>
+                  {request.model}
+                  {!request.model_known && ' (not in the catalog)'}
+                </Link>,
+              ],
+              ['Endpoint', `${request.endpoint ?? 'unknown'}${request.streamed ? ', streamed' : ''}`],
+              ['In / out', `${bytes(request.bytes_in)} / ${bytes(request.bytes_out)}`],
+              request.idempotency !== 'none' && ['Idempotency-Key', words(request.idempotency)],
+              request.rate !== null && [
+                'Rate limit',
+                `${count(request.rate.remaining)} of ${count(request.rate.limit)} left`,
+              ],
+              request.user_agent !== null && ['Client', request.user_agent],
+              request.client_address !== null && ['Address', request.client_address],
+              request.client_request_id !== null && ['Client’s own id', request.client_request_id],
+            ]}
+          />
+        </Section>
+      </div>
+      <Section title="The whole story" note="As gateway requests show prints it.">
+        <Code label="The whole story" text={explanation.join('\n')} />
+      </Section>
+    </Page>
+  );
+}
+
+/** The gateway's own sentences: a title, a colon, and lines that were broken for a terminal. */
+function paragraphsOf(lines: readonly string[]): readonly (readonly [string, string])[] {
+  const found: [string, string][] = [];
+  for (const line of lines) {
+    const begin = /^(Outcome|Money|What to do|For the operator): (.*)$/.exec(line);
+    const last = found.at(-1);
+    if (begin !== null) found.push([begin[1] ?? '', begin[2] ?? '']);
+    else if (last !== undefined && line.startsWith('  ')) last[1] += ` ${line.trim()}`;
+  }
+  return found;
+}
+
+const CLASSES = [
+  ['input', 'Input'],
+  ['cache_read', 'Read from cache'],
+  ['cache_write', 'Written to cache'],
+  ['cache_write_1h', 'Written to cache, 1 h'],
+  ['output', 'Output'],
+] as const;
+
+function Cost({ of: request }: { of: LoggedRequest }) {
+  const { usage, cost_nanos: cost, provider_cost_nanos: provider } = request;
+  if (usage === null) {
+    return (
+      <Section title="Cost">
+        <p className="muted">No tokens were used, and nothing is charged.</p>
+      </Section>
+    );
+  }
+  return (
+    <Section
+      title="Cost"
+      note={usage.source === 'reported' ? 'Tokens as the provider reported them.' : 'Tokens counted by the gateway.'}
+    >
+      <table className={css.classes}>
+        <thead>
+          <tr>
+            <th scope="col">Class</th>
+            <th scope="col">Tokens</th>
+          </tr>
+        </thead>
+        <tbody>
+          {CLASSES.filter(([name]) => usage[name] > 0).map(([name, label]) => (
+            <tr key={name}>
+              <th scope="row">
+                {label}
+                {name === 'output' && usage.reasoning > 0 && (
+                  <span className="muted"> ({count(usage.reasoning)} of it reasoning)</span>
+                )}
+              </th>
+              <td>{count(usage[name])}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">All tokens</th>
+            <td>{count(tokensOf(request) ?? 0)}</td>
+          </tr>
+          {cost !== null && (
+            <tr>
+              <th scope="row">Cost</th>
+              <td>{exactCredits(BigInt(cost))} credits</td>
+            </tr>
+          )}
+          {provider !== null && (
+            <tr>
+              <th scope="row">Provider asks</th>
+              <td>{exactCredits(BigInt(provider))} credits</td>
+            </tr>
+          )}
+          {cost !== null && provider !== null && (
+            <tr>
+              <th scope="row">Margin</th>
+              <td>{exactCredits(BigInt(cost) - BigInt(provider))} credits</td>
+            </tr>
+          )}
+        </tfoot>
+      </table>
+    </Section>
+  );
+}

@@ -1,0 +1,112 @@
+/** Signing in: by the link that the gateway prints, or with a token. Again, over the page, when a session has ended. */
+import { Button, Modal, PasswordInput } from '@mantine/core';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { ApiError } from '../api/client.ts';
+import { useSession } from '../api/session.tsx';
+import { Failure } from '../ui/page.tsx';
+import css from './sign-in.module.css';
+
+/** Taken out of the address at once: it works only one time, and must not stay in the history. */
+function takeTokenFromAddress(): string | null {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (token !== null) history.replaceState(null, '', location.pathname + location.search);
+  return token;
+}
+
+const linkToken = takeTokenFromAddress();
+
+export function SignIn() {
+  const { signIn } = useSession();
+  const [error, setError] = useState<unknown>(null);
+  const [waiting, setWaiting] = useState(linkToken !== null);
+  const tried = useRef(false);
+  useEffect(() => {
+    if (linkToken === null || tried.current) return;
+    tried.current = true;
+    signIn(linkToken)
+      .catch(setError)
+      .finally(() => setWaiting(false));
+  }, [signIn]);
+  if (waiting) return null;
+  return (
+    <main className={css.place}>
+      <div className={css.box}>
+        <Mark />
+        <h1 className={css.title}>Sign in to Model Gateway</h1>
+        <p className={css.text}>
+          Open the link that the gateway printed when it started, or make a new one on its machine:
+        </p>
+        <pre className={css.command}>npx gateway operators link</pre>
+        <TokenForm problem={error} />
+        <p className={css.foot}>A link works once, for 15 minutes.</p>
+      </div>
+    </main>
+  );
+}
+
+/** What was typed behind it stays: after this, the same button can be pressed again. */
+export function SignInAgain() {
+  return (
+    <Modal opened onClose={() => {}} withCloseButton={false} title="Your session has ended" size={400}>
+      <p className={css.text}>
+        Nothing on this page is lost. Sign in again and go on. A new link comes from{' '}
+        <code>npx gateway operators link</code>; the part after <code>#token=</code> is the token.
+      </p>
+      <TokenForm problem={null} />
+    </Modal>
+  );
+}
+
+function TokenForm({ problem }: { problem: unknown }) {
+  const { signIn } = useSession();
+  const [token, setToken] = useState('');
+  const [error, setError] = useState<unknown>(problem);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => setError(problem), [problem]);
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      // A whole link can be pasted as well.
+      await signIn(token.split('#token=').at(-1) ?? '');
+    } catch (refusal) {
+      setError(refusal instanceof ApiError && refusal.status === 401 ? new Error(WRONG) : refusal);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={submit} className={css.form}>
+      <PasswordInput
+        label="Token"
+        placeholder="Sign-in link, or an operator’s token"
+        autoComplete="off"
+        data-autofocus
+        maxLength={2_000}
+        value={token}
+        onChange={(event) => setToken(event.currentTarget.value)}
+      />
+      <Failure error={error} />
+      <Button type="submit" size="sm" fullWidth loading={busy} disabled={token.trim() === ''}>
+        Sign in
+      </Button>
+    </form>
+  );
+}
+
+const WRONG = 'This token is not valid: it may have been used already, or it is older than 15 minutes.';
+
+function Mark() {
+  return (
+    <svg width="36" height="36" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="#4f46e5" />
+      <path
+        d="M8 22V13.5C8 10.5 10.2 8.5 12.6 8.5c2 0 3.4 1.3 3.4 3.6V22m0-9.9c0-2.3 1.4-3.6 3.4-3.6 2.4 0 4.6 2 4.6 5V22"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="2.6"
+        strokeLinecap="round"
+      />
+    </svg>
+  );
+}

@@ -1,0 +1,158 @@
+/** The frame of every page: the rail, the command palette, the keyboard, and the banner of a lost connection. */
+import { ActionIcon, Drawer, Menu, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { type ReactNode, useEffect, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useConnectionLost } from '../api/connection.ts';
+import { useSession } from '../api/session.tsx';
+import { IconMenu, IconMoon, IconSearch, IconSun } from '../ui/icons.tsx';
+import { Help } from './help.tsx';
+import { PLACES } from './navigation.ts';
+import { Palette } from './palette.tsx';
+import css from './shell.module.css';
+import { useShortcuts } from './shortcuts.ts';
+
+const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
+
+export function Shell({ children }: { children: ReactNode }) {
+  const [menu, menuControl] = useDisclosure(false);
+  const [palette, paletteControl] = useDisclosure(false);
+  const [help, helpControl] = useDisclosure(false);
+  const [location] = useLocation();
+  useShortcuts({ palette: paletteControl.toggle, help: helpControl.toggle });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new place closes the menu that led there.
+  useEffect(() => menuControl.close(), [location]);
+  return (
+    <div className={css.shell}>
+      <a href="#main" className={css.skip}>
+        Skip to the page
+      </a>
+      <aside className={css.rail}>
+        <Rail onSearch={paletteControl.open} />
+      </aside>
+      <header className={css.bar}>
+        <ActionIcon aria-label="Open the menu" onClick={menuControl.open} size="lg">
+          <IconMenu size={18} />
+        </ActionIcon>
+        <Link href="/" className={css.brand}>
+          <Brand />
+        </Link>
+        <ActionIcon aria-label="Search" onClick={paletteControl.open} size="lg">
+          <IconSearch size={18} />
+        </ActionIcon>
+      </header>
+      <main id="main" className={css.main} tabIndex={-1}>
+        <ConnectionBanner />
+        {children}
+      </main>
+      <Drawer opened={menu} onClose={menuControl.close} size={272} title={<Brand />} padding="md">
+        <Rail onSearch={paletteControl.open} inside />
+      </Drawer>
+      <Palette opened={palette} close={paletteControl.close} />
+      <Help opened={help} close={helpControl.close} />
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <span className={css.name}>
+      <svg width="20" height="20" viewBox="0 0 32 32" aria-hidden="true">
+        <rect width="32" height="32" rx="8" fill="#4f46e5" />
+        <path
+          d="M8 22V13.5C8 10.5 10.2 8.5 12.6 8.5c2 0 3.4 1.3 3.4 3.6V22m0-9.9c0-2.3 1.4-3.6 3.4-3.6 2.4 0 4.6 2 4.6 5V22"
+          fill="none"
+          stroke="#fff"
+          strokeWidth="2.6"
+          strokeLinecap="round"
+        />
+      </svg>
+      Model Gateway
+    </span>
+  );
+}
+
+function Rail({ onSearch, inside = false }: { onSearch: () => void; inside?: boolean }) {
+  const [location] = useLocation();
+  return (
+    <div className={css.inside}>
+      {!inside && (
+        <Link href="/" className={css.brand}>
+          <Brand />
+        </Link>
+      )}
+      <UnstyledButton className={css.search} onClick={onSearch}>
+        <IconSearch size={14} />
+        <span>Search or go to</span>
+        <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
+      </UnstyledButton>
+      <nav aria-label="Pages" className={css.nav}>
+        {PLACES.map(({ href, label, icon: Icon }) => {
+          const here = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
+          return (
+            <Link key={href} href={href} className={css.place} aria-current={here ? 'page' : undefined}>
+              <Icon /> {label}
+            </Link>
+          );
+        })}
+      </nav>
+      <div className={css.foot}>
+        <OperatorMenu />
+        <ThemeButton />
+      </div>
+    </div>
+  );
+}
+
+function OperatorMenu() {
+  const { session, signOut } = useSession();
+  if (session === null) return null;
+  const { name, role } = session.operator;
+  return (
+    <Menu position="top-start">
+      <Menu.Target>
+        <UnstyledButton className={css.operator}>
+          <span className={css.avatar} aria-hidden="true">
+            {name.slice(0, 1).toUpperCase()}
+          </span>
+          <span className={css.who}>
+            <span>{name}</span>
+            <span className={css.role}>{role}</span>
+          </span>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => void signOut(false).catch(() => {})}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => void signOut(true).catch(() => {})}>Sign out everywhere</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function ThemeButton() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme('light');
+  const other = scheme === 'dark' ? 'light' : 'dark';
+  return (
+    <ActionIcon size="lg" aria-label={`Use the ${other} theme`} onClick={() => setColorScheme(other)}>
+      {scheme === 'dark' ? <IconSun /> : <IconMoon />}
+    </ActionIcon>
+  );
+}
+
+/** Quiet, and only after a moment: most restarts are over before anybody has to read about them. */
+function ConnectionBanner() {
+  const lost = useConnectionLost();
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    if (!lost) return setShown(false);
+    const timer = setTimeout(() => setShown(true), 400);
+    return () => clearTimeout(timer);
+  }, [lost]);
+  if (!shown) return null;
+  return (
+    <div className={css.banner} role="status">
+      The gateway does not answer. This page catches up by itself as soon as it does.
+    </div>
+  );
+}

@@ -1,0 +1,73 @@
+/**
+ * The console: one page with its scripts and styles, as files of the build in `console/dist`. They are the same for
+ * everybody and need no credential; what they show comes from the API, which asks for one.
+ */
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AdminError } from '../api.ts';
+import { CONSOLE_BUILD, consoleIsBuilt, HOW_TO_BUILD } from '../console-build.ts';
+import type { AdminApp } from './framework.ts';
+
+const PUBLIC = { config: { roles: 'public' }, schema: { hide: true } } as const;
+const NONCE_PLACE = '__CSP_NONCE__';
+
+/** Whether the path belongs to the console and not to the API or to a probe. */
+export function isConsolePath(url: string): boolean {
+  return !/^\/(admin|metrics|healthz|readyz)(?:[/?]|$)/.test(url);
+}
+
+/** Serves the page for its own paths (`/keys/key_1`) too: which of them exist, the page knows. */
+export class Console {
+  readonly #build: string;
+  readonly #page: string | null;
+
+  constructor(build: string = CONSOLE_BUILD) {
+    this.#build = build;
+    this.#page = consoleIsBuilt(build) ? readFileSync(join(build, 'index.html'), 'utf8') : null;
+  }
+
+  async addTo(app: AdminApp): Promise<void> {
+    const root = join(this.#build, 'assets');
+    const names = new Set(this.#page === null ? [] : readdirSync(root));
+    if (this.#page !== null) {
+      // Their names are digests of what they hold.
+      await app.register(fastifyStatic, { serve: false, root, immutable: true, maxAge: '365d', preCompressed: true });
+    }
+    app.get('/assets/:name', PUBLIC, (request, reply) => {
+      const { name } = request.params as { readonly name: string };
+      return names.has(name) ? reply.sendFile(name) : this.serve(request, reply);
+    });
+  }
+
+  /** The page for its own paths; what else is asked for there does not exist. */
+  serve(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const { method, url, headers } = request;
+    const page = method === 'GET' && !url.startsWith('/assets/') && (headers.accept ?? '').includes('text/html');
+    if (page) return this.#send(reply);
+    return reply.send(new AdminError('not_found', 'no such page or file; the API is below /admin/v1'));
+  }
+
+  #send(reply: FastifyReply): FastifyReply {
+    const nonce = randomBytes(16).toString('base64');
+    void reply.header('content-security-policy', policy(nonce)).serializer(String);
+    if (this.#page === null) return reply.code(503).type('text/plain; charset=utf-8').send(`${HOW_TO_BUILD}\n`);
+    return reply.type('text/html; charset=utf-8').send(this.#page.replaceAll(NONCE_PLACE, nonce));
+  }
+}
+
+/** The nonce is for the component library, which writes the variables of its theme into a style element. */
+function policy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}

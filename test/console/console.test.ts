@@ -1,0 +1,133 @@
+/** The console in a real Chromium, on a real gateway: the story of an operator, and what must never happen on any page. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { BrowserContext, Page } from 'playwright-core';
+import { adminFetch } from '../support/admin-fetch.ts';
+import { axeViolations, startBrowser, type WatchedPage, watchedPage } from '../support/browser.ts';
+import { builtConsole } from '../support/console-build.ts';
+import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+
+await builtConsole();
+const started = await startBrowser();
+const skip = 'reason' in started ? started.reason : false;
+
+describe('the console', { skip }, () => {
+  let gateway: StartedGateway;
+  let context: BrowserContext;
+  let watched: WatchedPage;
+  let page: Page;
+  let origin: string;
+
+  before(async () => {
+    if ('reason' in started) return;
+    gateway = await startedGateway();
+    origin = `http://127.0.0.1:${gateway.adminPort}`;
+    context = await started.browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    context.setDefaultTimeout(6_000);
+    watched = await watchedPage(context, origin);
+    page = watched.page;
+  });
+
+  after(async () => {
+    if ('browser' in started) await started.browser.close();
+    await gateway?.[Symbol.asyncDispose]();
+  });
+
+  /** Ends every part of the story: nothing was complained about, and axe finds nothing. */
+  const inOrder = async (): Promise<void> => {
+    assert.deepEqual(await axeViolations(page), []);
+    assert.deepEqual(watched.complaints, []);
+  };
+
+  test('a wrong token is refused in plain words, a sign-in link signs in', async () => {
+    await page.goto(origin);
+    await page.getByLabel('Token').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('This token is not valid').waitFor();
+    await inOrder();
+    await page.goto('about:blank');
+    const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
+    await page.goto((body as { url: string }).url);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(page.url(), `${origin}/`, 'the token is not left in the address');
+    await inOrder();
+  });
+
+  test('a key: created, its secret shown once and used, topped up, suspended, revoked', async () => {
+    await page.keyboard.press('g');
+    await page.keyboard.press('k');
+    await page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await inOrder();
+    await page.keyboard.press('c');
+    await page.getByLabel('Name', { exact: true }).fill('<b>Acme</b> & "sons"');
+    await page.getByLabel('Credit', { exact: true }).fill('0.5');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const secret = (await page.getByTestId('secret').textContent()) ?? '';
+    assert.match(secret, /^mg_c_/);
+    await page.getByText('Waiting for the first request').waitFor();
+    await inOrder();
+    const answer = await call(`${gateway.origin}/v1/chat/completions`, {
+      key: secret,
+      body: { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] },
+    });
+    assert.equal(answer.status, 200);
+    await page.getByText('The first request is here').waitFor();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: '<b>Acme</b> & "sons"' }).waitFor();
+    const [key] = (await gateway.admin.listKeys()).filter(({ label }) => label?.includes('Acme'));
+    assert(key?.mode === 'credit');
+    await page.getByText(`${key.used} credits`).first().waitFor();
+    await page.getByRole('button', { name: 'Add credit' }).click();
+    await page.getByLabel('Amount').fill('1.25');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add credit' }).click();
+    await page.getByText('of 1.7500 credits').waitFor();
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    assert.equal((await gateway.admin.showKey(key.id)).status, 'suspended');
+    await inOrder();
+  });
+
+  test('what is wrong with a field is said at the field, and nothing that was typed is lost', async () => {
+    await page.keyboard.press('e');
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('x'.repeat(10_000));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('one line of 1 to 200 characters').waitFor();
+    assert.equal((await name.inputValue()).length, 10_000);
+    await inOrder();
+    await name.fill('Acme');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'Acme', exact: true }).waitFor();
+    await inOrder();
+  });
+
+  test('a request is found by its id and told as a timeline with its exact charge', async () => {
+    await page.getByRole('link', { name: 'Requests' }).click();
+    await page.getByRole('heading', { name: 'Requests' }).waitFor();
+    await inOrder();
+    await page.locator('tbody tr').first().click();
+    await page.getByText('charged', { exact: false }).first().waitFor();
+    await page.getByRole('figure', { name: 'What happened when' }).waitFor();
+    await inOrder();
+  });
+
+  test('the palette finds pages and keys by name', async () => {
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('acme');
+    await page.getByRole('option', { name: /Acme/ }).waitFor();
+    await inOrder();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Acme', exact: true }).waitFor();
+  });
+
+  test('the overview agrees with the ledger, in the dark and at phone width', async () => {
+    const { cost } = (await gateway.admin.usage({ since: '1d' })).total;
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator(`[title="${cost} credits"]`).first().waitFor();
+    await page.getByRole('button', { name: 'Use the dark theme' }).click();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Open the menu' }).waitFor();
+    await inOrder();
+    await page.setViewportSize({ width: 1_280, height: 800 });
+  });
+});

@@ -1,0 +1,73 @@
+/** `npm run screenshots`: every page at desktop and phone width in both themes, of a gateway with real requests. */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Page } from 'playwright-core';
+import { adminFetch } from '../support/admin-fetch.ts';
+import { startBrowser } from '../support/browser.ts';
+import { startedGateway } from '../support/started-gateway.ts';
+import { furnish } from './furnish.ts';
+
+const { values } = parseArgs({
+  options: { out: { type: 'string', default: 'screenshots' }, only: { type: 'string', default: '' } },
+});
+const SIZES = { desktop: { width: 1_360, height: 860 }, phone: { width: 390, height: 844 } };
+
+const started = await startBrowser({ FONTCONFIG_FILE: fontsFile() });
+if ('reason' in started) throw new Error(started.reason);
+const { browser } = started;
+const gateway = await startedGateway();
+const scene = await furnish(gateway);
+const origin = `http://127.0.0.1:${gateway.adminPort}`;
+mkdirSync(values.out, { recursive: true });
+try {
+  for (const theme of ['light', 'dark'] as const) {
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      const context = await browser.newContext({ viewport, colorScheme: theme, deviceScaleFactor: 1, locale: 'en-GB' });
+      const page = await context.newPage();
+      await page.goto(origin);
+      await shoot(page, 'sign-in', size, theme);
+      await signIn(page);
+      for (const [name, path, act] of scene.pages) {
+        if (values.only !== '' && !name.includes(values.only)) continue;
+        await page.goto(`${origin}${path}`);
+        await page.waitForSelector('h1');
+        await page.waitForLoadState('networkidle');
+        await act?.(page);
+        await shoot(page, name, size, theme);
+      }
+      await context.close();
+    }
+  }
+} finally {
+  await browser.close();
+  await gateway[Symbol.asyncDispose]();
+}
+
+async function signIn(page: Page): Promise<void> {
+  const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
+  await page.goto((body as { url: string }).url);
+  await page.waitForSelector('main h1');
+}
+
+async function shoot(page: Page, name: string, size: string, theme: string): Promise<void> {
+  await page.waitForTimeout(350);
+  await page.screenshot({ path: join(values.out, `${name}-${size}-${theme}.png`) });
+}
+
+/** A machine without a desktop has no system font worth the name: the one in the browser's package stands for it. */
+function fontsFile(): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'fonts-')), 'fonts.conf');
+  const alias = (family: string, font: string): string =>
+    `<match><test name="family"><string>${family}</string></test><edit name="family" mode="assign" binding="strong"><string>${font}</string></edit></match>`;
+  const families = [
+    ...['system-ui', 'ui-sans-serif', 'sans-serif'].map((family) => alias(family, 'Open Sans')),
+    ...['ui-monospace', 'monospace'].map((family) => alias(family, 'DejaVu Sans Mono')),
+  ].join('');
+  writeFileSync(
+    file,
+    `<?xml version="1.0"?><fontconfig><dir>${tmpdir()}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>${tmpdir()}/fonts-cache</cachedir>${families}</fontconfig>`,
+  );
+  return file;
+}

@@ -1,0 +1,79 @@
+/**
+ * A real Chromium for tests of the console: the one that comes as an npm package, else the system's. What a page
+ * does wrong is kept: messages of its console, requests to other places, and what axe finds.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright-core';
+
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'];
+const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const START_MS = 60_000;
+
+export type BrowserStart = { readonly browser: Browser } | { readonly reason: string };
+
+/** The reason is for the one who reads why a test was skipped. */
+export async function startBrowser(env: Readonly<Record<string, string>> = {}): Promise<BrowserStart> {
+  const reasons: string[] = [];
+  for (const find of [packaged, async () => SYSTEM.find((path) => existsSync(path)) ?? null]) {
+    try {
+      const executablePath = await find();
+      if (executablePath === null) continue;
+      const settings = { executablePath, args: ARGUMENTS, timeout: START_MS, env: { ...process.env, ...env } };
+      return { browser: await chromium.launch(settings as LaunchOptions) };
+    } catch (error) {
+      reasons.push(String(error).split('\n', 1)[0] ?? '');
+    }
+  }
+  return { reason: `no Chromium runs on this machine: ${reasons.join('; ') || 'none was found'}` };
+}
+
+/** Unpacked once into the folder for temporary files. */
+async function packaged(): Promise<string> {
+  const { default: packed } = await import('@sparticuz/chromium');
+  return packed.executablePath();
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** What must be empty at the end: errors of the page, and requests that left for another place. */
+  readonly complaints: string[];
+}
+
+export async function watchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    // The browser itself reports refused and failed calls, which the page explains to its reader.
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) {
+      complaints.push(`console: ${message.text()}`);
+    }
+  });
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) complaints.push(`outside: ${url}`);
+  });
+  return { page, complaints };
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+  }[];
+}
+
+/** Violations of WCAG 2 A and AA, each with the elements that it is about. */
+export async function axeViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate<AxeResult>(
+    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })",
+  );
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join('\n')}`,
+  );
+}

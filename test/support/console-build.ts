@@ -1,0 +1,19 @@
+/** The build that the listener serves, made again where a source is newer. */
+import { execFile } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export async function builtConsole(): Promise<void> {
+  const built = statSync(join(root, 'console/dist/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = ['console/index.html', 'console/vite.config.ts', ...filesBelow('console/src')];
+  if (sources.every((file) => statSync(join(root, file)).mtimeMs < built)) return;
+  await promisify(execFile)(process.execPath, [join(root, 'tools/console-build.mjs')], { cwd: root });
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+}
