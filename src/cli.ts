@@ -5,6 +5,7 @@ import { type AdminConnection, AdminError } from './admin/api.ts';
 import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, MODELS, START } from './admin/commands.ts';
+import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService } from './admin/service.ts';
@@ -89,7 +90,12 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS]);
+  if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
+    const { runDataCommand } = await import('./process/data/commands.ts');
+    await runDataCommand(line, { env: process.env, release: version() });
+    return;
+  }
+  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {

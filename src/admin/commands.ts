@@ -1,6 +1,7 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
+import { DATA_COMMANDS } from './data-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 
 export interface Output {
@@ -160,7 +161,7 @@ export const MODELS: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show the version'],
   ];

@@ -1,0 +1,21 @@
+/** Commands on the data itself and on the installation, which do not go through the admin API. */
+import type { CommandShape } from './arguments.ts';
+
+export const BACKUP: CommandShape = {
+  words: ['backup'],
+  operands: ['FILE|-|FOLDER'],
+  flags: { every: '15m', keep: 'N' },
+  switches: ['json'],
+  summary:
+    'copy the embedded store while the gateway runs, verified by an audit, encrypted with GATEWAY_BACKUP_KEY; --every 15m --keep 96 FOLDER goes on doing it',
+};
+
+export const RESTORE: CommandShape = {
+  words: ['restore'],
+  operands: ['FILE|-'],
+  flags: {},
+  switches: ['replace', 'json'],
+  summary: 'make a backup the data folder; --replace moves what is there aside',
+};
+
+export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE];
