@@ -18,4 +18,12 @@ export const RESTORE: CommandShape = {
   summary: 'make a backup the data folder; --replace moves what is there aside',
 };
 
-export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE];
+export const MIGRATE: CommandShape = {
+  words: ['migrate'],
+  operands: [],
+  flags: { to: 'postgres|sqlite' },
+  switches: ['json'],
+  summary: 'move the ledger from the data folder into DATABASE_URL, or back, with an audit on both sides',
+};
+
+export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE, MIGRATE];
