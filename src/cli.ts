@@ -55,7 +55,8 @@ async function run(line: readonly string[]): Promise<void> {
     return;
   }
   if (first === '--version' || first === '-v') {
-    process.stdout.write(`${version()}\n`);
+    const { versionLine } = await import('./process/data/version.ts');
+    process.stdout.write(`${versionLine(version())}\n`);
     return;
   }
   if (first === 'start') {

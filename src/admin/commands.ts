@@ -163,7 +163,7 @@ export function helpText(): string {
   const rows = [
     ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'show this text'],
-    ['gateway --version', 'show the version'],
+    ['gateway --version', 'show version, commit and schema'],
   ];
   return [
     'Commands:',

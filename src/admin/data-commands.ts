@@ -26,4 +26,12 @@ export const MIGRATE: CommandShape = {
   summary: 'move the ledger from the data folder into DATABASE_URL, or back, with an audit on both sides',
 };
 
-export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE, MIGRATE];
+export const UPGRADE: CommandShape = {
+  words: ['upgrade'],
+  operands: [],
+  flags: {},
+  switches: ['check', 'json'],
+  summary: '--check tells what the next start of this release does to the store, tried and audited on a copy',
+};
+
+export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE, MIGRATE, UPGRADE];

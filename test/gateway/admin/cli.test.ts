@@ -129,7 +129,10 @@ describe('gateway commands without a gateway', () => {
   test('what is not allowed is said in one line, exit 2', async (t) => {
     const data = join(temporaryFolder(t), 'none');
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
-      [['nope'], /unknown command "nope": expected one of start, doctor, models, keys, credit, audit, help, --version/],
+      [
+        ['nope'],
+        /unknown command "nope": expected one of start, doctor, models, backup, restore, migrate, upgrade, keys, credit, audit, help, --version/,
+      ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
       [['keys', 'list', '--all'], /unknown flag --all: expected one of --json/],
@@ -155,7 +158,10 @@ describe('gateway commands without a gateway', () => {
     assert.equal(missing.code, 1);
     assert.match(missing.stderr, /the data folder \S+ does not exist/);
     assert.match((await gateway(data, 'help')).stdout, /gateway credit add ID AMOUNT/);
-    assert.match((await gateway(data, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+    assert.match(
+      (await gateway(data, '--version')).stdout,
+      /^\d+\.\d+\.\d+ \(commit \w+; schema: SQLite \d+, PostgreSQL \d+\)\n$/,
+    );
   });
 
   test('a long list arrives whole through a pipe', async (t) => {
