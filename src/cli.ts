@@ -93,7 +93,11 @@ async function run(line: readonly string[]): Promise<void> {
   }
   if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
     const { runDataCommand } = await import('./process/data/commands.ts');
-    await runDataCommand(line, { env: process.env, release: version() });
+    await runDataCommand(line, {
+      env: process.env,
+      release: version(),
+      connectAdmin: (settings) => connectAdmin(settings, true),
+    });
     return;
   }
   const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS]);

@@ -1,6 +1,14 @@
 /** Commands on the data itself and on the installation, which do not go through the admin API. */
 import type { CommandShape } from './arguments.ts';
 
+export const INIT: CommandShape = {
+  words: ['init'],
+  operands: [],
+  flags: { providers: 'NAME,NAME', credit: 'CREDITS|none' },
+  switches: ['yes', 'no-check', 'json'],
+  summary: 'write gateway.yaml from the credentials in the environment and create the first key; --yes asks nothing',
+};
+
 export const BACKUP: CommandShape = {
   words: ['backup'],
   operands: ['FILE|-|FOLDER'],
@@ -34,4 +42,4 @@ export const UPGRADE: CommandShape = {
   summary: '--check tells what the next start of this release does to the store, tried and audited on a copy',
 };
 
-export const DATA_COMMANDS: readonly CommandShape[] = [BACKUP, RESTORE, MIGRATE, UPGRADE];
+export const DATA_COMMANDS: readonly CommandShape[] = [INIT, BACKUP, RESTORE, MIGRATE, UPGRADE];

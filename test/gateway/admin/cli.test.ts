@@ -131,7 +131,7 @@ describe('gateway commands without a gateway', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
-        /unknown command "nope": expected one of start, doctor, models, backup, restore, migrate, upgrade, keys, credit, audit, help, --version/,
+        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, keys, credit, audit, help, --version/,
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
