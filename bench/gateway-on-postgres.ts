@@ -14,7 +14,7 @@ const gateway = spawn(process.execPath, [PROGRAM, 'start'], {
   env: { ...process.env, DATABASE_URL: server.url(await server.createDatabase()) },
   stdio: 'inherit',
 });
-process.once('SIGTERM', () => gateway.kill('SIGTERM'));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => gateway.kill('SIGINT'));
 const [code] = (await once(gateway, 'exit')) as [number | null];
 await server.stop();
 process.exit(code ?? 1);

@@ -100,7 +100,8 @@ export function startChild(prefix: readonly string[], spec: ChildSpec): Child {
   const hasExited = (): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
   const stop = async (): Promise<void> => {
     if (hasExited()) return;
-    child.kill('SIGTERM');
+    // Not SIGTERM, after which a gateway first waits for load balancers.
+    child.kill('SIGINT');
     const kill = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
     await exited;
     clearTimeout(kill);

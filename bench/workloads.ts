@@ -1,4 +1,4 @@
-/** The workloads W1 to W9: what is sent, by how many at once, to whom, and which run each ratio is against. */
+/** The workloads W1 to W11: what is sent, by how many at once, to whom, and which run each ratio is against. */
 import type { RequestShape } from './requests.ts';
 
 export interface RunSpec {
@@ -102,6 +102,7 @@ export function allWorkloads(sizing: Sizing): readonly Workload[] {
     cancelStorm(pick),
     idempotency(pick),
     secured(pick),
+    growth(pick),
   ].map((workload) => withCheckouts(workload, sizing.checkouts));
 }
 
@@ -308,6 +309,26 @@ function idempotency(pick: Pick): Workload {
     ],
   };
   return { id: 'W8', title: 'idempotency', stages: [[spec]] };
+}
+
+function growth(pick: Pick): Workload {
+  const spec: CaseSpec = {
+    id: 'W11',
+    title: 'W1 on the books of a month: 10 million usage records of 100,000 keys, against an empty ledger',
+    figure: 'cpu',
+    unit: 'request',
+    concurrency: 16,
+    requests: pick([2_000, 800]),
+    rounds: pick([12, 5]),
+    cutAfterMarks: null,
+    runs: [
+      run('bare', 'bare', SMALL, 'bare'),
+      run('bare again', 'bare again', SMALL, 'bare'),
+      run('gateway', 'gateway', SMALL, 'bare'),
+      run('gateway grown', 'gateway grown', SMALL, 'gateway'),
+    ],
+  };
+  return { id: 'W11', title: 'growth', stages: [[spec]] };
 }
 
 /** Those that speak TLS on both sides. */

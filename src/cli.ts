@@ -1,19 +1,30 @@
 /** The `gateway` command: starts the gateway, or runs one of the operator's commands. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
-import { findCommand, readArguments, UsageError } from './admin/arguments.ts';
+import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
-import { COMMANDS, DOCTOR, FLAG_OF_FIELD, helpText, MODELS, START } from './admin/commands.ts';
+import {
+  COMMANDS,
+  DOCTOR,
+  FLAG_OF_FIELD,
+  helpText,
+  LIST_REQUESTS,
+  MODELS,
+  SHOW_REQUEST,
+  START,
+  TOP,
+} from './admin/commands.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
-import { AdminService } from './admin/service.ts';
+import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
+import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
@@ -21,6 +32,7 @@ import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
+import { openOperators } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -56,7 +68,7 @@ async function run(line: readonly string[]): Promise<void> {
   }
   if (first === '--version' || first === '-v') {
     const { versionLine } = await import('./process/data/version.ts');
-    process.stdout.write(`${versionLine(version())}\n`);
+    process.stdout.write(`${versionLine(readVersion())}\n`);
     return;
   }
   if (first === 'start') {
@@ -95,20 +107,41 @@ async function run(line: readonly string[]): Promise<void> {
     const { runDataCommand } = await import('./process/data/commands.ts');
     await runDataCommand(line, {
       env: process.env,
-      release: version(),
+      release: readVersion(),
       connectAdmin: (settings) => connectAdmin(settings, true),
     });
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS]);
+  if (first === 'requests' || first === 'top') {
+    await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
+    return;
+  }
+  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, TOP]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
     const output = await command.run(connection.api, given);
     process.stdout.write(output.text);
+    if (output.warning) process.stderr.write(`gateway: ${output.warning}\n`);
     process.exitCode = output.exitCode;
   } finally {
     await connection.close();
+  }
+}
+
+async function runRequests(command: CommandShape, line: readonly string[]): Promise<void> {
+  const given = readArguments(command, line);
+  const settings = readSettings(process.env);
+  const { listRequests, showRequest, top } = await import('./process/requests.ts');
+  const print = (text: string): void => void process.stdout.write(text);
+  const stopped = new AbortController();
+  process.once('SIGINT', () => stopped.abort());
+  process.stdout.once('error', () => stopped.abort());
+  if (command === SHOW_REQUEST) print(await showRequest(settings, given));
+  else if (command === LIST_REQUESTS) await listRequests(settings, given, print, stopped.signal);
+  else {
+    const client = new AdminClient(socketPath(settings.dataDir));
+    await top(client, given, print, process.stdout.isTTY === true, stopped.signal);
   }
 }
 
@@ -161,7 +194,14 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
-  const service = new AdminService({
+  const clock = systemClock();
+  const operators = openOperators(settings, secret, clock);
+  const options: AdminServiceOptions = {
+    operators,
+    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
+    onTrailFailure: (error) => {
+      process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
+    },
     // What dead processes left behind is recovered before the audit.
     ledger: {
       ...ledger,
@@ -171,15 +211,21 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
       },
     },
     installationSecret: secret,
-    clock: systemClock(),
+    clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
     },
-  });
-  return { api: service, close: () => ledger.close() };
+  };
+  return {
+    api: new AdminService(options, COMMAND),
+    close: async () => {
+      await operators.close();
+      await ledger.close();
+    },
+  };
 }
 
 async function openEmbedded({ dataDir, installationSecret: given }: Settings): Promise<OpenedLedger> {
@@ -203,6 +249,7 @@ function errorLines(error: unknown): readonly string[] {
         : error.message,
     ];
   }
+  if (error instanceof NotRunningError) return [`${error.message}: start one with "gateway start"`];
   if (error instanceof UsageError || error instanceof SettingError || error instanceof StoreError)
     return [error.message];
   const address = addressLine(error);
@@ -245,9 +292,4 @@ function isUsage(error: unknown): boolean {
     error instanceof SettingError ||
     (error instanceof AdminError && error.code === 'invalid_input')
   );
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,7 +1,7 @@
 import type { Adapter } from '../peer.ts';
 import { bare, bareAgain, bareParse } from './bare.ts';
 import { direct } from './direct.ts';
-import { gateway, gatewayLean, gatewayOnPostgres } from './gateway.ts';
+import { gateway, gatewayGrown, gatewayLean, gatewayOnPostgres } from './gateway.ts';
 import { nginx } from './nginx.ts';
 import { agentgateway, bifrost, litellm } from './others.ts';
 import { portkey } from './portkey.ts';
@@ -16,6 +16,7 @@ export const ADAPTERS: readonly Adapter[] = [
   gateway,
   gatewayLean,
   gatewayOnPostgres,
+  gatewayGrown,
   portkey,
   litellm,
   bifrost,

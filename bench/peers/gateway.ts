@@ -1,7 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { storeFile } from '../../src/admin/data-folder.ts';
+import { DAY_MS } from '../../src/core/usage-report.ts';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
+import { GROWN_DAYS, growSqlite } from '../grown-ledger.ts';
 import { type Adapter, type Launch, originOf, type PeerContext } from '../peer.ts';
 import { modelName } from '../requests.ts';
 
@@ -10,6 +14,7 @@ const ON_POSTGRES = fileURLToPath(new URL('../gateway-on-postgres.ts', import.me
 /** High enough never to refuse, so that every admission still pays for the rate limit. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 const CREDITS = 100_000;
+const GROWN = { records: 10_000_000, unrolled: 0 };
 
 /** The gateway as shipped: durable ledger, prepaid keys with a rate limit, validation, metering. */
 export const gateway = gatewayOf('gateway', 'node', CHECKOUT);
@@ -48,6 +53,31 @@ export const gatewayOnPostgres: Adapter = {
     runsOnNode: false,
   }),
 };
+
+/** The same after a month: 10 million usage records of 100,000 keys. They are made once, and copied for each start. */
+export const gatewayGrown: Adapter = {
+  name: 'gateway grown',
+  notQuick: true,
+  note: 'gateway grown is the gateway on the books of a month: 10 million usage records of 100,000 keys',
+  missing: gateway.missing,
+  launch: (context) => {
+    const launch = gateway.launch(context);
+    const data = launch.env?.GATEWAY_DATA ?? '';
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    copyFileSync(grownFile(), storeFile(data));
+    return launch;
+  },
+};
+
+function grownFile(): string {
+  const file = join(tmpdir(), `bench-grown-${GROWN.records}.db`);
+  if (!existsSync(file)) {
+    rmSync(`${file}.part`, { force: true });
+    growSqlite(`${file}.part`, { ...GROWN, startMs: Math.floor(Date.now() / DAY_MS) * DAY_MS - GROWN_DAYS * DAY_MS });
+    renameSync(`${file}.part`, file);
+  }
+  return file;
+}
 
 function launched(context: PeerContext, program: string): Omit<Launch, 'args' | 'runsOnNode'> {
   const keys: CallerKey[] = [];

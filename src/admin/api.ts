@@ -3,7 +3,12 @@
  * and the client of a running gateway. Inputs and results have the shapes of the schemas in schema/; the service
  * validates the inputs.
  */
+import type { Account as AccountSchema } from './schema/accounts.ts';
 import type { Audit as AuditSchema } from './schema/audit.ts';
+import type {
+  AuditTrailEntry as AuditTrailEntrySchema,
+  AuditTrailPage as AuditTrailPageSchema,
+} from './schema/audit-trail.ts';
 import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
@@ -14,9 +19,17 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
+import type {
+  IssuedToken as IssuedTokenSchema,
+  OperatorList as OperatorListSchema,
+  Operator as OperatorSchema,
+  SignInLink as SignInLinkSchema,
+} from './schema/operators.ts';
+import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
 export interface AdminApi {
+  readonly accounts: AccountsApi;
   createKey(input: object): Promise<CreatedKey>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
@@ -27,10 +40,41 @@ export interface AdminApi {
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
   audit(): Promise<AuditView>;
+  /** Of what was charged: requests, tokens, cost and times, in groups. */
+  usage(input: object): Promise<UsageView>;
   /** What providers said of their models when they were asked last. */
   modelLists(): Promise<ModelListsView>;
   /** Asks them again. */
   refreshModelLists(): Promise<ModelListsRefreshView>;
+  readonly operators: OperatorsApi;
+  /** Newest first. */
+  auditTrail(query: object): Promise<AuditTrailPageView>;
+}
+
+export interface OperatorsApi {
+  list(): Promise<readonly ListedOperatorView[]>;
+  show(id: string): Promise<OperatorView>;
+  /** With a first token. */
+  create(input: object): Promise<IssuedTokenView>;
+  change(id: string, input: object): Promise<OperatorView>;
+  /** Ends its tokens and sessions too. */
+  revoke(id: string): Promise<OperatorView>;
+  addToken(id: string, input: object): Promise<IssuedTokenView>;
+  revokeToken(id: string, tokenId: string): Promise<OperatorView>;
+  /** A link that signs in at the console, once. */
+  link(id: string): Promise<SignInLinkView>;
+}
+
+/** Accounts in a tree, and the keys that belong to them. */
+export interface AccountsApi {
+  create(input: object): Promise<AccountView>;
+  /** In the order of their creation. */
+  list(): Promise<readonly AccountView[]>;
+  show(accountId: string): Promise<AccountView>;
+  change(accountId: string, input: object): Promise<AccountView>;
+  move(accountId: string, input: object): Promise<AccountView>;
+  addCredit(accountId: string, input: object): Promise<AccountView>;
+  addKey(accountId: string, input: object): Promise<AccountView>;
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -44,14 +88,28 @@ export type BudgetKeyView = View<typeof BudgetKeySchema>;
 export type KeyView = View<typeof KeySchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type AccountView = View<typeof AccountSchema>;
 export type AuditView = View<typeof AuditSchema>;
+export type UsageView = View<typeof UsageReportSchema>;
+export type UsageRowView = UsageView['data'][number];
+export type UsageFiguresView = UsageView['total'];
 export type ModelListsView = View<typeof ModelListsSchema>;
 export type ModelListsRefreshView = View<typeof ModelListsRefreshSchema>;
+
+export type OperatorView = View<typeof OperatorSchema>;
+export type ListedOperatorView = View<typeof OperatorListSchema>['data'][number];
+export type IssuedTokenView = View<typeof IssuedTokenSchema>;
+export type SignInLinkView = View<typeof SignInLinkSchema>;
+export type AuditTrailEntryView = View<typeof AuditTrailEntrySchema>;
+export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
 
 export type AdminErrorCode =
   | 'invalid_input'
   | 'unknown_key'
+  | 'unknown_operator'
+  | 'unknown_account'
   | 'refused'
+  | 'precondition_failed'
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'

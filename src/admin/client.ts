@@ -1,14 +1,21 @@
 /** The admin API of a running gateway, called over its Unix socket. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
+import type { RunningRequest } from '../core/request-record.ts';
 import {
+  type AccountsApi,
+  type AccountView,
   type AdminApi,
   AdminError,
   type AdminErrorCode,
+  type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
   type KeyView,
+  type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type OperatorsApi,
+  type UsageView,
 } from './api.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
@@ -19,6 +26,28 @@ export class NotRunningError extends Error {
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 export class AdminClient implements AdminApi {
+  readonly operators: OperatorsApi = {
+    list: async () => {
+      const { data } = await this.#call<{ readonly data: readonly ListedOperatorView[] }>('GET', ['operators']);
+      return data;
+    },
+    show: (id) => this.#call('GET', ['operators', id]),
+    create: (input) => this.#call('POST', ['operators'], input),
+    change: (id, input) => this.#call('PATCH', ['operators', id], input),
+    revoke: (id) => this.#call('DELETE', ['operators', id]),
+    addToken: (id, input) => this.#call('POST', ['operators', id, 'tokens'], input),
+    revokeToken: (id, tokenId) => this.#call('DELETE', ['operators', id, 'tokens', tokenId]),
+    link: (id) => this.#call('POST', ['operators', id, 'link']),
+  };
+  readonly accounts: AccountsApi = {
+    create: (input) => this.#call('POST', ['accounts'], input),
+    list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
+    show: (id) => this.#call('GET', ['accounts', id]),
+    change: (id, input) => this.#call('PATCH', ['accounts', id], input),
+    move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
+    addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
+    addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
+  };
   readonly #path: string;
 
   constructor(path: string) {
@@ -63,6 +92,10 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['audit']);
   }
 
+  usage(input: object): Promise<UsageView> {
+    return this.#call('GET', ['usage'], undefined, undefined, Object.entries(input));
+  }
+
   modelLists(): Promise<ModelListsView> {
     return this.#call('GET', ['model-lists']);
   }
@@ -71,8 +104,25 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['model-lists']);
   }
 
-  async #call<T>(method: string, segments: readonly string[], input?: object, signal?: AbortSignal): Promise<T> {
-    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}`;
+  auditTrail(query: object): Promise<AuditTrailPageView> {
+    const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+    return this.#call('GET', ['audit-trail'], undefined, undefined, parameters);
+  }
+
+  async runningRequests(): Promise<readonly RunningRequest[]> {
+    const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
+    return data;
+  }
+
+  async #call<T>(
+    method: string,
+    segments: readonly string[],
+    input?: object,
+    signal?: AbortSignal,
+    parameters: readonly [name: string, value: string][] = [],
+  ): Promise<T> {
+    const query = parameters.length === 0 ? '' : `?${new URLSearchParams([...parameters])}`;
+    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
     const { status, text } = await this.#exchange(
       { method, path, ...(signal && { signal }) },
       input === undefined ? null : JSON.stringify(input),

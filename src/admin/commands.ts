@@ -1,13 +1,14 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
-import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, usageLine } from './arguments.ts';
-import { DATA_COMMANDS } from './data-commands.ts';
-import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 
-export interface Output {
-  readonly text: string;
-  readonly exitCode: number;
-}
+import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
+import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import type { AdminApi, CreatedKey } from './api.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { DATA_COMMANDS } from './data-commands.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
+import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { usageCsv, usageTable } from './usage-text.ts';
 
 export interface Command extends CommandShape {
   /** Whether the command creates a missing data folder. */
@@ -23,6 +24,7 @@ const KEY_FLAGS = {
   models: 'ID,ID|all',
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
+  cap: 'CREDITS|none',
 } as const;
 
 /** The flag for each field of the API, for error messages. */
@@ -37,19 +39,44 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  status: '--status',
+  condition: '--condition',
+  limit: '--limit',
+  before: '--before',
   amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
+  by: '--by',
+  since: '--since',
+  until: '--until',
+  key: '--key',
+  model: '--model',
+  provider: '--provider',
+  format: '--format',
+  account: '--account',
+  cap: '--cap',
+  parent: '--parent',
+  external_id: '--external-id',
+  credit_cap: '--credit-cap',
+  token_cap: '--token-cap',
 };
 
 export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'create'],
     operands: [],
-    flags: { mode: 'credit|token_budget', credit: 'CREDITS', ...KEY_FLAGS },
+    flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
     switches: ['json'],
-    summary: 'create a key, shown once: --mode credit takes --credit; --mode token_budget takes --budget and --period',
+    summary:
+      'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input = { mode: flags.mode, credit: flags.credit, ...keySettings(flags) };
+      const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
       return created(await api.createKey(withoutAbsent(input)), switches);
     },
   },
@@ -118,6 +145,7 @@ export const COMMANDS: readonly Command[] = [
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
+  ...ACCOUNT_COMMANDS,
   {
     words: ['audit'],
     operands: [],
@@ -130,6 +158,31 @@ export const COMMANDS: readonly Command[] = [
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
   },
+  {
+    words: ['usage'],
+    operands: [],
+    flags: {
+      by: 'DIMENSION,…',
+      since: 'TIME|30d',
+      until: 'TIME',
+      key: 'ID',
+      label: 'TEXT',
+      model: 'ID',
+      provider: 'NAME',
+      format: 'NAME',
+    },
+    switches: ['csv', 'json'],
+    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    run: async (api, { flags, switches }) => {
+      if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
+      const report = await api.usage(flags);
+      if (switches.has('json')) return json(report);
+      if (!switches.has('csv')) return lines(usageTable(report));
+      const { lines: rows, warning } = usageCsv(report);
+      return { ...lines(rows), warning };
+    },
+  },
+  ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
@@ -159,9 +212,50 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: they read the request log, which is no part of the store. */
+export const SHOW_REQUEST: CommandShape = {
+  words: ['requests', 'show'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+};
+
+export const LIST_REQUESTS: CommandShape = {
+  words: ['requests', 'list'],
+  operands: [],
+  flags: {
+    key: 'ID',
+    model: 'ID',
+    provider: 'NAME',
+    status: 'N|5xx',
+    condition: 'NAME',
+    since: 'TIME|24h',
+    until: 'TIME|1h',
+    slower: '500ms|2s',
+    costlier: 'CREDITS',
+    limit: 'N',
+    before: 'ID',
+  },
+  switches: ['follow', 'json'],
+  summary: 'requests of the log, newest first; --follow prints them as they end',
+};
+
+/** Not among the others: it goes on until it is stopped. */
+export const TOP: CommandShape = {
+  words: ['top'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+};
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, ...COMMANDS].map((command) => [usageLine(command), command.summary]),
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
+      usageLine(command),
+      command.summary,
+    ]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];
@@ -201,24 +295,12 @@ function keySettings(flags: CommandArguments['flags']): object {
     models: models === undefined || models === 'all' ? models && null : models.split(','),
     budget: flags.budget,
     period: flags.period,
+    cap: flags.cap,
   };
-}
-
-/** Removes the flags that were not given. */
-function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
 }
 
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
   if (!switches.has('json')) return lines(createdText(key));
   const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
   return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
-}
-
-function json(value: unknown): Output {
-  return { text: `${JSON.stringify(value)}\n`, exitCode: 0 };
-}
-
-function lines(rows: readonly string[]): Output {
-  return { text: `${rows.join('\n')}\n`, exitCode: 0 };
 }

@@ -10,6 +10,11 @@ export function storeFile(dataDir: string): string {
   return join(dataDir, 'gateway.db');
 }
 
+/** Operators, their tokens and the audit trail, where the store is embedded. */
+export function operatorsFile(dataDir: string): string {
+  return join(dataDir, 'operators.db');
+}
+
 /** Creates the folder, for its owner only. One that exists is left as it is. */
 export async function ensureDataDir(dataDir: string): Promise<void> {
   try {

@@ -3,13 +3,16 @@ import type { Mode } from '../core/key.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { Period } from '../core/period.ts';
 import type { KeyChange } from '../ledger/port.ts';
+import type { AuditTrailQuery as TrailQuery } from '../operators/port.ts';
 import { AdminError } from './api.ts';
+import { AuditTrailQuery } from './schema/audit-trail.ts';
 import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody, RPM_MAX } from './schema/keys.ts';
-import { fieldNames, invalid, missing, unexpected, validBody } from './validate.ts';
+import { fieldNames, invalid, missing, unexpected, validBody, validQuery } from './validate.ts';
 
 /** A validated new key: everything but its id and its secret. */
 export interface NewKeyPlan extends Required<Omit<KeyChange, 'status'>> {
   readonly mode: Mode;
+  readonly accountId: string | null;
   readonly credit: bigint;
 }
 
@@ -27,8 +30,15 @@ export function readNewKey(input: unknown): NewKeyPlan {
   if (mode === 'credit' && body.budget !== undefined) {
     throw invalid('budget', 'belongs to token_budget keys; a credit key takes credit instead');
   }
-  if (mode === 'credit' && body.period !== undefined) {
+  const accountId = body.account ?? null;
+  if (mode === 'credit' && body.period !== undefined && accountId === null) {
     throw invalid('period', 'belongs to token_budget keys; a credit key has no period');
+  }
+  if (body.cap !== undefined && (mode !== 'credit' || accountId === null)) {
+    throw invalid('cap', 'belongs to credit keys of an account');
+  }
+  if (accountId !== null && body.credit !== undefined) {
+    throw invalid('credit', 'belongs to keys that pay for themselves; the account of this key pays for it');
   }
   if (mode === 'token_budget' && body.credit !== undefined) {
     throw invalid('credit', 'belongs to credit keys; a token_budget key takes budget instead');
@@ -42,8 +52,10 @@ export function readNewKey(input: unknown): NewKeyPlan {
     expiresAtMs: null,
     budget: null,
     period: DEFAULT_PERIOD,
+    cap: null,
     ...readSettings(body),
     mode,
+    accountId,
     credit: body.credit === undefined ? 0n : readAmount('credit', body.credit),
   };
 }
@@ -64,8 +76,29 @@ export function readCredit(input: unknown): CreditPlan {
   return { amountNanos, note: note?.toWellFormed() ?? null, entryId: entry_id?.toWellFormed() ?? null };
 }
 
+export function readAuditTrailQuery(input: unknown): TrailQuery {
+  const { limit, cursor, actor, action, target, outcome, since, until } = validQuery(AuditTrailQuery, Object(input));
+  return {
+    limit: limit ?? 50,
+    before: cursor === undefined ? undefined : Number(cursor),
+    actorId: actor,
+    action,
+    target,
+    outcome,
+    sinceMs: trailTime('since', since),
+    untilMs: trailTime('until', until),
+  };
+}
+
+function trailTime(field: 'since' | 'until', value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const atMs = readTime(value);
+  if (atMs === null) throw unexpected(AuditTrailQuery, field, value);
+  return atMs;
+}
+
 function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
-  const { label, provider_scope, models, rpm_limit, expires_at, budget, period } = body;
+  const { label, provider_scope, models, rpm_limit, expires_at, budget, period, cap } = body;
   return {
     ...(label !== undefined && { label: label?.toWellFormed() || null }),
     ...(provider_scope !== undefined && { providerScope: provider_scope.toWellFormed() }),
@@ -74,6 +107,7 @@ function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
     ...(expires_at !== undefined && { expiresAtMs: readExpiry(expires_at) }),
     ...(budget !== undefined && { budget: readBudget(budget) }),
     ...(period !== undefined && { period }),
+    ...(cap !== undefined && { cap: cap === null || cap === 'none' ? null : readAmount('cap', cap) }),
   };
 }
 
@@ -84,7 +118,7 @@ function readModels(value: NonNullable<KeySettings['models']> | null): readonly 
   return [...new Set(ids)];
 }
 
-function readRpm(value: NonNullable<KeySettings['rpm_limit']> | null): number | null {
+export function readRpm(value: NonNullable<KeySettings['rpm_limit']> | null): number | null {
   if (value === null || value === 'none') return null;
   const limit = Number(value);
   if (limit < 1 || limit > RPM_MAX) throw unexpected(KeyChangeBody, 'rpm_limit', value);
@@ -102,21 +136,27 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)
 
 function readExpiry(value: string | null): number | null {
   if (value === null || value === 'never') return null;
-  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(value) ?? [];
+  const atMs = readTime(value);
+  if (atMs === null) throw unexpected(KeyChangeBody, 'expires_at', value);
+  return atMs;
+}
+
+/** UTC where no zone is given; null where it is no time. */
+export function readTime(text: string): number | null {
+  const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(text) ?? [];
   const dayMs = Date.parse(`${date}T00:00Z`);
   const atMs = Date.parse(`${date}T${time}${zone}`);
   // Date.parse turns February 30 into March 2; the operator meant something else.
   const exists = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(date);
-  if (!exists || Number.isNaN(atMs)) throw unexpected(KeyChangeBody, 'expires_at', value);
-  return atMs;
+  return !exists || Number.isNaN(atMs) ? null : atMs;
 }
 
-function readAmount(field: 'credit' | 'amount', value: string | number): bigint {
+function readAmount(field: 'credit' | 'amount' | 'cap', value: string | number): bigint {
   try {
     const nanos = parseCredits(String(value));
     if (nanos <= AMOUNT_MAX) return nanos;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
   }
-  throw unexpected(field === 'credit' ? NewKeyBody : CreditBody, field, value);
+  throw unexpected(field === 'amount' ? CreditBody : NewKeyBody, field, value);
 }

@@ -40,12 +40,8 @@ export function keyLine(key: KeyView): string {
   return `${key.id} is ${key.status}; ${available(key)}`;
 }
 
-export function keysTable(keys: readonly KeyView[]): readonly string[] {
-  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
-  const rows = [
-    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
-    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
-  ];
+/** Cells in columns, each as wide as its widest. */
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row
@@ -53,6 +49,14 @@ export function keysTable(keys: readonly KeyView[]): readonly string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+export function keysTable(keys: readonly KeyView[]): readonly string[] {
+  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
+  return table([
+    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
+    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
+  ]);
 }
 
 export function auditText(report: AuditView): readonly string[] {
@@ -63,6 +67,10 @@ export function auditText(report: AuditView): readonly string[] {
 }
 
 function available(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) {
+    const cap = key.cap && `; ${amount(key.cap.used)} of a cap of ${amount(key.cap.amount)}`;
+    return `paid for by ${key.account} (${amount(key.used)} used, ${amount(key.reserved)} held${cap ?? ''})`;
+  }
   if (key.mode === 'credit') {
     return `${amount(key.remaining)} credits left of ${amount(key.credit)} bought (${amount(key.used)} used, ${amount(key.reserved)} held)`;
   }
@@ -72,12 +80,13 @@ function available(key: KeyView): string {
 }
 
 function figure(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) return 'by its account';
   if (key.mode === 'credit') return `${amount(key.remaining)} credits`;
   return key.remaining === null ? 'no limit' : `${key.remaining} tokens`;
 }
 
 /** Plain decimals, never an exponent. */
-function amount(credits: number): string {
+export function amount(credits: number): string {
   return credits.toFixed(9).replace(/\.?0+$/, '');
 }
 

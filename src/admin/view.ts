@@ -15,6 +15,7 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const origin = originOf(gatewayOrigin, key.mode);
   const base = {
     id: key.id,
+    version: key.version,
     prefix: key.prefix,
     prefixes: summary.secretPrefixes,
     base_url: `${origin}/v1`,
@@ -30,13 +31,23 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     requests: summary.requests,
     input_tokens: Number(summary.inputTokens),
     output_tokens: Number(summary.outputTokens),
+    ...(key.accountId !== null && { account: key.accountId }),
   };
   if (key.mode === 'credit') {
-    const balance = summary.purchased - summary.used;
+    // What the account has that pays for a key is shown there.
+    const purchased = key.accountId === null ? summary.purchased : 0n;
+    const balance = key.accountId === null ? purchased - summary.used : 0n;
     return {
       ...base,
       mode: 'credit',
-      credit: creditsFromNanos(summary.purchased),
+      ...(key.cap !== null && {
+        cap: {
+          amount: creditsFromNanos(key.cap),
+          period: key.period,
+          used: creditsFromNanos(summary.periodUsed),
+        },
+      }),
+      credit: creditsFromNanos(purchased),
       balance: creditsFromNanos(balance),
       used: creditsFromNanos(summary.used),
       reserved: creditsFromNanos(summary.reserved),

@@ -17,6 +17,10 @@ export interface Settings {
   readonly adminPort: number;
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
   readonly adminHosts: readonly string[];
+  /** Opens the metrics and nothing else; null: only the admin secret does. */
+  readonly metricsToken: string | null;
+  /** Whether every key has metrics of its own. */
+  readonly metricsPerKey: boolean;
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
   readonly publicUrl: string | null;
   readonly dataDir: string;
@@ -57,4 +61,6 @@ export interface Config extends Policy {
   readonly sandbox: boolean;
   /** Whether providers are asked for their model lists. */
   readonly modelLists: boolean;
+  /** How long usage records are kept; null keeps them for ever. */
+  readonly usageKeepMs: number | null;
 }

@@ -1,8 +1,10 @@
 /** Builds the frozen Config from settings, environment and config file. */
+
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
 import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
@@ -12,11 +14,13 @@ import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
 import { ConfigError, configError, type Problem } from './problem.ts';
+import { requestLogOf } from './request-log.ts';
 import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import { Secrets } from './secrets.ts';
 import type { Environment } from './settings.ts';
+import { usageKeepMs } from './usage-records.ts';
 
 const MIB = 1024 * 1024;
 
@@ -112,6 +116,9 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     elasticKeys: file.elastic_keys ?? [],
     routing,
     responses: responseStorageOf(file.responses),
+    requestLog: requestLogOf(file.request_log),
+    accessLog: file.access_log ?? true,
+    usageKeepMs: usageKeepMs(file.usage),
   });
 }
 
@@ -128,9 +135,9 @@ async function readConfigText(settings: Settings, name: string): Promise<string 
     if (size > FILE_BYTES_MAX) throw refuse(`is larger than ${FILE_BYTES_MAX} bytes`);
     return await readFile(settings.configFile, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    if (code !== 'ENOENT') throw refuse(`cannot be read (${String(code)})`);
+    const code = errorCode(error);
+    if (code === null) throw error;
+    if (code !== 'ENOENT') throw refuse(`cannot be read (${code})`);
     if (settings.configFileNamed) throw refuse('does not exist, but GATEWAY_CONFIG names it');
     return null;
   }
@@ -166,6 +173,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    preStopMs: milliseconds(limits.pre_stop, 5_000),
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
     bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),

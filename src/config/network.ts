@@ -1,8 +1,10 @@
 /** How each provider is reached: proxy, authorities, client certificate, HTTP/2. The files are read and checked here. */
+
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { type Network, PLAIN_NETWORK } from '../core/provider.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { baseUrlOf, kindOf } from './assemble.ts';
 import type { Problem } from './problem.ts';
@@ -123,7 +125,7 @@ class NetworkLoader {
       if (size <= PEM_BYTES_MAX) return await readFile(file, 'utf8');
       this.#refuse(field, `${file} is larger than ${PEM_BYTES_MAX} bytes`);
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      const code = errorCode(error) ?? String(error);
       this.#refuse(field, `${file} ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}`);
     }
     return null;

@@ -20,12 +20,17 @@ const PUBLISHED: readonly PublishedRow[] = [
   { provider: 'anthropic', models: /^claude-opus-4[.-][67]/, multipliers: { speed: { fast: 6 } } },
   { provider: 'anthropic', models: /^claude-opus-(4[.-][89]|[5-9])/, multipliers: { speed: { fast: 2 } } },
   { provider: 'anthropic', models: /^claude-/, multipliers: { inference_geo: { us: 1.1 } } },
-  { provider: 'openai', models: /^gpt-5\.5/, multipliers: { service_tier: { priority: 2.5, flex: 0.5 } } },
-  { provider: 'openai', models: /^gpt-5-mini/, multipliers: { service_tier: { priority: 1.8, flex: 0.5 } } },
-  { provider: 'openai', models: /^gpt-5(\.[124])?(-|$)/, multipliers: { service_tier: { priority: 2, flex: 0.5 } } },
-  { provider: 'openai', models: /^gpt-4\.1(-\d|$)/, multipliers: { service_tier: { priority: 1.75 } } },
+  { provider: 'openai', models: /^gpt-5\.5/, multipliers: { service_tier: { ...fast(2.5), flex: 0.5 } } },
+  { provider: 'openai', models: /^gpt-5-mini/, multipliers: { service_tier: { ...fast(1.8), flex: 0.5 } } },
+  { provider: 'openai', models: /^gpt-5(\.[1246])?(-|$)/, multipliers: { service_tier: { ...fast(2), flex: 0.5 } } },
+  { provider: 'openai', models: /^gpt-4\.1(-\d|$)/, multipliers: { service_tier: fast(1.75) } },
   { provider: 'groq', models: /^/, multipliers: { service_tier: { flex: 1 } } },
 ];
+
+/** Priority processing has been called Fast mode since July 2026; requests may use either name. */
+function fast(multiplier: number): { readonly priority: number; readonly fast: number } {
+  return { priority: multiplier, fast: multiplier };
+}
 
 /** USD per thousand calls that the price book does not have. */
 const PUBLISHED_TOOLS: Readonly<Record<string, Readonly<Record<string, number>>>> = {

@@ -2,8 +2,10 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
+import { UsageRecordsSchema } from './usage-records.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
@@ -291,6 +293,11 @@ export const FileSchema = Type.Object(
           reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
+          pre_stop: seconds(
+            'How long new requests are still served after SIGTERM while /readyz is a 503 already, so that load balancers notice. Default 5.',
+            3600,
+            0,
+          ),
           drain: seconds('How long running requests may continue after a stop signal. Default 30.', 3600, 0),
           connections: Type.Optional(
             Type.Integer({
@@ -330,6 +337,13 @@ export const FileSchema = Type.Object(
       ),
     ),
     responses: ResponseStorageSchema,
+    request_log: RequestLogSchema,
+    access_log: Type.Optional(
+      Type.Boolean({
+        description: "Whether each request is a line of the process's log, at the level info. Default: true.",
+      }),
+    ),
+    usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -45,12 +45,14 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     adminHost,
     adminPort,
     adminHosts: readAdminHosts(env, adminHost),
+    metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
+    metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
     configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
     databaseUrl: readDatabaseUrl(env),
-    installationSecret: readInstallationSecret(env),
+    installationSecret: readSecret(env, 'GATEWAY_SECRET'),
     leaseMs: 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX }),
     workers:
       flags.workers === undefined
@@ -186,8 +188,8 @@ function readDatabaseUrl(env: Environment): string | null {
 }
 
 /** The value is never shown. */
-function readInstallationSecret(env: Environment): string | null {
-  const text = givenSecret(env, 'GATEWAY_SECRET');
+function readSecret(env: Environment, name: string): string | null {
+  const text = givenSecret(env, name);
   if (text === undefined || text.length >= SECRET_LENGTH_MIN) return text ?? null;
-  throw new SettingError('GATEWAY_SECRET', ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
+  throw new SettingError(name, ` is too short: must have at least ${SECRET_LENGTH_MIN} characters`);
 }

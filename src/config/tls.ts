@@ -1,7 +1,9 @@
 /** The certificate of the public listener, read from its files, checked, and read again when they change. */
+
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import { errorCode } from '../lib/error-code.ts';
 import type { TlsFiles } from './config.ts';
 import { ConfigError } from './problem.ts';
 import { type FileWatch, watchFiles } from './watch-files.ts';
@@ -59,7 +61,7 @@ async function contentOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errorCode(error) ?? String(error);
     throw new ConfigError([`${file}: ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}`]);
   }
 }

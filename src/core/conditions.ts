@@ -209,6 +209,8 @@ export interface GatewayErrorDetails {
   readonly retryAfterS?: number | undefined;
   /** What the operator's log should hold; never shown to the client. */
   readonly cause?: unknown;
+  /** What a client of the messages format acts on, as its provider words it. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The only error that the HTTP side turns into a reply other than `internal_error`. */
@@ -216,6 +218,7 @@ export class GatewayError extends Error {
   readonly condition: Condition;
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(condition: Condition, details: GatewayErrorDetails = {}) {
     super(details.message ?? CONDITIONS[condition].sentence, { cause: details.cause });
@@ -223,5 +226,6 @@ export class GatewayError extends Error {
     this.condition = condition;
     this.param = details.param;
     this.retryAfterS = details.retryAfterS;
+    this.details = details.details;
   }
 }

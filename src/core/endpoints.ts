@@ -10,6 +10,7 @@ export type CredentialScheme = 'bearer' | 'x-api-key';
 export interface Endpoint {
   readonly name:
     | 'models'
+    | 'get_model'
     | 'chat'
     | 'responses'
     | 'get_response'
@@ -18,7 +19,7 @@ export interface Endpoint {
     | 'count_tokens'
     | 'usage';
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Relative to the origin. A last segment `{id}` stands for any one segment. */
+  /** Relative to the origin. A last segment `{id}` stands for any one segment; that of a model for all that follows. */
   readonly path: string;
   readonly envelope: Envelope;
   readonly credentials: readonly CredentialScheme[];
@@ -52,6 +53,17 @@ export const ENDPOINTS = {
     credentialOptional: true,
     format: null,
     statuses: [401, 429, 503],
+    projection: NO_403,
+  },
+  get_model: {
+    name: 'get_model',
+    method: 'GET',
+    path: '/v1/models/{id}',
+    envelope: 'A',
+    credentials: ['bearer', 'x-api-key'],
+    credentialOptional: true,
+    format: null,
+    statuses: [401, 404, 429, 503],
     projection: NO_403,
   },
   chat: {
@@ -135,14 +147,30 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS;
 
-const PARAMETER = '/{id}';
+const PARAMETER = '{id}';
+const MODEL_STEM = stemOf(ENDPOINTS.get_model);
 
-/** The path of the endpoint whose last segment is a parameter, for a path that it serves; null for every other path. */
+/** The path of the endpoint that ends in a parameter, for a path that it serves; null for every other path. */
 export function parameterisedPath(path: string): string | null {
-  const end = path.lastIndexOf('/');
-  if (end === path.length - 1) return null;
-  const pattern = path.slice(0, end) + PARAMETER;
+  if (path.endsWith('/')) return null;
+  // Model ids have slashes, which not every client encodes.
+  if (path.startsWith(MODEL_STEM)) return ENDPOINTS.get_model.path;
+  const pattern = path.slice(0, path.lastIndexOf('/') + 1) + PARAMETER;
   return Object.values(ENDPOINTS).some((row) => row.path === pattern) ? pattern : null;
+}
+
+/** The value of the parameter in the path of a request to the endpoint; null where its escapes are not text. */
+export function pathParameter(endpoint: Endpoint, path: string): string | null {
+  const stem = stemOf(endpoint);
+  try {
+    return decodeURIComponent(path.slice(path.indexOf(stem) + stem.length));
+  } catch {
+    return null;
+  }
+}
+
+function stemOf({ path }: Endpoint): string {
+  return path.slice(0, -PARAMETER.length);
 }
 
 /** Where the keys of one mode are served: every endpoint below its own path prefix. */

@@ -12,6 +12,7 @@ export interface Failure {
   readonly param: string | null;
   readonly retryAfterS: number | null;
   readonly mayRetry: boolean;
+  readonly details: Readonly<Record<string, unknown>> | null;
 }
 
 /** `endpoint` is null where the request reached none: then nothing is projected. */
@@ -29,6 +30,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
     param: known.param ?? null,
     retryAfterS: known.retryAfterS ?? row.retryAfterS ?? null,
     mayRetry: row.retry === 'allowed',
+    details: known.details ?? null,
   };
 }
 

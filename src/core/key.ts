@@ -25,6 +25,10 @@ export interface KeyRecord {
   /** Token budget per period; null means unlimited. Always null for credit keys. */
   readonly budget: bigint | null;
   readonly period: Period;
+  /** The account that it belongs to, whose root pays for it; null for a key that pays for itself. */
+  readonly accountId: string | null;
+  /** The most that a credit key of an account may spend in its period, in nanos; null means no cap of its own. */
+  readonly cap: bigint | null;
   readonly createdAtMs: number;
   /** The first twelve characters of the newest secret. */
   readonly prefix: string;

@@ -6,6 +6,8 @@ export interface Limits {
   /** The process's budget for buffers of replies that are kept for idempotent replay. */
   readonly replyBufferBytes: number;
   readonly settleWaitMs: number;
+  /** How long a gateway that was told to stop says so at `/readyz` before it takes no new work. */
+  readonly preStopMs: number;
   readonly drainMs: number;
   /** How long a client may take to send the headers of a request, and to send all of it. */
   readonly headersTimeoutMs: number;
@@ -48,6 +50,14 @@ export interface ResponseStorage {
   readonly keyBytes: number;
 }
 
+/** What is kept of every request. */
+export interface RequestLogPolicy {
+  readonly enabled: boolean;
+  readonly keepMs: number;
+  readonly maxBytes: number;
+  readonly clientAddress: boolean;
+}
+
 export interface Policy {
   readonly limits: Limits;
   readonly usdPerCredit: number;
@@ -57,4 +67,7 @@ export interface Policy {
   readonly elasticKeys: readonly string[];
   readonly routing: Routing;
   readonly responses: ResponseStorage;
+  readonly requestLog: RequestLogPolicy;
+  /** Whether each request is a line of the process's log. */
+  readonly accessLog: boolean;
 }

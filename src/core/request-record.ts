@@ -9,7 +9,7 @@ import type { Condition } from './conditions.ts';
 import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
 import type { Target } from './model.ts';
-import { withoutRequestText } from './request-text.ts';
+import { withoutKeys, withoutRequestText } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
 /** Told about every request of the gateway, on its path: it must return at once, and it must not throw. */
@@ -46,6 +46,22 @@ export interface RateNote {
   readonly limit: number;
   readonly remaining: number;
   readonly resetMs: number;
+}
+
+/** A request that holds something now, as the operator sees it. */
+export interface RunningRequest {
+  readonly id: string;
+  readonly key_id: string;
+  readonly key_label: string | null;
+  readonly mode: Mode;
+  readonly model: string;
+  readonly provider: string;
+  readonly streamed: boolean;
+  readonly attempts: number;
+  readonly age_ms: number;
+  /** In the key's unit. */
+  readonly held: string;
+  readonly output_bytes: number;
 }
 
 /** One call to a provider. */
@@ -173,7 +189,7 @@ export class RequestRecord {
 
   /** `inCatalog`: whether there is a model of that name. */
   read(askedModel: string, inCatalog: boolean, streamed: boolean): void {
-    this.askedModel = askedModel.slice(0, CLIENT_TEXT_CHARACTERS_MAX);
+    this.askedModel = clientText(askedModel);
     this.model = inCatalog ? askedModel : null;
     this.streamed = streamed;
   }
@@ -217,6 +233,8 @@ export class RequestRecord {
   }
 }
 
+/** A text of the client as it may be kept: cut, and without an API key that was put into the wrong place. */
 export function clientText(text: string | null): string | null {
-  return text === null || text.length <= CLIENT_TEXT_CHARACTERS_MAX ? text : text.slice(0, CLIENT_TEXT_CHARACTERS_MAX);
+  if (text === null) return null;
+  return withoutKeys(text.length <= CLIENT_TEXT_CHARACTERS_MAX ? text : text.slice(0, CLIENT_TEXT_CHARACTERS_MAX));
 }

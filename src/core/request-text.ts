@@ -32,7 +32,15 @@ export function withoutRequestText(condition: Condition, message: string, body: 
 }
 
 function cut(message: string): string {
-  return message.length <= MESSAGE_CHARACTERS_MAX ? message : `${message.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`;
+  const safe = withoutKeys(message);
+  return safe.length <= MESSAGE_CHARACTERS_MAX ? safe : `${safe.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`;
+}
+
+const KEY_LIKE = /(?:mg_[ct]_|sk-)[\w-]{8,}/g;
+
+/** An API key that was put into the wrong place, such as the name of the model. */
+export function withoutKeys(text: string): string {
+  return text.includes('mg_') || text.includes('sk-') ? text.replace(KEY_LIKE, '[redacted]') : text;
 }
 
 interface Content {

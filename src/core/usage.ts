@@ -26,6 +26,18 @@ export const NO_TOKENS: TokenCounts = {
   reasoning: 0,
 };
 
+/** Class by class. */
+export function addTokens(one: TokenCounts, other: TokenCounts): TokenCounts {
+  return {
+    input: one.input + other.input,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    cacheWrite1h: one.cacheWrite1h + other.cacheWrite1h,
+    output: one.output + other.output,
+    reasoning: one.reasoning + other.reasoning,
+  };
+}
+
 export function inputTokens(tokens: TokenCounts): number {
   return tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h;
 }

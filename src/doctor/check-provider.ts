@@ -5,9 +5,9 @@ import type { Model, Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { modelListOf } from '../provider/adapters.ts';
 import type { Dispatchers } from '../provider/dispatchers.ts';
+import { type Answered, fetchModelList, includesModel, type ModelListResult } from '../provider/fetch-model-list.ts';
 import type { Upstream } from '../provider/upstream.ts';
 import { joinNames, providerMessage } from './format.ts';
-import { type Answered, fetchModelList, includesModel, type ModelListResult } from './list-models.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { type Check, ok, type ProbeReport, type ProviderReport, problem, skipped } from './report.ts';
 

@@ -1,4 +1,4 @@
-/** The model list. */
+/** The model list and its entries. Clients that speak as Anthropic's do get the fields that those read in addition. */
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { AnyObject } from '../wire/schema/parts.ts';
@@ -17,6 +17,10 @@ export const CatalogModel = Type.Object({
   max_output_tokens: Type.Optional(Limit),
   capabilities: Type.Optional(AnyObject),
   pricing: Type.Optional(AnyObject),
+  type: Type.Optional(Type.Literal('model')),
+  created_at: Type.Optional(Type.String({ description: '`created` as an RFC 3339 date.' })),
+  max_input_tokens: Type.Optional(Limit),
+  max_tokens: Type.Optional(Limit),
 });
 export type CatalogModel = Static<typeof CatalogModel>;
 
@@ -25,3 +29,21 @@ export const CatalogModelList = Type.Object(
   { additionalProperties: false },
 );
 export type CatalogModelList = Static<typeof CatalogModelList>;
+
+const NullableId = Type.Union([Type.String(), Type.Null()]);
+
+/** The list for clients that name an Anthropic version: always the only page. */
+export const CatalogModelPage = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CatalogModel),
+    has_more: Type.Literal(false),
+    first_id: NullableId,
+    last_id: NullableId,
+  },
+  { additionalProperties: false },
+);
+export type CatalogModelPage = Static<typeof CatalogModelPage>;
+
+/** Either of them, by what the client sent. */
+export const ModelsResponse = Type.Union([CatalogModelList, CatalogModelPage]);

@@ -1,5 +1,6 @@
 /** Responses that the gateway keeps: one of them, read or deleted by the key that received it. */
 import { GatewayError } from '../core/conditions.ts';
+import { pathParameter } from '../core/endpoints.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticate } from '../exchange/authenticate.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
@@ -29,18 +30,9 @@ async function asked(
   request: ClientRequest,
 ): Promise<{ readonly keyId: string; readonly id: string }> {
   const { key } = await countAgainstRateLimit(gateway, request, await authenticate(gateway, request));
-  const id = lastSegment(request.path);
+  const id = pathParameter(request.endpoint, request.path);
   if (!isStorableId(id) || !gateway.policy().responses.store) throw unknown(id ?? '');
   return { keyId: key.id, id };
-}
-
-/** Null where its escapes are not text. */
-function lastSegment(path: string): string | null {
-  try {
-    return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1));
-  } catch {
-    return null;
-  }
 }
 
 function unknown(id: string): GatewayError {

@@ -61,19 +61,44 @@ const NO_CREDIT: CreditUsage = {
   lifetime_spend: 0,
 };
 
+/** What a credit key can spend of, in nanos. */
+interface Purse {
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly reserved: bigint;
+  readonly left: bigint;
+  readonly lifetime: bigint;
+}
+
+/** The cap of a key of an account, or else what the account has that pays for it; otherwise the key's own balance. */
+function purseOf(summary: Summary): Purse {
+  const { path, key } = summary;
+  if (path === undefined) {
+    const { purchased, used, reserved } = summary;
+    return { purchased, used, reserved, left: atLeastZero(purchased - used - reserved), lifetime: used };
+  }
+  const left = path.remaining ?? 0n;
+  if (key.cap === null) {
+    const { purchased, used, reserved } = path;
+    return { purchased, used, reserved, left, lifetime: used };
+  }
+  const { periodUsed, reserved, used } = summary;
+  return { purchased: key.cap, used: periodUsed, reserved, left, lifetime: used };
+}
+
 function creditFigures(summary: Summary, usdPerCredit: number): CreditUsage {
-  const balance = summary.purchased - summary.used;
-  const remaining = creditsFromNanos(atLeastZero(balance - summary.reserved));
+  const { purchased, used, reserved, left, lifetime } = purseOf(summary);
+  const remaining = creditsFromNanos(left);
   return {
-    total_purchased: creditsFromNanos(summary.purchased),
-    balance: creditsFromNanos(balance),
-    reserved: creditsFromNanos(summary.reserved),
-    used: creditsFromNanos(summary.used),
+    total_purchased: creditsFromNanos(purchased),
+    balance: creditsFromNanos(purchased - used),
+    reserved: creditsFromNanos(reserved),
+    used: creditsFromNanos(used),
     remaining,
     remaining_usd: Number((remaining * usdPerCredit).toFixed(9)),
     last_request_cost: creditsFromNanos(summary.lastCost),
     today_spend: creditsFromNanos(summary.todaySpend),
-    lifetime_spend: creditsFromNanos(summary.used),
+    lifetime_spend: creditsFromNanos(lifetime),
   };
 }
 
@@ -89,9 +114,15 @@ function tokenFigures(summary: Summary): TokenUsage {
     budget: budget === null ? null : Number(budget),
     used: Number(summary.periodUsed),
     reserved: Number(summary.reserved),
-    remaining: budget === null ? null : Number(atLeastZero(budget - summary.periodUsed - summary.reserved)),
+    remaining: tokensLeft(summary),
     ...sums,
   };
+}
+
+/** The least that any level leaves. */
+function tokensLeft({ key, path, periodUsed, reserved }: Summary): number | null {
+  if (path !== undefined) return path.remaining === null ? null : Number(path.remaining);
+  return key.budget === null ? null : Number(atLeastZero(key.budget - periodUsed - reserved));
 }
 
 function explanation(summary: Summary, creditRemaining: number, tokensRemaining: number | null): string {
@@ -101,6 +132,7 @@ function explanation(summary: Summary, creditRemaining: number, tokensRemaining:
       : `${summary.liveHolds} ${summary.liveHolds === 1 ? 'request' : 'requests'} in flight ${summary.liveHolds === 1 ? 'holds' : 'hold'} ${
           summary.key.mode === 'credit' ? `${creditsFromNanos(summary.reserved)} credits` : `${summary.reserved} tokens`
         } until settled.`;
+  if (summary.path !== undefined) return `${levelExplanation(summary, creditRemaining, tokensRemaining)} ${held}`;
   if (summary.key.mode === 'credit') {
     return `${creditRemaining} of ${creditsFromNanos(summary.purchased)} purchased credits are left to spend. ${held}`;
   }
@@ -111,6 +143,15 @@ function explanation(summary: Summary, creditRemaining: number, tokensRemaining:
       ? 'The budget has no period and is not renewed.'
       : `The ${summary.key.period} ends at ${new Date(summary.periodEndsAtMs).toISOString()}.`;
   return `${tokensRemaining} of ${summary.key.budget} tokens are left. ${held} ${period}`;
+}
+
+/** Which level leaves the least, without the name or a figure of an account. */
+function levelExplanation({ key, path }: Summary, creditRemaining: number, tokensRemaining: number | null): string {
+  const left = key.mode === 'credit' ? `${creditRemaining} credits` : `${tokensRemaining} tokens`;
+  if (key.mode === 'token_budget' && tokensRemaining === null)
+    return 'Neither this key nor its account has a token limit.';
+  if (path?.accountBinds === true) return `${left} are left to spend, by the limit of this key's account.`;
+  return `${left} are left to spend, by the ${key.mode === 'credit' ? 'cap' : 'budget'} of this key.`;
 }
 
 function atLeastZero(amount: bigint): bigint {

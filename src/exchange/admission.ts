@@ -26,19 +26,26 @@ export class Admission {
   /** The end of the wait itself: a function around it would keep others like it alive (see docs/performance.md). */
   #giveUp: ((why: GatewayError) => void) | null = null;
   #held: bigint;
+  #heldTokens: bigint | null;
   #ended = false;
 
-  constructor(ledger: Ledger, log: Log, holdId: string, keyId: string, held: bigint) {
+  constructor(ledger: Ledger, log: Log, holdId: string, keyId: string, held: bigint, heldTokens: bigint | null = null) {
     this.#ledger = ledger;
     this.#log = log;
     this.holdId = holdId;
     this.keyId = keyId;
     this.#held = held;
+    this.#heldTokens = heldTokens;
   }
 
   /** In the key's unit, as last extended. */
   get held(): bigint {
     return this.#held;
+  }
+
+  /** What the accounts above a credit key hold for it, as last extended; null where there are none. */
+  get heldTokens(): bigint | null {
+    return this.#heldTokens;
   }
 
   get ended(): boolean {
@@ -56,20 +63,27 @@ export class Admission {
     if (this.#overAt !== null) listener();
   }
 
-  /** Raises the hold to this amount in all. `refused` also where the store cannot be asked, or the hold has ended. */
-  extend(amount: bigint): Promise<Extension> {
-    return this.#ended ? Promise.resolve('refused') : this.#raise(amount);
+  /**
+   * Raises the hold to this amount in all, and to so many tokens where accounts count them. `refused` also where the store
+   * cannot be asked, or the hold has ended.
+   */
+  extend(amount: bigint, tokens: bigint | null = null): Promise<Extension> {
+    return this.#ended ? Promise.resolve('refused') : this.#raise(amount, tokens);
   }
 
-  async #raise(amount: bigint): Promise<Extension> {
+  async #raise(amount: bigint, tokens: bigint | null): Promise<Extension> {
     try {
-      const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount);
+      const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount, tokens ?? undefined);
       if (outcome.kind === 'temporarily_held') return 'temporarily_held';
       if (outcome.kind !== 'extended') return 'refused';
       this.#held = outcome.held;
+      if (tokens !== null && this.#heldTokens !== null && tokens > this.#heldTokens) this.#heldTokens = tokens;
       return 'extended';
     } catch (error) {
-      this.#log.warn({ err: error, hold: this.holdId }, 'the store failed; the hold was not extended');
+      this.#log.warn(
+        { err: error, requestId: this.holdId, keyId: this.keyId },
+        'the store failed; the hold was not extended',
+      );
       return 'refused';
     }
   }
@@ -79,14 +93,15 @@ export class Admission {
    * goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that; then
    * `settlement` is asked for.
    */
-  settle(amount: bigint, settlement: () => SettleRequest): Promise<SettleOutcome> {
+  settle(amount: bigint, settlement: () => SettleRequest, tokens: bigint | null = null): Promise<SettleOutcome> {
     this.#end();
     let request: SettleRequest | null = null;
     const send = (): Promise<SettleOutcome> => {
       request ??= settlement();
       return this.#ledger.settle(request);
     };
-    return this.#persist('settle', send, amount > this.#held ? this.#raise(amount) : null);
+    const more = amount > this.#held || (tokens !== null && this.#heldTokens !== null && tokens > this.#heldTokens);
+    return this.#persist('settle', send, more ? this.#raise(amount, tokens) : null);
   }
 
   /** As `settle`. */
@@ -116,7 +131,8 @@ export class Admission {
       };
       const attempt = (retryInMs: number): void => {
         send().then(taken, (error: unknown) => {
-          this.#log.warn({ err: error, hold: this.holdId, operation, retryInMs }, 'the store failed; trying again');
+          const { holdId: requestId, keyId } = this;
+          this.#log.warn({ err: error, requestId, keyId, operation, retryInMs }, 'the store failed; trying again');
           // A process that has nothing else to do any more ends; what it held is recovered.
           setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();
         });

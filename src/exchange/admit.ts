@@ -1,7 +1,7 @@
 /** ADMIT: key state, rate, claim and hold in one transaction of the ledger; each refusal as its condition. */
 import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
-import type { KeyRecord } from '../core/key.ts';
+import type { KeyRecord, Mode } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
@@ -12,12 +12,13 @@ import {
   type ConflictReason,
   type HoldRequest,
   type StoredReply,
+  type Unit,
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { keyRefused } from './authenticate.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Plan } from './plan.ts';
-import { couldAffordWithExactCount, holdAmounts } from './price.ts';
+import { couldAffordWithExactCount, holdAmounts, holdTokens } from './price.ts';
 import type { Caller, ClientRequest, GenerationRequest, RequestHeaders } from './request.ts';
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
@@ -111,9 +112,14 @@ function isWorthExactCount(outcome: AdmitOutcome, key: KeyRecord, { plan, hold }
   if (hold === null) return outcome.kind === 'admitted';
   if (!plan.input.worthExactCount) return false;
   if (outcome.kind === 'temporarily_held') return true;
-  if (outcome.kind === 'insufficient') return couldAffordWithExactCount(key.mode, plan, outcome.available);
-  return outcome.kind === 'limit_reached' && couldAffordWithExactCount(key.mode, plan, BUDGET_REST_MAX);
+  if (outcome.kind !== 'insufficient' && outcome.kind !== 'limit_reached') return false;
+  const mode = outcome.level === undefined ? key.mode : MODE_OF_UNIT[outcome.level.unit];
+  if (outcome.kind === 'insufficient') return couldAffordWithExactCount(mode, plan, outcome.available);
+  return couldAffordWithExactCount(mode, plan, BUDGET_REST_MAX);
 }
+
+/** What a key pays with whose balance counts in this unit. */
+const MODE_OF_UNIT: Readonly<Record<Unit, Mode>> = { credit: 'credit', tokens: 'token_budget' };
 
 function admittedBy(
   gateway: Gateway,
@@ -129,13 +135,23 @@ function admittedBy(
   if (decision instanceof GatewayError) throw decision;
   record.held = outcome.held;
   record.admittedAt = performance.now();
-  const admission = new Admission(gateway.ledger, gateway.log, request.requestId, caller.key.id, outcome.held);
+  const { hold } = decision;
+  // The accounts above a token-budget key count what the key itself counts.
+  const heldTokens = caller.key.mode === 'credit' ? (outcome.heldTokens ?? null) : null;
+  const admission = new Admission(
+    gateway.ledger,
+    gateway.log,
+    request.requestId,
+    caller.key.id,
+    outcome.held,
+    heldTokens,
+  );
   return {
     kind: 'admitted',
     admission,
     plan: decision.plan,
     caller,
-    whole: outcome.held === decision.hold?.amount,
+    whole: outcome.held === hold?.amount && (heldTokens === null || heldTokens === hold.tokens),
   };
 }
 
@@ -191,7 +207,9 @@ function fingerprintOf(method: string, path: string, body: Uint8Array): string {
 
 function holdRequest(id: string, key: KeyRecord, plan: Plan): HoldRequest {
   const { amount, amountMin } = holdAmounts(key.mode, plan);
-  return { id, amount, amountMin, ttlMs: plan.totalMs + HOLD_MARGIN_MS };
+  const ttlMs = plan.totalMs + HOLD_MARGIN_MS;
+  if (key.accountId === null || key.mode !== 'credit') return { id, amount, amountMin, ttlMs };
+  return { id, amount, amountMin, ttlMs, ...holdTokens(plan) };
 }
 
 type Refusal = Exclude<AdmitOutcome, { kind: 'key_changed' | 'admitted' | 'replay' }>;
@@ -205,24 +223,53 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
         message: `This key may make ${outcome.rate.limit} requests per minute. Retry in ${seconds(outcome.retryAfterMs)} s.`,
         retryAfterS: seconds(outcome.retryAfterMs),
       });
+    case 'account_refused':
+      return new GatewayError('key_disabled', { message: `The account of this key is ${outcome.status}.` });
+    case 'account_rate_limited':
+      return new GatewayError('rate_limit_exceeded', {
+        message: `The limit of this key's account on requests per minute is reached. Retry in ${seconds(outcome.retryAfterMs)} s.`,
+        retryAfterS: seconds(outcome.retryAfterMs),
+      });
     case 'in_flight':
       return new GatewayError('idempotency_in_flight');
     case 'conflict':
       return new GatewayError('idempotency_conflict', { message: CONFLICTS[outcome.reason] });
     case 'insufficient':
-      return new GatewayError('insufficient_credit', {
-        message:
-          key.mode === 'credit'
-            ? `The balance of ${creditsFromNanos(outcome.available)} credits does not carry this request. Add credit, or ask for less output.`
-            : `The ${outcome.available} tokens left of the budget do not carry this request. Ask for less output, or send less input.`,
-      });
+      return new GatewayError('insufficient_credit', { message: insufficientMessage(outcome, key) });
     case 'temporarily_held':
       return new GatewayError('balance_temporarily_reserved', {
+        ...(outcome.level?.account === true ? { message: ACCOUNT_HELD } : {}),
         retryAfterS: Math.max(1, seconds(outcome.retryAfterMs)),
       });
     case 'limit_reached':
-      return new GatewayError('limit_reached', { retryAfterS: seconds(outcome.retryAfterMs) });
+      return new GatewayError('limit_reached', {
+        ...limitMessage(outcome, key),
+        retryAfterS: seconds(outcome.retryAfterMs),
+      });
   }
+}
+
+/** Nothing of an account is told but that it has a limit: no name, no figure. */
+const ACCOUNT_LACKS =
+  "The limit of this key's account does not carry this request. Ask for less output, or send less input.";
+const ACCOUNT_HELD =
+  "Other requests in flight hold what the limit of this key's account leaves. Wait for them, then retry once.";
+const ACCOUNT_REACHED = "The limit of this key's account is reached.";
+
+function insufficientMessage({ available, level }: Refusal & { kind: 'insufficient' }, key: KeyRecord): string {
+  if (level?.account === true) return ACCOUNT_LACKS;
+  if (key.mode === 'token_budget') {
+    return `The ${available} tokens left of the budget do not carry this request. Ask for less output, or send less input.`;
+  }
+  const credits = creditsFromNanos(available);
+  return level === undefined
+    ? `The balance of ${credits} credits does not carry this request. Add credit, or ask for less output.`
+    : `The ${credits} credits left of this key's cap do not carry this request. Ask for less output, or send less input.`;
+}
+
+function limitMessage({ level }: Refusal & { kind: 'limit_reached' }, { mode }: KeyRecord): { message?: string } {
+  if (level?.account === true) return { message: ACCOUNT_REACHED };
+  return mode === 'credit' ? { message: "This key's cap is used up for its period." } : {};
 }
 
 const CONFLICTS: Readonly<Record<ConflictReason, string>> = {

@@ -73,7 +73,9 @@ class AttemptSetup implements AttemptOptions {
     const lane = exchange.plan.lanes.to(target, provider);
     if (lane.warnings !== undefined) exchange.record.warnings = lane.warnings;
     for (const warning of lane.warnings ?? []) {
-      gateway.log.warn({ requestId: request.requestId, model: exchange.plan.model.id, format: target.format }, warning);
+      const { requestId } = request;
+      const fields = { requestId, keyId: exchange.keyId, model: exchange.plan.model.id, format: target.format };
+      gateway.log.warn(fields, warning);
     }
     const forwarded = forwardedHeaders(request.headers);
     const address = addressOf(provider, target.format, target.upstreamModel, next.apiKey, forwarded);
@@ -109,14 +111,19 @@ class AttemptSetup implements AttemptOptions {
 
   onEnd(end: AttemptEnd): void {
     noteEnd(this.#exchange.record, this.record, end);
-    if (end.kind === 'failed') learn(this.#gateway, this.#exchange, this.#next, end);
+    if (end.kind === 'failed') learn(this.#gateway, this.#exchange, this.#next, end, this.record.message ?? '');
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
   }
 
   onFault(err: unknown): void {
     this.#gateway.log.error(
-      { err, requestId: this.#exchange.request.requestId, provider: this.#next.provider.name },
+      {
+        err,
+        requestId: this.#exchange.request.requestId,
+        keyId: this.#exchange.keyId,
+        provider: this.#next.provider.name,
+      },
       'a call to a provider could not be made, or its answer not be read',
     );
   }
@@ -150,13 +157,14 @@ function learn(
   { request, keyId }: Exchange,
   { target, provider, apiKey }: NextAttempt,
   failure: ProviderFailure,
+  /** Without what it quotes of the request. */
+  message: string,
 ): void {
   const { health, credentials } = gateway.routing;
   const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
   if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
   const { condition, operatorFault } = failure;
-  const message = failure.detail === null ? failure.message : `${failure.message} (${failure.detail})`;
   const fields = {
     requestId: request.requestId,
     keyId,

@@ -58,7 +58,10 @@ export class ElasticHold {
   async #extend(outputBytes: number, listener: ElasticListener): Promise<void> {
     const tokens = Math.min(outputBytes + ELASTIC_SLICE_TOKENS, this.#plan.outputLimit);
     this.#state = 'extending';
-    const extension = await this.#extendWhenFree(holdFor(this.#mode, this.#plan, tokens));
+    const extension = await this.#extendWhenFree(
+      holdFor(this.#mode, this.#plan, tokens),
+      this.#admission.heldTokens === null ? null : holdFor('token_budget', this.#plan, tokens),
+    );
     if (extension === 'extended') {
       this.#carriedTokens = tokens;
       this.#outrunAtMs = null;
@@ -73,11 +76,11 @@ export class ElasticHold {
   }
 
   /** What other requests hold is given back when they end, so it is waited for; the stream goes on while its hold lasts. */
-  async #extendWhenFree(amount: bigint): Promise<Extension> {
-    let extension = await this.#admission.extend(amount);
+  async #extendWhenFree(amount: bigint, tokens: bigint | null): Promise<Extension> {
+    let extension = await this.#admission.extend(amount, tokens);
     while (extension === 'temporarily_held' && this.#waitLeftMs() > 0) {
       await delay(Math.min(RETRY_MS, this.#waitLeftMs()), undefined, { ref: false });
-      extension = await this.#admission.extend(amount);
+      extension = await this.#admission.extend(amount, tokens);
     }
     return extension;
   }

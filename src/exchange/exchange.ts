@@ -3,10 +3,18 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Mode } from '../core/key.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
-import type { AttemptRecord, RequestRecord, StopReason } from '../core/request-record.ts';
-import type { TokenCounts } from '../core/usage.ts';
+import type { AttemptRecord, RequestRecord, RunningRequest, StopReason } from '../core/request-record.ts';
+import { type TokenCounts, totalTokens } from '../core/usage.ts';
 import { countOutput } from '../counting/output-count.ts';
-import type { KeptResponse, Mark, MarkedCall, SettleOutcome, StoredReply, UsageRecord } from '../ledger/port.ts';
+import type {
+  KeptResponse,
+  Mark,
+  MarkedCall,
+  SettleOutcome,
+  SettleRequest,
+  StoredReply,
+  UsageRecord,
+} from '../ledger/port.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
@@ -80,16 +88,21 @@ export class Exchange implements InFlightExchange {
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
     // A hold of all that was asked for carries all of the output, unless it is elastic.
-    const carried =
-      admitted.whole && !this.plan.elastic
-        ? this.plan.outputLimit
-        : outputLimitWithin(this.#mode, this.plan, this.#admission.held);
+    const carried = admitted.whole && !this.plan.elastic ? this.plan.outputLimit : this.#carriedOutput();
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
     const { holdWaitMs } = this.policy.streams;
     this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried, holdWaitMs) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
     response.onClose(() => this.#stop('client_gone'));
+  }
+
+  /** The output of one choice that the hold carries at every level. */
+  #carriedOutput(): number {
+    const { held, heldTokens } = this.#admission;
+    const carried = outputLimitWithin(this.#mode, this.plan, held);
+    if (heldTokens === null) return carried;
+    return Math.min(carried, outputLimitWithin('token_budget', this.plan, heldTokens));
   }
 
   get keyId(): string {
@@ -149,6 +162,23 @@ export class Exchange implements InFlightExchange {
     this.#wake();
   }
 
+  running(): RunningRequest {
+    const { record } = this;
+    return {
+      id: record.requestId,
+      key_id: this.keyId,
+      key_label: record.keyLabel,
+      mode: this.#mode,
+      model: this.plan.model.id,
+      provider: this.#provider,
+      streamed: this.info.stream,
+      attempts: record.attempts.length,
+      age_ms: Math.round(performance.now() - record.receivedAt),
+      held: String(this.#admission.held),
+      output_bytes: this.#attempt?.progress()?.outputBytes ?? 0,
+    };
+  }
+
   progress(): Mark | null {
     const meter = this.#attempt?.progress() ?? null;
     if (!meter || meter.outputBytes === this.#markedBytes) return null;
@@ -191,7 +221,8 @@ export class Exchange implements InFlightExchange {
     let charge = this.#charge(meter, complete);
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
-    return this.#admission.settle(this.#worthHolding(charge.owed), () => {
+    const counted = this.#admission.heldTokens !== null;
+    const settlement = (): SettleRequest => {
       if (this.elastic) charge = this.#charge(meter, complete);
       this.#charged = charge.amount;
       this.#noteCharge(charge);
@@ -199,6 +230,7 @@ export class Exchange implements InFlightExchange {
         holdId: this.#admission.holdId,
         keyId: this.#admission.keyId,
         charge: charge.amount,
+        ...(counted ? { chargeTokens: BigInt(totalTokens(charge.usage.tokens)) } : {}),
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
         call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
         reply,
@@ -206,10 +238,16 @@ export class Exchange implements InFlightExchange {
         flag: charge.flag,
         kept,
       };
-    });
+    };
+    const owedTokens = counted ? BigInt(totalTokens(charge.usage.tokens)) : null;
+    return this.#admission.settle(
+      this.#worthHolding(this.#mode, charge.owed),
+      settlement,
+      owedTokens && this.#worthHolding('token_budget', owedTokens),
+    );
   }
 
-  /** What a stream that has to be cut comes to: its client is told so, and it is charged. */
+  /** The usage of a stream that has to be cut, for its client and its charge. */
   async cutShort(meter: Seen): Promise<TokenCounts> {
     this.#cutShort = true;
     await this.#countOutput(meter);
@@ -280,9 +318,9 @@ export class Exchange implements InFlightExchange {
   }
 
   /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */
-  #worthHolding(owed: bigint): bigint {
+  #worthHolding(mode: Mode, owed: bigint): bigint {
     if (!this.elastic) return 0n;
-    const worst = holdFor(this.#mode, this.plan, this.plan.outputLimit);
+    const worst = holdFor(mode, this.plan, this.plan.outputLimit);
     return owed < worst ? owed : worst;
   }
 

@@ -3,6 +3,7 @@
  * second the progress of the exchanges is marked; and none of them waits beyond its deadline.
  */
 
+import type { RunningRequest } from '../core/request-record.ts';
 import { type Ledger, MARK_INTERVAL_MS, type Mark } from '../ledger/port.ts';
 import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
 import type { Node } from '../lib/linked-list.ts';
@@ -10,6 +11,8 @@ import type { Node } from '../lib/linked-list.ts';
 export interface InFlightExchange extends HasDeadline {
   /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
+  /** What it does now, for the operator. */
+  running(): RunningRequest;
   /** Ends the exchange as if its client had closed the connection, and answers the client. */
   stop(): void;
 }
@@ -28,6 +31,10 @@ export class InFlight {
 
   get size(): number {
     return this.#live.size;
+  }
+
+  running(): RunningRequest[] {
+    return [...this.#live.values()].map((exchange) => exchange.running());
   }
 
   /** A request is served from here on, whether it will hold anything or not; `requestEnded` must follow. */

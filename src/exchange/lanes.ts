@@ -5,7 +5,8 @@
 import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
-import { callsWithinHold, hostedToolOf } from '../core/price-terms.ts';
+import { MULTIPLIER_FIELDS } from '../core/money.ts';
+import { callsWithinHold, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { arrayAt, isObject, type Json, stringAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
@@ -15,8 +16,9 @@ import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
+import type { ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
-import { isKnownToReason } from './known-to-reason.ts';
+import { mayEncryptReasoning, thinkingStyle } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
 
 /** Tools of the messages format that take a bound of their calls. */
@@ -32,9 +34,16 @@ export interface LanesOptions {
   readonly likelyInputTokens: () => number;
 }
 
+interface MadeLane {
+  readonly format: Format;
+  readonly provider: Provider;
+  readonly thinking: ThinkingStyle;
+  readonly lane: Lane | GatewayError;
+}
+
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made: { readonly format: Format; readonly provider: Provider; readonly lane: Lane | GatewayError }[] = [];
+  readonly #made: MadeLane[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -55,10 +64,13 @@ export class Lanes {
 
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     const { format } = target;
-    const made = this.#made.find((one) => one.format === format && one.provider === provider);
+    const thinking = thinkingStyle(target.upstreamModel);
+    const made = this.#made.find(
+      (one) => one.format === format && one.provider === provider && one.thinking === thinking,
+    );
     if (made) return made.lane;
     const lane = this.#tryMake(target, provider);
-    this.#made.push({ format, provider, lane });
+    this.#made.push({ format, provider, thinking, lane });
     return lane;
   }
 
@@ -74,6 +86,7 @@ export class Lanes {
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
     const { pricing } = this.#options.model;
+    if (provider.kind === 'ai-sdk') refuseMultiplied(request);
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
     const bounded = boundCalls(withoutTools(request, unpriced), this.#options, provider.name);
     const lane = this.#carry(bounded, target, provider);
@@ -98,6 +111,7 @@ export class Lanes {
         to,
         body: priced.body,
         reasoning,
+        thinking: thinkingStyle(target.upstreamModel),
         extended: provider.kind === 'ai-sdk',
       });
     }
@@ -119,7 +133,19 @@ export class Lanes {
  */
 function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
   if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
-  return request.info.reasoning === 'on' || isKnownToReason(upstreamModel);
+  return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
+}
+
+/** Packages are not given these fields: what would change the price is not lost in silence. */
+function refuseMultiplied({ costFields }: ValidRequest): void {
+  for (const field of MULTIPLIER_FIELDS) {
+    const value = costFields.multipliers[field];
+    if (value === undefined || isPlainValue(field, value)) continue;
+    throw new GatewayError('invalid_request', {
+      message: `${field} ${JSON.stringify(value)} is not supported by this model.`,
+      param: field,
+    });
+  }
 }
 
 /**

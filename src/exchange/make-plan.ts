@@ -14,12 +14,14 @@ import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
+import { asksForCompaction } from '../wire/compaction.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
+import { thinksUnasked } from './reasoning-models.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 
 /** A message request without `max_tokens`. */
@@ -31,12 +33,7 @@ const SHRUNK_OUTPUT_MIN = 256;
 
 function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | GatewayError {
   const model = catalog.models.get(modelId);
-  if (!model) {
-    return new GatewayError('model_not_found', {
-      message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
-      param: 'model',
-    });
-  }
+  if (!model) return unknownModel(modelId);
   if (!mayUse(key, model)) {
     return new GatewayError('key_disabled', {
       message: `This API key may not use the model ${JSON.stringify(model.id)}: it is limited to ${limitOf(key)}.`,
@@ -44,6 +41,13 @@ function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | G
     });
   }
   return model;
+}
+
+export function unknownModel(modelId: string): GatewayError {
+  return new GatewayError('model_not_found', {
+    message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
+    param: 'model',
+  });
 }
 
 export function mayUse(key: KeyRecord, model: Model): boolean {
@@ -147,14 +151,21 @@ function isElastic(
   return targets.every((target) => !mayReasonUnseen(target, format, info));
 }
 
-/** Rejected words of a prediction are billed and not sent; sound is billed by its length, not by its bytes. */
-function isBilledUnseen({ prediction, modalities }: JsonObject): boolean {
-  return (prediction ?? null) !== null || (Array.isArray(modalities) && modalities.includes('audio'));
+/**
+ * Rejected words of a prediction are billed and not sent; sound is billed by its length, not by its bytes; and a summary of
+ * the conversation is billed beside the answer.
+ */
+function isBilledUnseen(body: JsonObject): boolean {
+  const { prediction, modalities } = body;
+  if ((prediction ?? null) !== null || (Array.isArray(modalities) && modalities.includes('audio'))) return true;
+  return asksForCompaction(body);
 }
 
-/** A messages target reasons where it is asked to; any other may do so by itself, unless it is told not to. */
+/** A messages target may be known to reason only where it is asked to; any other may do so unless that is turned off. */
 function mayReasonUnseen(target: Target, format: Format, { reasoning }: RequestInfo): boolean {
-  if (target.format === 'messages') return reasoning === 'on';
+  if (target.format === 'messages') {
+    return reasoning === 'on' || (reasoning === 'unsaid' && thinksUnasked(target.upstreamModel));
+  }
   return reasoning !== 'off' || format === 'messages';
 }
 

@@ -3,6 +3,7 @@ import type { Mode } from '../core/key.ts';
 import { affordableOutputTokens, type HoldTerms, PLAIN_TERMS, worstCostNanos } from '../core/money.ts';
 import { holdTerms } from '../core/price-terms.ts';
 import { arrayAt } from '../lib/json.ts';
+import { compactsMidway } from '../wire/compaction.ts';
 import type { Plan } from './plan.ts';
 
 export interface HoldAmounts {
@@ -10,34 +11,53 @@ export interface HoldAmounts {
   readonly amountMin: bigint;
 }
 
+/** For a summary of the conversation the model runs once more: over the same input, to the same limit. */
+const RUNS_WITH_COMPACTION = 2;
+
 export function holdAmounts(mode: Mode, plan: Plan): HoldAmounts {
-  const { choices } = plan.request.info;
+  const answers = answersOf(plan);
   const most = plan.firstOutputTokens;
   return {
-    amount: holdFor(mode, plan, Math.min(plan.outputLimit * choices, most)),
-    amountMin: holdFor(mode, plan, Math.min(plan.outputLimitMin * choices, most)),
+    amount: holdFor(mode, plan, Math.min(plan.outputLimit * answers, most)),
+    amountMin: holdFor(mode, plan, Math.min(plan.outputLimitMin * answers, most)),
   };
+}
+
+/** The tokens that `holdAmounts` stand for, which the accounts above a key count whatever it pays with. */
+export function holdTokens(plan: Plan): { readonly tokens: bigint; readonly tokensMin: bigint } {
+  const { amount, amountMin } = holdAmounts('token_budget', plan);
+  return { tokens: amount, tokensMin: amountMin };
 }
 
 /** Whether `available` could carry the request if its input were counted instead of bounded by its bytes. */
 export function couldAffordWithExactCount(mode: Mode, plan: Plan, available: bigint): boolean {
-  const outputTokens = Math.min(plan.outputLimitMin * plan.request.info.choices, plan.firstOutputTokens);
+  const outputTokens = Math.min(plan.outputLimitMin * answersOf(plan), plan.firstOutputTokens);
   // Half of the guess is less than any count that the guess can turn out to be.
-  return worst(mode, plan, Math.floor(plan.input.likely / 2), outputTokens) <= available;
+  return worst(mode, plan, Math.floor(plan.input.likely / 2) * runsOf(plan), outputTokens) <= available;
 }
 
 /** The effective output limit of one choice that this hold carries. */
 export function outputLimitWithin(mode: Mode, plan: Plan, held: bigint): number {
+  const inputTokens = plan.input.high * runsOf(plan);
   const tokens =
     mode === 'credit'
-      ? affordableOutputTokens(plan.model.pricing, plan.input.high, held, termsOf(plan))
-      : Number(held - BigInt(plan.input.high));
-  return Math.min(plan.outputLimit, Math.floor(tokens / plan.request.info.choices));
+      ? affordableOutputTokens(plan.model.pricing, inputTokens, held, termsOf(plan))
+      : Number(held - BigInt(inputTokens));
+  return Math.min(plan.outputLimit, Math.floor(tokens / answersOf(plan)));
 }
 
 /** The amount that carries the input and this much output, whatever class and tier they fall in. */
 export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
-  return worst(mode, plan, plan.input.high, outputTokens);
+  return worst(mode, plan, plan.input.high * runsOf(plan), outputTokens);
+}
+
+/** How often the output limit may be used up. */
+function answersOf(plan: Plan): number {
+  return plan.request.info.choices * runsOf(plan);
+}
+
+function runsOf({ request }: Plan): number {
+  return compactsMidway(request.body) ? RUNS_WITH_COMPACTION : 1;
 }
 
 function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number): bigint {

@@ -4,7 +4,7 @@ import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin }
 import type { Mode } from '../core/key.ts';
 import { clientText, RequestRecord } from '../core/request-record.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
-import { listModels } from '../endpoints/list-models.ts';
+import { getModel, listModels } from '../endpoints/models.ts';
 import { deleteResponse, getResponse } from '../endpoints/stored-response.ts';
 import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -87,6 +87,7 @@ function routesOf(options: AppOptions): Routes {
     route(ENDPOINTS.messages, run);
     route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.models, answeredAsJson(listModels));
+    route(ENDPOINTS.get_model, answeredAsJson(getModel));
     route(ENDPOINTS.usage, answeredAsJson(usage));
     const bare: Handler = (request, response) => {
       const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
@@ -124,10 +125,8 @@ async function serve<E extends Endpoint>(
   const { headers } = incoming;
   gateway.inFlight.requestStarted();
   try {
-    const clientRequestId = clientText(headers.get('x-request-id'));
-    if (clientRequestId !== null)
-      gateway.log.info({ requestId, clientRequestId }, 'the client has a request id of its own');
-    record.clientRequestId = clientRequestId;
+    record.clientRequestId = clientText(headers.get('x-request-id'));
+    if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(incoming.remoteAddress);
     record.userAgent = clientText(headers.first('user-agent'));
     record.traceparent = clientText(headers.first('traceparent'));
     const request: ClientRequest<E> = {

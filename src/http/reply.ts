@@ -144,6 +144,7 @@ export function errorBody(envelope: Envelope, failure: Failure, requestId: strin
             message: failure.message,
             code: failure.code,
             ...(failure.param === null ? {} : { param: failure.param }),
+            ...(failure.details === null ? {} : { details: failure.details }),
             request_id: requestId,
           },
           request_id: requestId,

@@ -1,9 +1,10 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
+import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';
-import type { Pruned, Recovered } from './operations.ts';
+import type { Pruned, Recovered, RolledUp } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { OperationRunner, Store } from './store.ts';
@@ -24,12 +25,17 @@ export interface OwnedLedger extends Ledger, LedgerAdmin {
   heartbeat(): Promise<void>;
   /** Ends holds of dead owners and holds past their expiry, a bounded number at a time. */
   recover(): Promise<Recovered>;
+  /** Adds charges to the rollups of the usage reports, a bounded number at a time. */
+  rollUp(): Promise<RolledUp>;
   prune(usageKeepMs: number | null): Promise<Pruned>;
+  /** How its batches do; null where another thread has them. */
+  stats(): Promise<LedgerStats | null>;
 }
 
 const LEASE_MS = 15_000;
 const RECOVER_STEP = 200;
 const PRUNE_STEP = 500;
+const ROLLUP_STEP = 2_000;
 
 /** A ledger on a store of this thread. */
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
@@ -56,6 +62,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     return registration;
   }
 
+  /** The outcome where memory alone can decide; null where it cannot, and nothing was done. */
   function admitNow(request: AdmitRequest): AdmitOutcome | null {
     if (request.hold !== null) orphaned.remove(request.hold.id);
     const outcome = operations.now<'admit'>({ op: 'admit', owner, request });
@@ -81,17 +88,20 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
   return {
     leaseMs,
     register,
-    admitNow,
     admit,
     heartbeat: async () => {
       const { kind } = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
       if (kind === 'owner_lost') await register();
     },
     recover: () => operations.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
+    rollUp: () => operations.run<'rollUp'>({ op: 'rollUp', limit: ROLLUP_STEP }),
     prune: (usageKeepMs) => operations.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
 
+    stats: async () => (await operations.stats?.()) ?? null,
+
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
-    extend: (holdId, keyId, amount) => operations.run<'extend'>({ op: 'extend', holdId, keyId, amount }),
+    extend: (holdId, keyId, amount, tokens) =>
+      operations.run<'extend'>({ op: 'extend', holdId, keyId, amount, ...(tokens === undefined ? {} : { tokens }) }),
     mark: (mark) => operations.mark(mark),
     settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
     void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),
@@ -119,10 +129,21 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
     addCredit: (keyId, entryId, amountNanos, note) =>
       operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    createAccount: (request) => operations.run<'createAccount'>({ op: 'createAccount', request }),
+    changeAccount: (accountId, change) => operations.run<'changeAccount'>({ op: 'changeAccount', accountId, change }),
+    moveAccount: (accountId, parentId) => operations.run<'moveAccount'>({ op: 'moveAccount', accountId, parentId }),
+    moveKey: (keyId, accountId) => operations.run<'moveKey'>({ op: 'moveKey', keyId, accountId }),
+    joinAccount: (keyId, accountId, entryId) =>
+      operations.run<'joinAccount'>({ op: 'joinAccount', keyId, accountId, entryId }),
+    addAccountCredit: (accountId, entryId, amountNanos, note) =>
+      operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note }),
+    getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),
+    listAccounts: () => operations.run<'listAccounts'>({ op: 'listAccounts' }),
     getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
     putDocument: async (name, value) => {
       await operations.run<'putDocument'>({ op: 'putDocument', name, value });
     },
     audit: () => operations.run<'audit'>({ op: 'audit' }),
+    usageReport: (query) => operations.run<'usageReport'>({ op: 'usageReport', query }),
   };
 }

@@ -1,14 +1,19 @@
 /** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreBrokenError } from './errors.ts';
 import type { OwnedLedger } from './ledger.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;
+const ROLL_UP_INTERVAL_MS = 10_000;
+/** Between two steps, so that what is being caught up takes a small part of the time. */
+const ROLL_UP_PAUSE_MS = 10;
 
 export interface MaintenanceOptions {
   readonly recoverIntervalMs?: number;
   readonly pruneIntervalMs?: number;
-  /** How long usage records are kept; null keeps them for ever. Totals never shrink. */
-  readonly usageKeepMs?: number | null;
+  readonly rollUpIntervalMs?: number;
+  /** How long usage records are kept; null keeps them for ever. Totals and rollups never shrink. */
+  readonly usageKeepMs?: () => number | null;
   /** Monotonic. */
   readonly nowMs?: () => number;
   /** Called with each failure of the store; the step is tried again at its next turn. */
@@ -16,7 +21,7 @@ export interface MaintenanceOptions {
 }
 
 export interface Maintenance {
-  /** Whether the store took the last background step. */
+  /** Whether the store took the last background step that it needs to go on serving. */
   readonly healthy: boolean;
   /** Resolves when nothing of it runs any more. */
   stop(): Promise<void>;
@@ -52,21 +57,29 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
       if (nowMs() >= recoverFromMs) await recoverAll(ledger);
     }),
     every(options.pruneIntervalMs ?? 60_000, async () => {
-      while (!stopped && (await ledger.prune(options.usageKeepMs ?? null)).more);
+      while (!stopped && (await ledger.prune(options.usageKeepMs?.() ?? null)).more);
     }),
+    // Reports count what is not rolled up as well: a failure delays nothing but this, and says nothing about the store.
+    every(
+      options.rollUpIntervalMs ?? ROLL_UP_INTERVAL_MS,
+      async () => {
+        while (!stopped && (await ledger.rollUp()).more) await sleep(ROLL_UP_PAUSE_MS, undefined, { ref: false });
+      },
+      false,
+    ),
   ];
 
-  function every(intervalMs: number, step: () => Promise<void>): NodeJS.Timeout {
+  function every(intervalMs: number, step: () => Promise<void>, vital = true): NodeJS.Timeout {
     let busy = false;
     const timer = setInterval(() => {
       if (busy) return;
       busy = true;
       const run = step()
         .then(() => {
-          healthy = true;
+          if (vital) healthy = true;
         })
         .catch((error: unknown) => {
-          healthy = false;
+          if (vital) healthy = false;
           // Whoever opened the store was notified once for all.
           if (!(error instanceof StoreBrokenError)) options.onError?.(error);
         })

@@ -1,4 +1,7 @@
-/** Numbered SQL files per dialect: `migrations/<dialect>/0001-what.sql`, each applied once, in order. */
+/**
+ * Numbered SQL files per dialect: `migrations/<dialect>/0001-what.sql`, each applied once, in order; for PostgreSQL also
+ * `functions.sql`, the functions as they are now, applied after the last of them.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { StoreVersionError } from './errors.ts';
 
@@ -18,6 +21,10 @@ export function readMigrations(dialect: 'sqlite' | 'postgres'): readonly Migrati
       name: file.slice(5, -4),
       sql: readFileSync(new URL(file, folder), 'utf8'),
     }));
+}
+
+export function readFunctions(): string {
+  return readFileSync(new URL('./migrations/postgres/functions.sql', import.meta.url), 'utf8');
 }
 
 /** The migrations that a database at `version` still needs; throws when it is ahead of this release. */

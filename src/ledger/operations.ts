@@ -3,7 +3,12 @@
  * the second time it finds what the first one did.
  */
 import type { KeyRecord } from '../core/key.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
+  AccountChange,
+  AccountCreditOutcome,
+  AccountOutcome,
+  AccountSummary,
   AdmitOutcome,
   AdmitRequest,
   AuditReport,
@@ -11,10 +16,11 @@ import type {
   CreditOutcome,
   ExtendOutcome,
   ItemsOutcome,
-  KeyChange,
   KeyChangeOutcome,
+  KeyPlaceOutcome,
   KeySummary,
   Mark,
+  NewAccount,
   NewKey,
   Renewal,
   SettleOutcome,
@@ -22,6 +28,7 @@ import type {
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
 
@@ -29,7 +36,10 @@ import type {
 interface OperationTypes {
   findKey: [{ readonly digest: string }, KeyRecord | null];
   admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
-  extend: [{ readonly holdId: string; readonly keyId: string; readonly amount: bigint }, ExtendOutcome];
+  extend: [
+    { readonly holdId: string; readonly keyId: string; readonly amount: bigint; readonly tokens?: bigint },
+    ExtendOutcome,
+  ];
   /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
   mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
   settle: [{ readonly request: SettleRequest }, SettleOutcome];
@@ -47,14 +57,31 @@ interface OperationTypes {
   createKey: [{ readonly request: NewKey }, KeyRecord];
   listKeys: [unknown, readonly KeySummary[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
-  changeKey: [{ readonly keyId: string; readonly change: KeyChange }, KeyChangeOutcome];
+  changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
   addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
   revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
   addCredit: [
     { readonly keyId: string; readonly entryId: string; readonly amountNanos: bigint; readonly note: string | null },
     CreditOutcome,
   ];
+  createAccount: [{ readonly request: NewAccount }, AccountOutcome];
+  changeAccount: [{ readonly accountId: string; readonly change: AccountChange }, AccountOutcome];
+  moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
+  moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
+  joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];
+  addAccountCredit: [
+    {
+      readonly accountId: string;
+      readonly entryId: string;
+      readonly amountNanos: bigint;
+      readonly note: string | null;
+    },
+    AccountCreditOutcome,
+  ];
+  getAccount: [{ readonly accountId: string }, AccountSummary | null];
+  listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
+  usageReport: [{ readonly query: UsageQuery }, UsageOutcome];
   getDocument: [{ readonly name: string }, StoredDocument | null];
   putDocument: [{ readonly name: string; readonly value: string }, null];
 
@@ -64,6 +91,8 @@ interface OperationTypes {
   heartbeat: [{ readonly owner: string; readonly leaseMs: number }, { readonly kind: 'alive' } | OwnerLost];
   /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
   recover: [{ readonly limit: number }, Recovered];
+  /** Adds up to `limit` charges to the rollups that they do not count yet. */
+  rollUp: [{ readonly limit: number }, RolledUp];
   /** Removes up to `limit` rows of each kind that nothing asks for any more. */
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
@@ -80,6 +109,11 @@ export interface Recovered {
   readonly more: boolean;
 }
 
+export interface RolledUp {
+  readonly charges: number;
+  readonly more: boolean;
+}
+
 export interface Pruned {
   readonly removed: number;
   readonly more: boolean;
@@ -88,6 +122,21 @@ export interface Pruned {
 export type OperationName = keyof OperationTypes;
 export type OperationOf<N extends OperationName> = { readonly op: N } & OperationTypes[N][0];
 export type Operation = { [N in OperationName]: OperationOf<N> }[OperationName];
+/** What an operator does to accounts in a tree. */
+export type AccountOperation = Extract<
+  Operation,
+  {
+    op:
+      | 'createAccount'
+      | 'changeAccount'
+      | 'moveAccount'
+      | 'moveKey'
+      | 'joinAccount'
+      | 'addAccountCredit'
+      | 'getAccount'
+      | 'listAccounts';
+  }
+>;
 export type Outcome<N extends OperationName = OperationName> = OperationTypes[N][1];
 
 /** One operation of a batch could not be done and has changed nothing; the others of its batch were. */

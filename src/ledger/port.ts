@@ -2,11 +2,17 @@
  * The ledger's port: operations with outcomes. An outcome is a value; an exception means that the store failed and
  * nothing is known about the operation (every operation can be sent again, see each one).
  *
- * Amounts are in the key's own unit: nanos of a credit, or tokens of a budget.
+ * Amounts are in the key's own unit: nanos of a credit, or tokens of a budget. A key of an account also says how many tokens
+ * it is about, which the token caps of the accounts above it count in both modes.
  */
+import type { AccountStatus } from '../core/account.ts';
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
+import type { LedgerAccounts } from './port-accounts.ts';
+
+export type * from './port-accounts.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -19,14 +25,13 @@ export const MARK_INTERVAL_MS = 800;
 export interface Ledger extends StoredResponses {
   /** The key that owns this secret, whatever its state; null when there is none. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** The outcome of `admit` where memory alone can decide; null where it cannot, and nothing was done. */
-  admitNow(request: AdmitRequest): AdmitOutcome | null;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /**
    * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
-   * from growing waits until it is extended or ends; where all live holds of the key wait, the youngest is `insufficient`.
+   * from growing waits until it is extended or ends; where all live holds of the key, or of the account that is in its way,
+   * wait, the youngest is `insufficient`. `tokens`: for a key of an account, what it is raised to in tokens.
    */
-  extend(holdId: string, keyId: string, amount: bigint): Promise<ExtendOutcome>;
+  extend(holdId: string, keyId: string, amount: bigint, tokens?: bigint): Promise<ExtendOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;
   settle(request: SettleRequest): Promise<SettleOutcome>;
@@ -58,6 +63,9 @@ export interface HoldRequest {
   readonly amount: bigint;
   /** Where the balance carries less than `amount`, a hold of the whole balance will do down to this. */
   readonly amountMin: bigint;
+  /** For a key of an account: the tokens that `amount` and `amountMin` stand for. Not used for a token-budget key. */
+  readonly tokens?: bigint;
+  readonly tokensMin?: bigint;
   /** After this long the ledger may end the hold by itself, as if its owner had died. */
   readonly ttlMs: number;
 }
@@ -69,21 +77,42 @@ export interface RateState {
   readonly resetMs: number;
 }
 
+/**
+ * Every level is asked, from the key upwards, and the first that refuses decides; a refusal holds and counts nothing at any
+ * level, but for a slot of the rate limits where something else refuses.
+ */
 export type AdmitOutcome =
-  | { readonly kind: 'admitted'; readonly rate: RateState | null; readonly held: bigint }
+  | {
+      readonly kind: 'admitted';
+      readonly rate: RateState | null;
+      readonly held: bigint;
+      /** Of a key of an account: how many tokens are held. */
+      readonly heldTokens?: bigint;
+    }
   | { readonly kind: 'key_refused'; readonly status: Exclude<KeyStatus, 'active'> }
+  /** An account above the key. */
+  | { readonly kind: 'account_refused'; readonly status: Exclude<AccountStatus, 'active'> }
   /**
    * The key has changed since the caller read it; decide again by this copy. Nothing was counted or held. Its secrets may
    * have changed too, so a caller that remembers which secret belongs to which key has to look its digest up again.
    */
   | { readonly kind: 'key_changed'; readonly key: KeyRecord }
   | { readonly kind: 'rate_limited'; readonly rate: RateState; readonly retryAfterMs: number }
+  /** By the limit of an account; `rate` is the key's own. */
+  | { readonly kind: 'account_rate_limited'; readonly rate: RateState | null; readonly retryAfterMs: number }
   | { readonly kind: 'replay'; readonly rate: RateState | null; readonly reply: StoredReply }
   | { readonly kind: 'in_flight'; readonly rate: RateState | null }
   | { readonly kind: 'conflict'; readonly rate: RateState | null; readonly reason: ConflictReason }
-  | { readonly kind: 'insufficient'; readonly rate: RateState | null; readonly available: bigint }
-  | { readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number }
-  | { readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number };
+  | ({ readonly kind: 'insufficient'; readonly rate: RateState | null; readonly available: bigint } & ByLevel)
+  | ({ readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel)
+  | ({ readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel);
+
+/** Which level of a key of an account refused, and what it counts; absent for a key that pays for itself. */
+export interface ByLevel {
+  readonly level?: { readonly account: boolean; readonly unit: Unit };
+}
+
+export type Unit = 'credit' | 'tokens';
 
 export type ConflictReason = 'other_request' | 'charged_incomplete' | 'reply_not_stored';
 
@@ -116,6 +145,8 @@ export interface SettleRequest {
   readonly keyId: string;
   /** In the key's unit; at most what is held (the ledger clamps and flags a larger one). */
   readonly charge: bigint;
+  /** For a credit key of an account: the tokens of the call; at most what is held. */
+  readonly chargeTokens?: bigint;
   /** Null for a cancelled call: it is charged, but no usage record is written. */
   readonly usage: UsageRecord | null;
   /** What the entry says of a call without a usage record; where there is one, the entry says the same as the record. */
@@ -231,6 +262,21 @@ export interface Summary {
   readonly inputTokens: bigint;
   readonly outputTokens: bigint;
   readonly requests: number;
+  /** Of a key of an account, where its levels were asked for. */
+  readonly path?: PathFigures;
+}
+
+/** What the levels above a key leave it. */
+export interface PathFigures {
+  /** Of the root, which pays, in nanos. */
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly reserved: bigint;
+  readonly liveHolds: number;
+  /** What the level that leaves the least leaves now, in the key's unit; null where no level has a limit. */
+  readonly remaining: bigint | null;
+  /** Whether that level is an account above the key. */
+  readonly accountBinds: boolean;
 }
 
 /** What all gateways on one store share beside keys and entries: a few small texts by their names. */
@@ -246,17 +292,18 @@ export interface StoredDocument {
 }
 
 /** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin extends Documents {
+export interface LedgerAdmin extends Documents, LedgerAccounts {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
   getKey(keyId: string): Promise<KeySummary | null>;
-  changeKey(keyId: string, change: KeyChange): Promise<KeyChangeOutcome>;
+  changeKey(keyId: string, change: VersionedKeyChange): Promise<KeyChangeOutcome>;
   addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
   /** `entryId` makes it safe to send again. */
   addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
+  usageReport(query: UsageQuery): Promise<UsageOutcome>;
 }
 
 export interface NewKey {
@@ -269,6 +316,10 @@ export interface NewKey {
   readonly expiresAtMs: number | null;
   readonly budget: bigint | null;
   readonly period: Period;
+  /** The account that pays for it; then there is no first purchase. */
+  readonly accountId?: string | null;
+  /** Of a credit key of an account. */
+  readonly cap?: bigint | null;
   /** First purchase of a credit key, in nanos; written as an entry like any other. */
   readonly credit: bigint;
   readonly secret: { readonly digest: string; readonly prefix: string };
@@ -287,12 +338,20 @@ export interface KeyChange {
   readonly rpmLimit?: number | null;
   readonly expiresAtMs?: number | null;
   readonly budget?: bigint | null;
+  readonly cap?: bigint | null;
   readonly period?: Period;
+}
+
+export interface VersionedKeyChange extends KeyChange {
+  /** The change is made only to this version of the key. */
+  readonly ifVersion?: number;
 }
 
 export type KeyChangeOutcome =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   | { readonly kind: 'unknown_key' }
+  /** Another version than `ifVersion` says: somebody has changed the key meanwhile. */
+  | { readonly kind: 'other_version'; readonly version: number }
   /** A revoked key stays revoked; a credit key has no budget. */
   | { readonly kind: 'refused'; readonly reason: string };
 

@@ -1,3 +1,4 @@
+import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { Operation, OperationName, OperationOf, Outcome, Result } from './operations.ts';
 import type { Mark } from './port.ts';
 
@@ -31,6 +32,8 @@ export interface OperationRunner {
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>>;
   /** Rides on a batch that is sent anyway, or soon goes by itself. The end of its hold makes it void. */
   mark(mark: Mark): void;
+  /** How its batches do; without it, another thread has them. */
+  stats?(): Promise<LedgerStats>;
   /** Sends what waits, then closes. */
   close(): Promise<void>;
 }

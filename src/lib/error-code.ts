@@ -2,3 +2,8 @@
 export function errorCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
+
+/** The code, or else what the error is called. */
+export function errorCodeOrName(error: unknown): string {
+  return errorCode(error) ?? (error instanceof Error ? error.name : 'unknown');
+}

@@ -1,4 +1,7 @@
-/** What a start prints. Only the first start prints secrets: two keys, shown once, with requests to copy. */
+/**
+ * What a start prints. Only the first start prints keys, shown once, with requests to copy; only one at a terminal prints a
+ * link that signs in at the console.
+ */
 import type { AdminService } from '../admin/service.ts';
 import { originOf } from '../core/endpoints.ts';
 
@@ -27,11 +30,19 @@ export interface BannerInfo {
   readonly dataDir: string;
   readonly sandbox: boolean;
   readonly keys: FirstKeys | null;
+  readonly consoleOrigin: string;
+  /** Signs in at the console, once; null where what is printed may end in a log. */
+  readonly link: string | null;
 }
 
-export function bannerLines({ origin, dataDir, sandbox, keys }: BannerInfo): readonly string[] {
+export function bannerLines({ origin, dataDir, sandbox, keys, consoleOrigin, link }: BannerInfo): readonly string[] {
   const tokenOrigin = originOf(origin, 'token_budget');
-  const lines = [`Model Gateway listens on ${origin} (data in ${dataDir}).`];
+  const lines = [
+    `Model Gateway listens on ${origin} (data in ${dataDir}).`,
+    link === null
+      ? `Console: ${consoleOrigin} (sign in with the link of: npx gateway operators link)`
+      : `Console: ${link} (signs in once, within 15 minutes)`,
+  ];
   if (!keys)
     return [...lines, 'List keys: npx gateway keys list. Create one: npx gateway keys create --mode credit --credit 5'];
   lines.push(

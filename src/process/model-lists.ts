@@ -17,9 +17,9 @@ import {
 import type { Environment } from '../config/settings.ts';
 import type { Log } from '../core/log.ts';
 import type { Provider } from '../core/provider.ts';
-import { fetchModelList } from '../doctor/list-models.ts';
 import type { Documents } from '../ledger/port.ts';
 import { modelListOf } from '../provider/adapters.ts';
+import { fetchModelList } from '../provider/fetch-model-list.ts';
 
 /** For one provider, from the request to the last byte of its list. */
 const ASK_TIMEOUT_MS = 10_000;
@@ -153,6 +153,42 @@ export async function refreshInBackground(options: RefreshOptions, log: Log): Pr
     log.warn({ err }, 'the model lists of providers were not stored; what is known of their models stays');
     return false;
   }
+}
+
+export interface ModelListKeeper {
+  /** Asks for what is not fresh: what a changed configuration has added, for example. Never rejects. */
+  ask(): void;
+  /** Gives up what is under way. */
+  close(): Promise<void>;
+}
+
+/** Calls `onNewer` after lists have come in. At most one round is under way; calls during it lead to one more. */
+export function keepModelLists(
+  options: Omit<RefreshOptions, 'signal'>,
+  log: Log,
+  onNewer: () => Promise<void>,
+): ModelListKeeper {
+  const closing = new AbortController();
+  let round: Promise<void> | null = null;
+  let again = false;
+  const run = async (): Promise<void> => {
+    do {
+      again = false;
+      if (await refreshInBackground({ ...options, signal: closing.signal }, log)) await onNewer();
+    } while (again && !closing.signal.aborted);
+    round = null;
+  };
+  return {
+    ask: () => {
+      if (closing.signal.aborted) return;
+      if (round === null) round = run();
+      else again = true;
+    },
+    close: async () => {
+      closing.abort();
+      await round;
+    },
+  };
 }
 
 /** Tells when another gateway, or a command, has stored newer lists. */

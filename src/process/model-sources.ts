@@ -1,5 +1,6 @@
 /** `gateway models`: the configured catalog with the source of every figure, whether a gateway runs or not. */
 import { type AdminConnection, AdminError } from '../admin/api.ts';
+import { table } from '../admin/text.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
@@ -43,14 +44,4 @@ async function storedLists({ connectAdmin }: ModelSourcesOptions): Promise<Model
     if (error instanceof AdminError) return NO_LISTS;
     throw error;
   }
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }

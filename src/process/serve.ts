@@ -1,4 +1,5 @@
 /** The serving part of a process or worker: configuration, exchanges and the public listener on a given ledger. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
@@ -7,7 +8,8 @@ import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { RequestObserver } from '../core/request-record.ts';
+import type { RequestLogPolicy } from '../core/policy.ts';
+import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
@@ -16,7 +18,11 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
+import { AccessLog } from '../observe/access-log.ts';
+import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
+import type { RequestLogAppender } from '../observe/request-log/store.ts';
+import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
@@ -24,6 +30,7 @@ import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
+import { ServingMetrics } from './serving-metrics.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -33,7 +40,8 @@ export interface ServeOptions {
   readonly env: Environment;
   readonly log: Log;
   readonly ledger: OwnedLedger;
-  /** Told about every request. */
+  readonly requestLog?: RequestLogAppender;
+  /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
@@ -41,13 +49,16 @@ export interface ServeOptions {
   readonly reusePort: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
+  /** A changed configuration has been taken into use. */
+  onReload?(): void;
 }
 
-/** What the operator's side must know of the catalog in use. */
+/** What the operator's side must know of the configuration in use. */
 export interface CatalogNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   readonly sandbox: boolean;
+  readonly requestLog: RequestLogPolicy;
 }
 
 export interface Serving {
@@ -55,8 +66,16 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** The requests that hold something now. */
+  running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
+  /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
+  ready(): Promise<boolean>;
+  /** Of each thread that serves. Rejects where one of them does not answer. */
+  metrics(): Promise<readonly Reading[]>;
+  /** From now on it is not ready; resolves when load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
   /** After `drain`. The ledger stays open. */
@@ -91,6 +110,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       config = fresh;
       options.onCatalog?.(namesOf(fresh));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
+      options.onReload?.();
     },
     onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
     execRefreshMs: settings.execRefreshMs,
@@ -109,6 +129,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => lists.stop());
   options.onCatalog?.(namesOf(config));
   const maintenance = await startMaintenance(ledger, {
+    usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
@@ -120,6 +141,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   parts.defer(() => counter.close());
 
+  const appender = options.requestLog;
+  const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  parts.defer(() => requestLog?.close());
+
+  const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
     ledger,
     clock,
@@ -130,13 +156,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     counter,
     replyBudget: new ReplyBudget(),
     log,
-    observer: observers(options.observers ?? [], log),
+    observer: observers(
+      [
+        metrics.requests,
+        new AccessLog(log, () => config.accessLog),
+        ...(requestLog === undefined ? [] : [requestLog]),
+        ...(options.observers ?? []),
+      ],
+      log,
+    ),
     catalog: () => config.catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
   };
+  let stopping = false;
   let draining = false;
-  const readiness = new Readiness({ ledger, serving: () => !draining && maintenance.healthy });
+  const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
@@ -177,8 +212,18 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     secure: tls !== null,
     catalog: () => namesOf(config),
+    running: async () => gateway.inFlight.running(),
     takeModelLists: lists.look,
+    ready: () => readiness.ready(),
+    metrics: async () => [
+      await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger, requestLog }),
+    ],
+    preStop: async () => {
+      stopping = true;
+      await delay(config.limits.preStopMs);
+    },
     drain: async () => {
+      stopping = true;
       draining = true;
       server.close();
       await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
@@ -202,6 +247,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox };
+function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
 }

@@ -1,6 +1,7 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
+import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket } from '../admin/socket.ts';
@@ -13,10 +14,14 @@ import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
+import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
-import { FRESH_MS, refreshInBackground, refreshModelLists } from './model-lists.ts';
+import { scrape } from './metrics.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
+import { openOperators } from './operators.ts';
+import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -25,6 +30,8 @@ export interface RunningGateway {
   readonly adminPort: number;
   /** Resolves when a part of the gateway has died, so that it must be closed; never otherwise. */
   readonly broken: Promise<Error>;
+  /** Says at `/readyz` that it stops, and serves on until load balancers have had the time to see that. */
+  preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, settles the rest, and closes. */
   close(): Promise<void>;
 }
@@ -32,12 +39,15 @@ export interface RunningGateway {
 /** The command: starts, tells how to use it, and drains on SIGTERM or SIGINT. */
 export async function start(settings: Settings, env: Environment): Promise<void> {
   const log = openLog(settings.logLevel);
-  const running = await startGateway(settings, env, log, (line) => process.stdout.write(`${line}\n`));
+  const printed: string[] = [];
+  const print = (line: string): number => printed.push(line);
+  const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
   let ending = false;
   let broken = false;
-  const end = (): void => {
+  const end = (first: Promise<void> = Promise.resolve()): void => {
     ending = true;
-    running.close().then(
+    const ended = first.then(() => running.close());
+    ended.then(
       () => process.exit(broken ? 1 : 0),
       (err: unknown) => {
         log.error({ err }, 'the gateway did not close cleanly');
@@ -45,9 +55,11 @@ export async function start(settings: Settings, env: Environment): Promise<void>
       },
     );
   };
-  // A second signal means: now.
+  // A second signal means: now. SIGINT comes from a terminal, where no load balancer waits.
   process.on('SIGINT', () => (ending ? process.exit(130) : end()));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end()));
+  process.on('SIGTERM', () => (ending ? process.exit(143) : end(running.preStop())));
+  // Who reads that it listens may stop it at once, and must find the handlers of its signals.
+  process.stdout.write(printed.map((line) => `${line}\n`).join(''));
   void running.broken.then((err) => {
     broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
@@ -59,12 +71,14 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 
+/** `terminal`: what is printed is read by whoever started it, and by nobody else. */
 export async function startGateway(
   settings: Settings,
   env: Environment,
   log: Log,
   print: (line: string) => void,
   observers: readonly RequestObserver[] = [],
+  terminal = false,
 ): Promise<RunningGateway> {
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
@@ -77,26 +91,43 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
+  const requestLog = await openRequestLogAppender(settings, log);
+  parts.defer(() => requestLog.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
+  let keeper: ModelListKeeper | null = null;
+  const onReload = (): void => keeper?.ask();
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, observers, reusePort: false })
-      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve });
+      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
+  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
+  const clock = systemClock();
+  const operators = openOperators(settings, secret, clock);
+  parts.defer(() => operators.close());
+  let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
   const admin = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => consoleOrigin,
+    onTrailFailure: (err, { action, target, outcome }) =>
+      log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
       const report = await refreshModelLists({ ...lists, freshMs: 0 });
       await serving.takeModelLists();
       return report;
     },
     installationSecret: secret,
-    clock: systemClock(),
+    clock,
     gatewayOrigin: settings.publicUrl ?? origin,
     known: () => serving.catalog(),
+    requests: new Requests(kept.reader, () => serving.running()),
+    ready: () => serving.ready(),
+    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -106,9 +137,11 @@ export async function startGateway(
     host: settings.adminHost,
     port: settings.adminPort,
     hosts: settings.adminHosts,
+    metricsToken: settings.metricsToken,
     log,
   });
   parts.defer(() => adminPort.close());
+  consoleOrigin = publicOrigin(settings.adminHost, adminPort.port, false);
   if (!isLoopback(settings.adminHost)) {
     log.warn(
       { adminHost: settings.adminHost },
@@ -119,25 +152,26 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  for (const line of bannerLines({ origin, dataDir: settings.dataDir, sandbox: serving.catalog().sandbox, keys })) {
-    print(line);
-  }
+  // What is not a terminal may be a log, and a link that signs in belongs into none.
+  const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
+  const { sandbox: withSandbox } = serving.catalog();
+  const info = { origin, dataDir: settings.dataDir, sandbox: withSandbox, keys, consoleOrigin, link };
+  for (const line of bannerLines(info)) print(line);
   log.info({ origin, adminPort: adminPort.port, models: serving.catalog().models.length }, 'the gateway listens');
 
   // Nobody waits for providers: until they have answered, published limits and the lists of the last time count.
-  const closing = new AbortController();
-  const refreshed = refreshInBackground({ ...lists, freshMs: FRESH_MS, signal: closing.signal }, log).then((changed) =>
-    changed ? serving.takeModelLists() : undefined,
-  );
-  parts.defer(async () => {
-    closing.abort();
-    await refreshed;
-  });
+  keeper = keepModelLists({ ...lists, freshMs: FRESH_MS }, log, () => serving.takeModelLists());
+  parts.defer(() => keeper?.close());
+  keeper.ask();
   const running = parts.move();
   return {
     origin,
     adminPort: adminPort.port,
     broken: broken.promise,
+    preStop: () => {
+      log.info({}, 'not ready any more; draining after limits.pre_stop');
+      return serving.preStop();
+    },
     close: async () => {
       log.info({}, 'draining');
       await serving.drain();

@@ -3,8 +3,11 @@ import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
+import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
+import type { RunningRequest } from '../core/request-record.ts';
 import { workerFile } from '../lib/worker-file.ts';
+import type { Reading } from '../observe/metrics/reading.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
 export interface SharedOptions {
@@ -19,6 +22,8 @@ export interface WorkerPoolOptions {
   connect(): MessagePort | null;
   /** A worker has ended by itself. What is left can still be drained; it should not go on serving. */
   onBroken(why: Error): void;
+  /** A worker has taken a changed configuration into use. */
+  onReload(): void;
 }
 
 /** What a worker is started with. */
@@ -29,6 +34,7 @@ export interface WorkerInput extends SharedOptions {
 /** What a worker reports to its parent. */
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
+  | { readonly kind: 'reloaded' }
   | { readonly kind: 'listening'; readonly secure: boolean }
   | {
       readonly kind: 'failed';
@@ -36,14 +42,21 @@ export type WorkerReport =
       /** Of the configuration, where that is what failed. */
       readonly problems: readonly string[] | null;
     }
+  | { readonly kind: 'running'; readonly requests: readonly RunningRequest[] }
+  | { readonly kind: 'readiness'; readonly ready: boolean }
+  | { readonly kind: 'metrics'; readonly reading: Reading }
+  | { readonly kind: 'pre-stopped' }
   | { readonly kind: 'drained' };
 
-export type WorkerCommand = 'drain' | 'close';
+export type WorkerCommand = 'running' | 'ready' | 'metrics' | 'pre-stop' | 'drain' | 'close';
+
+/** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
+const ANSWER_WITHIN_MS = 3_000;
 
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
-  let names: CatalogNames = { providers: [], models: [], sandbox: false };
+  let names: CatalogNames = { providers: [], models: [], sandbox: false, requestLog: requestLogOf() };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {
@@ -53,6 +66,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
       worker.onCatalog = (fresh) => {
         names = fresh;
       };
+      worker.onReload = options.onReload;
       void worker.ended.then((error) => {
         if (state === 'serving') options.onBroken(new Error(`worker ${number} ended by itself`, { cause: error }));
       });
@@ -67,14 +81,32 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     port,
     secure: workers.every((worker) => worker.secure),
     catalog: () => names,
+    running: async () => {
+      const reports = await Promise.allSettled(
+        workers.map((worker) => worker.ask('running', 'running', ANSWER_WITHIN_MS)),
+      );
+      // Of one that has ended, none.
+      return reports.flatMap((report) => (report.status === 'fulfilled' ? report.value.requests : []));
+    },
     // Each worker looks for newer ones by itself.
     takeModelLists: async () => {},
+    ready: async () => {
+      if (state !== 'serving') return false;
+      const reports = workers.map((worker) => worker.ask('ready', 'readiness', ANSWER_WITHIN_MS));
+      return (await Promise.allSettled(reports)).every((report) => report.status === 'fulfilled' && report.value.ready);
+    },
+    metrics: async () => {
+      const reports = workers.map((worker) => worker.ask('metrics', 'metrics', ANSWER_WITHIN_MS));
+      return (await Promise.all(reports)).map(({ reading }) => reading);
+    },
+    // One that has ended has nothing left to do.
+    preStop: async () => {
+      state = 'ending';
+      await Promise.allSettled(workers.map((worker) => worker.ask('pre-stop', 'pre-stopped')));
+    },
     drain: async () => {
       state = 'ending';
-      // One that has ended has nothing left to drain.
-      const drained = workers.map((worker) => Promise.race([worker.ended, worker.waitFor('drained')]));
-      for (const worker of workers) worker.post('drain');
-      await Promise.all(drained);
+      await Promise.allSettled(workers.map((worker) => worker.ask('drain', 'drained')));
     },
     close: async () => {
       state = 'ending';
@@ -84,13 +116,30 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
   };
 }
 
+/** Somebody who waits for a report of a worker. */
+interface Waiting {
+  /** Whether the report was what is waited for, or says that it will not come. */
+  take(report: WorkerReport): boolean;
+  fail(why: Error): void;
+}
+
+function isOf<Kind extends WorkerReport['kind']>(
+  report: WorkerReport,
+  kind: Kind,
+): report is Extract<WorkerReport, { kind: Kind }> {
+  return report.kind === kind;
+}
+
 class ServingWorker {
   /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
   readonly ended: Promise<Error | null>;
   onCatalog: (names: CatalogNames) => void = () => {};
+  onReload: () => void = () => {};
   /** Whether its listener has TLS; known when it listens. */
   secure = false;
   readonly #worker: Worker;
+  readonly #waiting = new Set<Waiting>();
+  #gone: Error | null = null;
 
   constructor(data: WorkerInput) {
     this.#worker = new Worker(workerFile('worker', import.meta.url), {
@@ -99,14 +148,22 @@ class ServingWorker {
     });
     this.#worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') this.onCatalog(report.names);
+      if (report.kind === 'reloaded') this.onReload();
       if (report.kind === 'listening') this.secure = report.secure;
+      for (const waiting of this.#waiting) if (waiting.take(report)) this.#waiting.delete(waiting);
     });
     this.ended = new Promise((resolve) => {
       let failure: Error | null = null;
       this.#worker.on('error', (error: Error) => {
         failure = error;
       });
-      this.#worker.on('exit', (code) => resolve(failure ?? (code === 0 ? null : new Error(`exit code ${code}`))));
+      this.#worker.on('exit', (code) => {
+        const why = failure ?? (code === 0 ? null : new Error(`exit code ${code}`));
+        resolve(why);
+        this.#gone = why ?? new Error('a worker ended by itself');
+        for (const { fail } of this.#waiting) fail(this.#gone);
+        this.#waiting.clear();
+      });
     });
   }
 
@@ -115,18 +172,38 @@ class ServingWorker {
   }
 
   /** Rejects where the worker fails, or ends without that report. */
-  waitFor(kind: WorkerReport['kind']): Promise<void> {
+  waitFor<Kind extends WorkerReport['kind']>(kind: Kind): Promise<Extract<WorkerReport, { kind: Kind }>> {
+    if (this.#gone !== null) return Promise.reject(this.#gone);
     return new Promise((resolve, reject) => {
-      const onReport = (report: WorkerReport): void => {
-        if (report.kind === kind) resolve();
-        else if (report.kind === 'failed') {
-          reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
-        } else return;
-        this.#worker.off('message', onReport);
-      };
-      this.#worker.on('message', onReport);
-      void this.ended.then((error) => reject(error ?? new Error('a worker ended by itself')));
+      this.#waiting.add({
+        take: (report) => {
+          if (isOf(report, kind)) resolve(report);
+          else if (report.kind === 'failed') {
+            reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
+          } else return false;
+          return true;
+        },
+        fail: reject,
+      });
     });
+  }
+
+  /** Where two ask the same at once, both get the first report. Rejects also where it takes longer than `withinMs`. */
+  async ask<Kind extends WorkerReport['kind']>(
+    command: WorkerCommand,
+    kind: Kind,
+    withinMs: number | null = null,
+  ): Promise<Extract<WorkerReport, { kind: Kind }>> {
+    const report = this.waitFor(kind);
+    this.post(command);
+    if (withinMs === null) return report;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new Error(`a worker did not answer within ${withinMs} ms`)), withinMs);
+    try {
+      return await Promise.race([report, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async terminate(): Promise<void> {

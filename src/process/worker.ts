@@ -5,7 +5,9 @@ import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
 import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
 import type { OperationRunner } from '../ledger/store.ts';
+import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
+import { openRequestLogAppender } from './request-log.ts';
 import { type Serving, serve } from './serve.ts';
 import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
 
@@ -17,17 +19,28 @@ function post(report: WorkerReport): void {
 
 try {
   const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
+  const log = openLog(settings.logLevel);
+  const requestLog = await openRequestLogAppender(settings, log);
   const serving = await serve({
     settings,
     env,
     installationSecret,
     sandboxUrl,
     ledger,
-    log: openLog(settings.logLevel),
+    log,
+    requestLog,
     reusePort: true,
     onCatalog: (names) => post({ kind: 'catalog', names }),
+    onReload: () => post({ kind: 'reloaded' }),
   });
-  parentPort?.on('message', (command: WorkerCommand) => void handleCommand(command, serving, () => ledger.close()));
+  parentPort?.on(
+    'message',
+    (command: WorkerCommand) =>
+      void handleCommand(command, serving, async () => {
+        await requestLog.close();
+        await ledger.close();
+      }),
+  );
   post({ kind: 'listening', secure: serving.secure });
 } catch (error) {
   post({
@@ -48,21 +61,33 @@ async function openOperations(): Promise<OperationRunner> {
 async function handleCommand(
   command: WorkerCommand,
   serving: Serving,
-  closeLedger: () => Promise<void>,
+  closeStores: () => Promise<void>,
 ): Promise<void> {
-  if (command === 'drain') {
-    await serving.drain();
-    post({ kind: 'drained' });
-    return;
+  switch (command) {
+    case 'running':
+      return post({ kind: 'running', requests: await serving.running() });
+    case 'ready':
+      return post({ kind: 'readiness', ready: await serving.ready() });
+    case 'metrics': {
+      const [reading = {}] = await serving.metrics();
+      return post({ kind: 'metrics', reading });
+    }
+    case 'pre-stop':
+      await serving.preStop();
+      return post({ kind: 'pre-stopped' });
+    case 'drain':
+      await serving.drain();
+      return post({ kind: 'drained' });
+    case 'close':
+      await serving.close();
+      await closeStores();
+      parentPort?.close();
   }
-  await serving.close();
-  await closeLedger();
-  parentPort?.close();
 }
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ENOTSUP') {
+  if (errorCode(error) === 'ENOTSUP') {
     return 'this system cannot share a port between workers: start with one worker';
   }
   return error.message;

@@ -172,7 +172,9 @@ function candidatesInOrder(options: TargetSequenceOptions, skipped: SkippedTarge
   const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target, keyId) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(targets.length * EJECTED_SHARE_MAX));
   open.sort((a, b) => openedAtMs(a) - openedAtMs(b));
-  for (const { candidate } of resting) skipped.push({ target: candidate.target, reason: 'cooling' });
+  // Where nothing else is there, it is asked in its turn.
+  if (ready.length > 0)
+    for (const { candidate } of resting) skipped.push({ target: candidate.target, reason: 'cooling' });
   for (const { target } of open.slice(0, ejectedMax)) skipped.push({ target, reason: 'circuit_open' });
   return [
     ...ordered(ready, options),

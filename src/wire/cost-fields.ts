@@ -3,11 +3,12 @@
  * whatever format they belong to: a server may know them under another format than their own. What can have a price is
  * returned, and judged by the prices of the model; what cannot is refused by its name.
  */
+import { GatewayError } from '../core/conditions.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 import type { ParsedBody } from './json/parse-request.ts';
-import { OPEN_BRACE, OPEN_BRACKET, objectLayout, skipSpace, valueEnd } from './json/scan.ts';
+import { layoutAt, OPEN_BRACE, OPEN_BRACKET, objectsOfList } from './json/scan.ts';
 
 export interface CostFields {
   readonly multipliers: Readonly<Partial<Record<MultiplierField, string>>>;
@@ -31,13 +32,12 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
 };
 
 const PRICED_BETAS = /^(fast-mode|context-1m)-/;
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
-const COMMA = 0x2c;
 
 /** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */
 export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
   const { body } = request;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
+  refuseThread(body);
   refuseHiddenMembers(request);
   const multipliers: Partial<Record<MultiplierField, string>> = {};
   for (const field of MULTIPLIER_FIELDS) {
@@ -59,12 +59,25 @@ function refuseUnlessPlain(body: JsonObject, name: string): void {
   refuse(name, `${name} is not accepted here: it can change the price, or the model or account that answers.`);
 }
 
+/**
+ * The provider would hold the conversation for whoever knows its id, and no bound of the input could be told. The tool runner
+ * of @anthropic-ai/sdk asks for it first, and goes on without it where the refusal has these details.
+ */
+function refuseThread({ thread }: JsonObject): void {
+  if (thread === undefined || thread === null) return;
+  throw new GatewayError('invalid_request', {
+    message: 'thread is not accepted here: send the whole conversation with every request.',
+    param: 'thread',
+    details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
+  });
+}
+
 /** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */
 function refuseHiddenMembers({ bytes, layout, body }: ParsedBody): void {
-  for (const { name, valueStart, valueEnd: end } of layout.members) {
+  for (const { name, valueStart, valueEnd } of layout.members) {
     if (name !== 'tools' && name !== 'search_parameters' && name !== 'web_search_options') continue;
     if (!Array.isArray(body[name]) && !isObject(body[name])) continue;
-    const text = bytes.toString('latin1', valueStart, end);
+    const text = bytes.toString('latin1', valueStart, valueEnd);
     const path = duplicatePath(text);
     if (path !== null) refuse(name + path, `${name}${path} is given more than once.`);
   }
@@ -74,21 +87,16 @@ function refuseHiddenMembers({ bytes, layout, body }: ParsedBody): void {
 function duplicatePath(text: string): string | null {
   if (text.charCodeAt(0) === OPEN_BRACE) return duplicateMember(text, 0);
   if (text.charCodeAt(0) !== OPEN_BRACKET) return null;
-  let at = skipSpace(text, 1);
-  for (let index = 0; at < text.length - 1; index++) {
-    const found = text.charCodeAt(at) === OPEN_BRACE ? duplicateMember(text, at) : null;
+  for (const { index, start } of objectsOfList(text, 0, text.length)) {
+    const found = duplicateMember(text, start);
     if (found !== null) return `[${index}]${found}`;
-    at = skipSpace(text, valueEnd(text, at, text.length));
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
   return null;
 }
 
 function duplicateMember(text: string, start: number): string | null {
-  const layout = objectLayout(text, start, NO_LIMITS);
-  if (layout === null || typeof layout === 'string') return null;
   const names = new Set<string>();
-  for (const { name } of layout.members) {
+  for (const { name } of layoutAt(text, start)?.members ?? []) {
     if (names.has(name)) return `.${name}`;
     names.add(name);
   }

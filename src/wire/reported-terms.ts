@@ -132,7 +132,8 @@ export function hostedCall(format: Format, raw: JsonObject): string | null {
   if (CLIENT_CALLS.has(tool)) return null;
   if (tool === 'tool_search' && raw.execution === 'client') return null;
   if (tool === 'shell' && (objectAt(raw, 'environment')?.type ?? 'local') === 'local') return null;
-  // Opening a page that a search has found, and looking for words in it, are parts of that search.
+  // OpenAI's guide to web search says of the action `search` that it incurs a tool call cost, and of `open_page` and
+  // `find_in_page` nothing.
   const action = objectAt(raw, 'action')?.type;
   return tool === 'web_search' && action !== undefined && action !== 'search' ? null : tool;
 }

@@ -7,7 +7,7 @@ import { refuse } from './errors.ts';
 import type { ChatLimitField, WireFormat } from './format.ts';
 import type { LaneWithWarnings } from './lane.ts';
 import { toolNames } from './translate/tool-names.ts';
-import type { WrittenTurn } from './translate/turn.ts';
+import type { ThinkingStyle, WrittenTurn } from './translate/turn.ts';
 
 export interface TranslateRequest extends AnswerOptions {
   /** The client's format. */
@@ -19,8 +19,8 @@ export interface TranslateRequest extends AnswerOptions {
   readonly outputLimitField?: ChatLimitField | undefined;
   /** Whether the model reasons; false leaves every reasoning setting out. True by default. */
   readonly reasoning?: boolean | undefined;
-  /** How a messages target is asked to think: with a budget (the default), or by effort alone. */
-  readonly thinking?: 'budget' | 'adaptive' | undefined;
+  /** `budget` by default. */
+  readonly thinking?: ThinkingStyle | undefined;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for; false by default. */
   readonly extended?: boolean | undefined;
 }

@@ -232,6 +232,10 @@ export function recoveryContract(open: OpenBooks): void {
     bench.clock.advance(2_000);
     await bench.spend(keyId, 5n, { usage: usageRecord() });
     assert.deepEqual(await bench.ledger.prune(null), { removed: 0, more: false });
+    // Not before the reports have it for good.
+    assert.deepEqual(await bench.ledger.prune(2_000), { removed: 0, more: false });
+    assert.deepEqual(await bench.ledger.rollUp(), { charges: 2, more: false });
+    assert.deepEqual(await bench.ledger.prune(null), { removed: 0, more: false });
     assert.deepEqual(await bench.ledger.prune(2_000), { removed: 1, more: false });
     assert.deepEqual(await bench.ledger.prune(2_000), { removed: 0, more: false });
     const summary = await bench.summary(keyId);

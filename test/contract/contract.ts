@@ -1,5 +1,6 @@
 /** What every backend of the ledger promises; run over each of them. */
 import { describe } from 'node:test';
+import { accountContract } from './contract-account.ts';
 import { admissionContract } from './contract-admission.ts';
 import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
@@ -8,6 +9,7 @@ import { keyContract } from './contract-key.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
+import { usageContract } from './contract-usage.ts';
 import type { OpenBooks } from './fixtures.ts';
 
 export function ledgerContract(name: string, open: OpenBooks): void {
@@ -15,10 +17,12 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('keys', () => keyContract(open));
     describe('admission and rate', () => admissionContract(open));
     describe('balance', () => balanceContract(open));
+    describe('accounts in a tree', () => accountContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));
     describe('shared documents', () => documentContract(open));
+    describe('usage reports', () => usageContract(open));
     describe('recovery and data lifetime', () => recoveryContract(open));
   });
 }

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../src/core/clock.ts';
 import { createLedgerOn, type LeaseOptions, type OwnedLedger } from '../../src/ledger/ledger.ts';
-import type { AdmitOutcome, AdmitRequest, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
+import type {
+  AdmitOutcome,
+  AdmitRequest,
+  NewAccount,
+  NewKey,
+  SettleRequest,
+  UsageRecord,
+} from '../../src/ledger/port.ts';
 import type { OperationRunner } from '../../src/ledger/store.ts';
 
 export class ManualClock implements Clock {
@@ -130,8 +137,24 @@ export function newKey(change: Partial<NewKey> = {}): NewKey {
     expiresAtMs: null,
     budget: null,
     period: 'month',
+    accountId: null,
+    cap: null,
     credit: 0n,
     secret: { digest: `digest-${id}`, prefix: 'mg_c_0000001' },
+    ...change,
+  };
+}
+
+export function newAccount(change: Partial<NewAccount> = {}): NewAccount {
+  return {
+    id: randomUUID(),
+    parentId: null,
+    name: 'account',
+    externalId: null,
+    labels: {},
+    rpmLimit: null,
+    creditCap: null,
+    tokenCap: null,
     ...change,
   };
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
 import { StoreError, StoreVersionError } from '../../src/ledger/errors.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
-import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
+import { createLedger, createLedgerOn, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
@@ -16,7 +16,15 @@ import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres
 import { overlapping } from '../support/overlap.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, ManualClock, newKey, type OpenedLedger, settleRequest, usageRecord } from './fixtures.ts';
+import {
+  admitRequest,
+  ManualClock,
+  newAccount,
+  newKey,
+  type OpenedLedger,
+  settleRequest,
+  usageRecord,
+} from './fixtures.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
@@ -47,6 +55,22 @@ async function closeAll(ledgers: readonly OwnedLedger[]): Promise<void> {
   const [first] = ledgers;
   assert.deepEqual((await first?.audit())?.findings, []);
   for (const ledger of ledgers) await ledger.close();
+}
+
+/** A root with this much credit, three accounts below it, and eight keys at all levels. The root is the first account. */
+async function tree(ledger: OwnedLedger, credit: bigint): Promise<{ keys: string[]; accounts: string[] }> {
+  const root = newAccount({ name: 'root' });
+  const left = newAccount({ name: 'left', parentId: root.id });
+  const right = newAccount({ name: 'right', parentId: root.id });
+  const low = newAccount({ name: 'low', parentId: left.id });
+  const accounts = [root, left, right, low];
+  for (const account of accounts) assert.equal((await ledger.createAccount(account)).kind, 'account');
+  await ledger.addAccountCredit(root.id, 'first', credit, null);
+  const keys: string[] = [];
+  for (let i = 0; i < 8; i++) {
+    keys.push((await ledger.createKey(newKey({ accountId: accounts[i % 4]?.id ?? null }))).id);
+  }
+  return { keys, accounts: accounts.map(({ id }) => id) };
 }
 
 function only<T>(list: readonly T[]): T {
@@ -119,6 +143,139 @@ describe('several gateways on one database', () => {
     );
     const summary = await first.summary(key.id);
     assert.deepEqual([summary?.used, summary?.reserved, summary?.purchased], [30n, 400n, 1_500n]);
+    await closeAll(ledgers);
+  });
+
+  test('[F12] [F37] 64 parallel requests below one root over three gateways with credit for one: exactly one is admitted', async () => {
+    const { database, ledgers } = await replicas(3);
+    const [first] = ledgers as [OwnedLedger];
+    for (let round = 0; round < 3; round++) {
+      const { keys, accounts } = await tree(first, 10n);
+      const outcomes = await overlapping(server, database, ['accounts', 'tree_accounts', 'holds'], 3, () =>
+        Promise.all(
+          Array.from({ length: 64 }, (_, i) =>
+            ledgers[i % 3]?.admit(admitRequest(keys[i % keys.length] ?? '', randomUUID(), 10n)),
+          ),
+        ),
+      );
+      const kinds = outcomes.map((outcome) => outcome?.kind).sort();
+      assert.deepEqual(kinds, ['admitted', ...Array<string>(63).fill('temporarily_held')]);
+      assert.equal((await first.getAccount(accounts[0] ?? ''))?.reserved, 10n);
+    }
+    await closeAll(ledgers);
+  });
+
+  test('[F37] settlements, extensions and purchases below one root that meet: none of them is lost', async () => {
+    const { database, ledgers } = await replicas(4);
+    const [first] = ledgers as [OwnedLedger];
+    const { keys, accounts } = await tree(first, 1_000n);
+    const holds = await Promise.all(
+      ledgers.map(async (ledger, i) => {
+        const id = randomUUID();
+        assert.equal((await ledger.admit(admitRequest(keys[i] ?? '', id, 100n))).kind, 'admitted');
+        return id;
+      }),
+    );
+    const [one = '', two = '', three = ''] = holds;
+    const [root = ''] = accounts;
+    await overlapping(server, database, ['accounts', 'tree_accounts', 'holds', 'entries'], 4, () =>
+      Promise.all([
+        ledgers[0]?.settle(settleRequest(keys[0] ?? '', one, 10n)),
+        ledgers[1]?.settle(settleRequest(keys[1] ?? '', two, 20n)),
+        ledgers[2]?.extend(three, keys[2] ?? '', 300n),
+        ledgers[3]?.addAccountCredit(root, randomUUID(), 500n, null),
+      ]),
+    );
+    const summary = await first.getAccount(root);
+    assert.deepEqual([summary?.used, summary?.reserved, summary?.purchased], [30n, 400n, 1_500n]);
+    await closeAll(ledgers);
+  });
+
+  test('[F37] 64 spenders below one root over three gateways, while caps, states and places change: no level is overspent', async () => {
+    const { database, ledgers } = await replicas(3);
+    const [first] = ledgers as [OwnedLedger];
+    const { keys, accounts } = await tree(first, 6_000n);
+    const [root = '', ...below] = accounts;
+    const caps = new Map(below.map((id) => [id, 900n]));
+    for (const [id, amount] of caps) await first.changeAccount(id, { creditCap: { amount, period: 'none' } });
+    let over = false;
+    const spend = async (spender: number): Promise<void> => {
+      const ledger = ledgers[spender % 3] as OwnedLedger;
+      const keyId = keys[spender % keys.length] ?? '';
+      for (let round = 0; round < 12; round++) {
+        const { key } = (await ledger.getKey(keyId)) ?? {};
+        const id = randomUUID();
+        const outcome = await ledger.admit(admitRequest(keyId, id, 20n, { keyVersion: key?.version ?? 0 }));
+        if (outcome.kind !== 'admitted') continue;
+        if (round % 3 === 0) await ledger.extend(id, keyId, 30n);
+        if (round % 4 === 3) await ledger.void(id, keyId);
+        else await ledger.settle(settleRequest(keyId, id, BigInt(5 + (spender % 16))));
+      }
+    };
+    const change = async (): Promise<void> => {
+      for (let turn = 0; !over; turn++) {
+        const ledger = ledgers[turn % 3] as OwnedLedger;
+        const id = below[turn % below.length] ?? '';
+        await ledger.moveAccount(id, turn % 2 === 0 ? root : (below[(turn + 1) % below.length] ?? ''));
+        await ledger.moveKey(keys[turn % keys.length] ?? '', below[turn % below.length] ?? '');
+        await ledger.changeAccount(id, { status: turn % 5 === 0 ? 'suspended' : 'active' });
+        await ledger.changeAccount(id, { status: 'active', rpmLimit: turn % 2 === 0 ? null : 10_000 });
+      }
+    };
+    const changing = change();
+    await Promise.all(Array.from({ length: 64 }, (_, spender) => spend(spender)));
+    over = true;
+    await changing;
+    const summaries = await first.listAccounts();
+    for (const { account, used, purchased, liveHolds, reserved } of summaries) {
+      const most = account.parentId === null ? purchased : (caps.get(account.id) ?? 0n);
+      assert.ok(used <= most, `${account.name} has used ${used} of ${most}`);
+      assert.deepEqual([liveHolds, reserved], [0, 0n]);
+    }
+    const spent = await Promise.all(keys.map(async (keyId) => (await first.summary(keyId))?.used ?? 0n));
+    assert.equal(
+      summaries.find(({ account }) => account.id === root)?.used,
+      spent.reduce((sum, used) => sum + used, 0n),
+    );
+    const stats = only(
+      await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
+    );
+    assert.equal(stats.deadlocks, '0');
+    await closeAll(ledgers);
+  });
+
+  test('[F37] keys join a tree through one gateway while others serve them and the tree: nothing is lost or locked out', async () => {
+    const { database, ledgers } = await replicas(3);
+    const [first, second, third] = ledgers as [OwnedLedger, OwnedLedger, OwnedLedger];
+    const { keys, accounts } = await tree(first, 1_000n);
+    const lone = await Promise.all(Array.from({ length: 8 }, () => first.createKey(newKey({ credit: 100n }))));
+    const ids = [...keys, ...lone.map(({ id }) => id)];
+    const spend = async (ledger: OwnedLedger): Promise<void> => {
+      for (let round = 0; round < 10; round++) {
+        await Promise.all(
+          ids.map(async (keyId) => {
+            const version = (await ledger.getKey(keyId))?.key.version ?? 0;
+            const id = randomUUID();
+            const outcome = await ledger.admit(admitRequest(keyId, id, 2n, { keyVersion: version }));
+            if (outcome.kind === 'admitted') await ledger.settle(settleRequest(keyId, id, 1n));
+          }),
+        );
+      }
+    };
+    const join = async (): Promise<void> => {
+      for (const { id } of lone) {
+        while ((await first.joinAccount(id, accounts[1] ?? '', `join ${id}`)).kind !== 'changed');
+      }
+    };
+    await Promise.all([spend(second), spend(third), join()]);
+    const root = await first.getAccount(accounts[0] ?? '');
+    const spent = await Promise.all(ids.map(async (keyId) => (await first.summary(keyId))?.used ?? 0n));
+    const total = spent.reduce((sum, used) => sum + used, 0n);
+    assert.equal((root?.purchased ?? 0n) - (root?.used ?? 0n), 1_800n - total);
+    const stats = only(
+      await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
+    );
+    assert.equal(stats.deadlocks, '0');
     await closeAll(ledgers);
   });
 
@@ -289,21 +446,79 @@ describe('the schema', () => {
     await closeAll(ledgers);
   });
 
-  test('every table that requests write begins its primary key with the key', async () => {
+  test('every table that requests write begins its primary key with the key, or with the root of its tree', async () => {
     const rows = await server.query(
       template,
       `SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-        WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname <> 'key_id' ORDER BY 1`,
+        WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname NOT IN ('key_id', 'root_id') ORDER BY 1`,
     );
     // What is left is written by operators, once per process, or in the background (the rollups, which begin with the time).
     assert.deepEqual(
       rows.map((row) => row.relname),
       [
-        ...['documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
+        ...['account_entries', 'documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
         ...['usage_hours', 'usage_key_days', 'usage_key_hours'],
       ],
     );
+  });
+
+  test('usage records from before the rollups are added to them, however their addition is interrupted', async () => {
+    const database = await server.createDatabase();
+    const migrations = readMigrations('postgres').filter(({ version }) => version <= 6);
+    await server.query(database, 'CREATE SCHEMA gateway');
+    for (const { sql } of migrations) await server.query(database, sql);
+    await server.query(
+      database,
+      `CREATE TABLE gateway.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz DEFAULT now());
+      INSERT INTO gateway.migrations (version, name) SELECT v, 'x' FROM generate_series(1, ${migrations.length}) v;
+      INSERT INTO gateway.accounts (key_id, version, mode, status, provider_scope, period, created_at_ms, prefix, purchased, used)
+        VALUES ('c', 1, 'credit', 'active', 'all', 'month', 0, '', 1000, 40);
+      INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms)
+        SELECT 'c', 'charge', 'h' || n, 4, 4, 1000 + n FROM generate_series(1, 10) n;
+      INSERT INTO gateway.usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
+          cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)
+        SELECT 'c', 1000 + n, 'h' || n, '', 'm' || n % 2, 'p', 'chat', false, 'complete', 'reported', 1, 0, 0, 0, 2, 0, 5, 3, 1, 7
+        FROM generate_series(1, 10) n`,
+    );
+    const clock = new ManualClock();
+    const store = await openPostgresStore({ url: server.url(database), clock });
+    const operations = new GroupCommit(store);
+    const ledger = createLedgerOn(operations);
+    const query = { sinceMs: 0, untilMs: 3_600_000, by: ['model'], filter: {}, rowsMax: 10 } as const;
+    const before = await ledger.usageReport(query);
+    assert.ok(before.kind === 'usage' && before.catchingUp);
+    assert.deepEqual(await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 }), { charges: 4, more: true });
+    // Nothing that is not in the rollups yet is removed.
+    assert.equal((await ledger.prune(3_600_000)).removed, 0);
+    while ((await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 })).more);
+    const after = await ledger.usageReport(query);
+    assert.ok(after.kind === 'usage' && !after.catchingUp);
+    assert.deepEqual(
+      after.rows.map(({ group, sums }) => [group[0], sums.requests, sums.charged_nanos, sums.provider_cost_nanos]),
+      [
+        ['m0', 5n, 20n, 15n],
+        ['m1', 5n, 20n, 15n],
+      ],
+    );
+    assert.equal((await ledger.prune(3_600_000)).removed, 10);
+    await ledger.close();
+  });
+
+  test('while another gateway adds to the rollups, this one leaves it alone', async () => {
+    const { database, ledgers } = await replicas(1);
+    const ledger = only(ledgers);
+    const key = await ledger.createKey(newKey({ credit: 50n }));
+    await ledger.admit(admitRequest(key.id, 'h1', 5n));
+    await ledger.settle(settleRequest(key.id, 'h1', 5n, { usage: usageRecord() }));
+    const other = new Client({ connectionString: server.url(database) });
+    await other.connect();
+    await other.query('BEGIN; SELECT pg_advisory_xact_lock(1786657298)');
+    assert.deepEqual(await ledger.rollUp(), { charges: 0, more: false });
+    await other.query('ROLLBACK');
+    await other.end();
+    assert.deepEqual(await ledger.rollUp(), { charges: 1, more: false });
+    await closeAll(ledgers);
   });
 
   test('the audit names what does not add up', async () => {

@@ -23,7 +23,15 @@ import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import type { Store } from '../../src/ledger/store.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, ManualClock, newKey, type OpenedLedger, settleRequest, usageRecord } from './fixtures.ts';
+import {
+  admitRequest,
+  ManualClock,
+  newAccount,
+  newKey,
+  type OpenedLedger,
+  settleRequest,
+  usageRecord,
+} from './fixtures.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 let files = 0;
@@ -115,6 +123,27 @@ describe('SQLite file', () => {
       openWriterThreadStore({ file: join(folder, 'missing', 'ledger.db') }),
       /Cannot open the database/,
     );
+  });
+
+  test('[F37] a tree that is read anew knows what all of its keys hold', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSyncStore({ file, clock }));
+    const org = newAccount();
+    await first.createAccount(org);
+    await first.addAccountCredit(org.id, 'first', 100n, null);
+    const keys = [newKey({ accountId: org.id }), newKey({ accountId: org.id })];
+    for (const key of keys) await first.createKey(key);
+    const [one = newKey(), other = newKey()] = keys;
+    await first.admit(admitRequest(one.id, 'h1', 40n, { claim: { name: 'c', fingerprint: 'f' } }));
+    await first.close();
+    clock.advance(1_000);
+    const second = createLedger(openSyncStore({ file, clock }));
+    assert.equal((await second.admit(admitRequest(other.id, 'h2', 40n))).kind, 'admitted');
+    // The hold of the other key does not wait, so this one has to.
+    assert.deepEqual(await second.extend('h2', other.id, 90n), { kind: 'temporarily_held' });
+    assert.deepEqual((await second.audit()).findings, []);
+    await second.close();
   });
 
   test('entries never change and never leave', async () => {

@@ -22,7 +22,7 @@ import { call, withGatedGateway } from '../support/started-gateway.ts';
 import { RawPeer } from '../unit/transport/server/fixture.ts';
 
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
-const READS: readonly EndpointName[] = ['models', 'usage'];
+const READS: readonly EndpointName[] = ['models', 'get_model', 'usage'];
 
 const { gateway, upstream } = await withGatedGateway();
 const credit = await gateway.creditKey();
@@ -113,9 +113,10 @@ describe('the state of a key', () => {
     }
   });
 
-  test('[R3] a missing key is a 401 on every route but the model list', async () => {
+  test('[R3] a missing key is a 401 on every route but those of models', async () => {
     for (const name of NAMES) {
       if (name === 'models') assert.equal((await send(name, [])).status, 200);
+      else if (name === 'get_model') assert.equal((await send(name, [])).status, 404);
       else assert.match(await refused401(name, []), /Authorization: Bearer/);
     }
   });

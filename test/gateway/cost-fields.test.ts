@@ -21,6 +21,7 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['transforms', { transforms: ['middle-out'] }],
   ['search_parameters', { search_parameters: { mode: 'auto' } }],
   ['container', { container: 'container_1' }],
+  ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
   ['prompt', { prompt: { id: 'pmpt_1' } }],
 ];
 
@@ -29,7 +30,7 @@ const PASSED: readonly object[] = [
   { service_tier: 'auto' },
   { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
   { search_parameters: { mode: 'off' } },
-  { speed: null, inference_geo: null, container: null, prompt: null, models: null, route: null },
+  { speed: null, inference_geo: null, container: null, thread: null, prompt: null, models: null, route: null },
 ];
 
 describe('[R60] fields that change the cost', () => {

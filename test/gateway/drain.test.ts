@@ -24,6 +24,7 @@ function exchange(onStop: () => void = () => {}): Watched {
     deadlineMs: Number.POSITIVE_INFINITY,
     expire: () => {},
     progress: () => null,
+    running: () => assert.fail('nobody asks'),
     stop: () => {
       resolve();
       onStop();

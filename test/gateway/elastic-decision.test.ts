@@ -28,9 +28,9 @@ function configOf(settings: object = {}): string {
       web_search_20250305: { per_1000_calls: 10, max_calls: 5 },
     },
   };
-  const model = (id: string, providers: readonly string[], known: object = {}): object => ({
+  const model = (id: string, providers: readonly string[], known: object = {}, upstream = UPSTREAM_MODEL): object => ({
     id,
-    targets: providers.map((name) => ({ provider: name, model: UPSTREAM_MODEL })),
+    targets: providers.map((name) => ({ provider: name, model: upstream })),
     context_window: 200_000,
     max_output_tokens: OUTPUT_LIMIT,
     pricing: { input: 1, output: 4 },
@@ -53,6 +53,8 @@ function configOf(settings: object = {}): string {
       model('on-chat', ['chat']),
       model('on-messages', ['messages']),
       model('on-both', ['messages', 'chat']),
+      model('claude-4', ['messages'], {}, 'claude-opus-4-8'),
+      model('claude-5', ['messages'], {}, 'claude-opus-5'),
     ],
     sandbox: false,
     routing: { max_attempts: 1 },
@@ -97,6 +99,16 @@ const ROWS: readonly Row[] = [
   ['messages', 'reasoning', THINKING, 'full'],
   ['messages', 'on-chat', {}, 'full'],
   ['messages', 'on-both', {}, 'full'],
+  ['messages', 'claude-4', {}, 'elastic'],
+  ['messages', 'claude-5', {}, 'full'],
+  ['messages', 'claude-5', { thinking: { type: 'disabled' } }, 'elastic'],
+  ['messages', 'claude-4', { compaction: { type: 'summarize' } }, 'full'],
+  ['messages', 'claude-4', { context_management: { edits: [{ type: 'compact_20260112' }] } }, 'full'],
+  ['messages', 'claude-4', { context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }, 'elastic'],
+  ['chat', 'claude-4', {}, 'elastic'],
+  ['chat', 'claude-5', {}, 'full'],
+  ['chat', 'claude-5', { reasoning_effort: 'none' }, 'elastic'],
+  ['responses', 'visible', { context_management: [{ type: 'compaction', compact_threshold: 1_000 }] }, 'full'],
   ...(['chat', 'responses'] as const).flatMap((client): Row[] => [
     [client, 'unknown', {}, 'full'],
     [client, 'unknown', effort(client, 'none'), 'elastic'],

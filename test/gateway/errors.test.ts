@@ -42,6 +42,7 @@ describe('every condition at every endpoint', () => {
     const provider: readonly Condition[] = ['provider_unavailable', 'upstream_error', 'upstream_timeout'];
     const impossible: Readonly<Record<EndpointName, readonly Condition[]>> = {
       models: [...body, ...balance, ...provider],
+      get_model: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       usage: [...body, ...balance, ...provider],
       get_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       delete_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
@@ -58,7 +59,7 @@ describe('every condition at every endpoint', () => {
   });
 
   test('[R4] routes without a 403 tell every refusal of the key as a 401; the message stays', () => {
-    for (const name of ['models', 'usage'] as const) {
+    for (const name of ['models', 'get_model', 'usage'] as const) {
       for (const condition of ['key_expired', 'key_disabled'] as const) {
         const { status, code, message } = failure(ENDPOINTS[name], condition);
         assert.deepEqual([status, code, message], [401, 'invalid_credentials', CONDITIONS[condition].sentence]);

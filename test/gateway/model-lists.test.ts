@@ -1,10 +1,12 @@
 /** From outside: a provider's own list decides what the gateway publishes, and never whether it starts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startedGateway } from '../support/started-gateway.ts';
 
@@ -84,4 +86,33 @@ test('[F35] a provider that never gives its list keeps the gateway neither from 
   assert.deepEqual([(await published(gateway.origin))?.max_output_tokens], [4_096]);
   await asked.promise;
   await gateway[Symbol.asyncDispose]();
+});
+
+test('a provider that is added while the gateway runs is asked for its list', async (context) => {
+  const list = (limit: number): RequestListener => {
+    return (_, response) => response.end(JSON.stringify({ data: [{ id: 'm', max_output_tokens: limit }] }));
+  };
+  const config = (baseUrls: readonly string[]): string =>
+    JSON.stringify({
+      providers: Object.fromEntries(baseUrls.map((base_url, n) => [`p${n}`, { kind: 'openai', base_url }])),
+      models: baseUrls.map((_, n) => ({
+        id: `p${n}/m`,
+        targets: [{ provider: `p${n}`, model: 'm' }],
+        pricing: { input: 1, output: 2 },
+        public: true,
+      })),
+      sandbox: false,
+    });
+  const first = await provider(context, list(1_111));
+  await using gateway = await startedGateway({ config: config([first]) });
+  const second = await provider(context, list(2_222));
+  await writeFile(join(gateway.dataDir, 'gateway.yaml'), config([first, second]));
+  let limits: (number | undefined)[] = [];
+  for (const deadlineMs = Date.now() + 20_000; Date.now() < deadlineMs; await delay(20)) {
+    const response = await fetch(`${gateway.origin}/v1/models`);
+    const { data } = (await response.json()) as { data: { max_output_tokens?: number }[] };
+    limits = data.map(({ max_output_tokens }) => max_output_tokens);
+    if (limits.includes(1_111) && limits.includes(2_222)) break;
+  }
+  assert.deepEqual(limits, [1_111, 2_222]);
 });

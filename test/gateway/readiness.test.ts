@@ -1,7 +1,13 @@
 /** What load balancers and supervisors are told by a gateway that runs, and by one that drains. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
+import { socketPath } from '../../src/admin/socket.ts';
+import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { type Gated, gatedUpstream } from '../support/upstreams/gated.ts';
 import { RawPeer } from '../unit/transport/server/fixture.ts';
@@ -42,4 +48,65 @@ test('[F9] a gateway is not ready while it drains, and alive until it has ended'
   calls[2]?.finish();
   assert.match((await holdsTheDrain?.untilEnd()) ?? '', /\[DONE\]/);
   await ended;
+});
+
+/** A gateway as a process, which waits that many seconds for load balancers. */
+async function stoppable(t: TestContext, preStopSeconds: number, ...flags: string[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-pre-stop-'));
+  await writeFile(join(folder, 'gateway.yaml'), `limits: { pre_stop: ${preStopSeconds} }`);
+  const gateway = await gatewayProcess(folder, {}, flags);
+  t.after(async () => {
+    await gateway.kill('SIGKILL');
+    await rm(folder, { recursive: true, force: true });
+  });
+  const onPublic = async (path: string): Promise<number> => {
+    const response = await fetch(gateway.origin + path, { headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const onAdmin = (path: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      httpRequest({ socketPath: socketPath(folder), path, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      })
+        .on('error', reject)
+        .end();
+    });
+  return { gateway, onPublic, onAdmin };
+}
+
+async function ended({ child }: GatewayProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve));
+  return child.exitCode;
+}
+
+describe('a stop', () => {
+  for (const flags of [[], ['--workers', '2']]) {
+    test(`[F9] by SIGTERM: not ready first, on both listeners, while new requests are served ${flags.join(' ')}`, async (t) => {
+      const { gateway, onPublic, onAdmin } = await stoppable(t, 600, ...flags);
+      for (const ask of [onPublic, onAdmin]) {
+        assert.deepEqual([await ask('/healthz'), await ask('/readyz')], [200, 200]);
+      }
+      gateway.child.kill('SIGTERM');
+      while ((await onPublic('/readyz')) !== 503 || (await onAdmin('/readyz')) !== 503);
+      for (const ask of [onPublic, onAdmin]) assert.equal(await ask('/healthz'), 200);
+      assert.equal(await onPublic('/v1/models'), 200);
+      // The second signal means: now.
+      gateway.child.kill('SIGTERM');
+      assert.equal(await ended(gateway), 143);
+    });
+
+    test(`[F9] ends by itself when limits.pre_stop is over ${flags.join(' ')}`, async (t) => {
+      const { gateway } = await stoppable(t, 0.1, ...flags);
+      gateway.child.kill('SIGTERM');
+      assert.equal(await ended(gateway), 0);
+    });
+  }
+
+  test('[F9] by SIGINT waits for no load balancer', async (t) => {
+    const { gateway } = await stoppable(t, 600);
+    gateway.child.kill('SIGINT');
+    assert.equal(await ended(gateway), 0);
+  });
 });

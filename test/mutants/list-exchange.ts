@@ -47,18 +47,15 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/price.ts',
-        'return worst(mode, plan, plan.input.high, outputTokens);',
-        'return worst(mode, plan, plan.input.likely, outputTokens);',
+        'return worst(mode, plan, plan.input.high * runsOf(plan), outputTokens);',
+        'return worst(mode, plan, plan.input.likely * runsOf(plan), outputTokens);',
       ],
     ],
     tests: [[HOLDS, 'the worst case is held while it runs']],
   },
   {
     name: 'hold bounds: n does not multiply the output',
-    edits: [
-      ['exchange/price.ts', 'Math.min(plan.outputLimit * choices, most)', 'Math.min(plan.outputLimit, most)'],
-      ['exchange/price.ts', 'Math.min(plan.outputLimitMin * choices, most)', 'Math.min(plan.outputLimitMin, most)'],
-    ],
+    edits: [['exchange/price.ts', 'return plan.request.info.choices * runsOf(plan);', 'return runsOf(plan);']],
     tests: [[HOLDS, 'n multiplies the output bound']],
   },
   {
@@ -66,7 +63,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/price.ts',
-        'return Math.min(plan.outputLimit, Math.floor(tokens / plan.request.info.choices));',
+        'return Math.min(plan.outputLimit, Math.floor(tokens / answersOf(plan)));',
         'return Math.max(plan.outputLimit, tokens * 0);',
       ],
     ],

@@ -108,7 +108,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     name: 'readiness: a gateway that drains is ready',
     edits: [
-      ['process/serve.ts', 'serving: () => !draining && maintenance.healthy', 'serving: () => maintenance.healthy'],
+      ['process/serve.ts', 'serving: () => !stopping && maintenance.healthy', 'serving: () => maintenance.healthy'],
     ],
     tests: [['test/gateway/readiness.test.ts']],
   },

@@ -4,7 +4,7 @@ import type { Edit, Mutant } from './list.ts';
 
 const MIGRATIONS = 'ledger/migrations/postgres';
 const source = resolve(import.meta.dirname, '../../src');
-/** In the order in which they are applied. */
+/** In the order in which they are applied: the functions as they are now come last. */
 const migrations = readdirSync(join(source, MIGRATIONS))
   .toSorted()
   .map((name) => `${MIGRATIONS}/${name}`);
@@ -25,15 +25,18 @@ const WRITE_BATCH = definitionOf('write_batch');
 const CLAIM_OBSTACLE = definitionOf('claim_obstacle');
 const RECOVER_HOLDS = definitionOf('recover_holds');
 
-const LOCK = 'PERFORM 1 FROM accounts WHERE key_id = ANY (keys) ORDER BY key_id FOR UPDATE;';
-const KEY_UNLOCKED: Edit = ['ledger/postgres/keys.ts', 'WHERE key_id = $1 FOR UPDATE', 'WHERE key_id = $1'];
-/** Every lock on accounts, in each function that takes one. */
-const UNLOCKED: readonly Edit[] = [
-  ...migrations
-    .filter((file) => textOf(file).includes(LOCK))
-    .map((file): Edit => [file, LOCK, LOCK.replace(' FOR UPDATE', ''), textOf(file).split(LOCK).length - 1]),
-  KEY_UNLOCKED,
+const LOCK_KEYS = definitionOf('lock_keys');
+const APPLY_TREE = definitionOf('apply_tree');
+const KEY_UNLOCKED: Edit = [
+  'ledger/postgres/keys.ts',
+  "await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);",
+  '',
 ];
+/** The lock on keys that pay for themselves, and the one on roots. */
+const UNLOCKED: readonly Edit[] = [
+  [LOCK_KEYS, 'AND root_id IS NULL ORDER BY key_id FOR UPDATE;', 'AND root_id IS NULL ORDER BY key_id;'],
+];
+const ROOTS_UNLOCKED: readonly Edit[] = [[LOCK_KEYS, 'ORDER BY id FOR UPDATE;', 'ORDER BY id;']];
 
 const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
 const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
@@ -77,7 +80,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
-    edits: [[APPLY_BATCH, 'IF o.was_voided THEN', 'IF false THEN']],
+    edits: [[APPLY_BATCH, 'IF o.was_voided THEN', 'IF false THEN', 2]],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],
   },
   {
@@ -102,13 +105,71 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a process that was declared dead holds balance',
-    edits: [[APPLY_BATCH, 'o.o <> ALL (living) THEN', 'false THEN']],
+    edits: [[APPLY_BATCH, 'o.o <> ALL (living) THEN', 'false THEN', 2]],
     tests: [[CONTRACT_POSTGRES, 'a lost lease is taken up anew', '[F10]']],
   },
   {
     name: 'PostgreSQL: a late mark replaces a newer one',
-    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
+    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=', 2]],
     tests: [[CONTRACT_POSTGRES, 'a mark that arrives after a newer one changes nothing']],
+  },
+  {
+    name: 'PostgreSQL: no root is locked, and its credit is overspent',
+    edits: ROOTS_UNLOCKED,
+    tests: [[CONTRACT_POSTGRES, '64 parallel requests below one root over three gateways with credit for one']],
+  },
+  {
+    name: 'PostgreSQL: no root is locked, and sums of accounts are lost',
+    edits: ROOTS_UNLOCKED,
+    tests: [[CONTRACT_POSTGRES, 'settlements, extensions and purchases below one root that meet']],
+  },
+  {
+    name: 'PostgreSQL: caps of accounts are not asked for credit',
+    edits: [[APPLY_TREE, 'means := n.credit_cap - n.credit_used;', 'means := amount_max;']],
+    tests: [[CONTRACT_POSTGRES, 'the first level that refuses decides']],
+  },
+  {
+    name: 'PostgreSQL: caps of accounts are not asked for tokens',
+    edits: [[APPLY_TREE, 'means := coalesce(n.token_cap, amount_max) - n.tokens_used;', 'means := amount_max;']],
+    tests: [[CONTRACT_POSTGRES, 'token caps of accounts count the keys of both modes']],
+  },
+  {
+    name: 'PostgreSQL: what others below the root hold is not looked at',
+    edits: [[APPLY_TREE, 'IF means - reserved < wanted THEN', 'IF means < wanted THEN']],
+    tests: [[CONTRACT_POSTGRES, 'the first level that refuses decides']],
+  },
+  {
+    name: 'PostgreSQL: a hold is reserved at its key alone',
+    edits: [[APPLY_TREE, 'n.reserved := n.reserved + most;', '']],
+    tests: [[CONTRACT_POSTGRES, 'a hold is reserved at every level']],
+  },
+  {
+    name: 'PostgreSQL: token-budget keys spend the credit of the root',
+    edits: [
+      [
+        APPLY_TREE,
+        'IF credit THEN\n          n.reserved := n.reserved - o.held;',
+        'IF NOT credit THEN\n          n.used := n.used + most;\n        END IF;\n        IF credit THEN\n          n.reserved := n.reserved - o.held;',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'token-budget keys never spend credit']],
+  },
+  {
+    name: 'PostgreSQL: the rate limit of an account does not count',
+    edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;', 2]],
+    tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
+  },
+  {
+    name: 'PostgreSQL: recovery forgets the tokens of a call',
+    edits: [
+      [RECOVER_HOLDS, "'w', ((f.mark_detail ->> 'ti')::bigint + (f.mark_detail ->> 'tu')::bigint)::text, 'r',", "'r',"],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'what a dead process marked is charged at every level']],
+  },
+  {
+    name: 'SQLite: a tree that is read anew does not know the holds of keys that were not read yet',
+    edits: [['ledger/sqlite/account-cache.ts', "this.get(text(row, 'key_id'));", '']],
+    tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
     name: 'SQLite: no connection waits for the disk (synchronous=OFF)',
@@ -130,7 +191,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'ledger/sqlite/account-cache.ts',
-        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });',
         '',
       ],
     ],
@@ -178,5 +239,25 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'the audit overlooks what is kept as used',
     edits: [['ledger/rules/audit-findings.ts', "['used', kept.used, credit ? counted.used : 0n],", '']],
     tests: [['test/contract/sqlite.test.ts', 'the audit names what does not add up']],
+  },
+  {
+    name: 'PostgreSQL: two gateways add to the rollups at the same time',
+    edits: [['ledger/postgres/usage-rollup.ts', 'if (lock?.taken !== true)', 'if (lock === undefined)']],
+    tests: [[CONTRACT_POSTGRES, 'while another gateway adds to the rollups']],
+  },
+  {
+    name: 'PostgreSQL: a cancelled call does not say which model it was',
+    edits: [['ledger/postgres/encode.ts', 'usage === null && request.call ?', 'usage !== null && request.call ?']],
+    tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
+  },
+  {
+    name: 'PostgreSQL: usage records are removed that no rollup counts yet',
+    edits: [['ledger/postgres/maintenance.ts', "'at_ms', ROLLED_UP]", "'at_ms']"]],
+    tests: [[CONTRACT_POSTGRES, 'what no rollup counts yet is not removed']],
+  },
+  {
+    name: 'a failure of the rollups makes the gateway say that it is not ready',
+    edits: [['ledger/maintenance.ts', 'if (vital) healthy = false;', 'healthy = false;']],
+    tests: [['test/unit/ledger/maintenance.test.ts', 'a failure of the rollups']],
   },
 ];

@@ -1,8 +1,9 @@
 /** Whether a store said and did what the model says. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
-import type { AuditReport, KeySummary } from '../../src/ledger/port.ts';
+import type { AccountSummary, AuditReport, KeySummary } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
+import { accountSummary } from './model-accounts.ts';
 import { show } from './show.ts';
 
 const ORPHAN_GRACE_MS = 60_000;
@@ -16,7 +17,7 @@ export function differentOutcome(
 ): string | null {
   if (actual.length !== batch.length) return `${batch.length} operations have ${actual.length} results`;
   for (const [index, operation] of batch.entries()) {
-    if (operation.op === 'recover' || operation.op === 'prune') continue;
+    if (['recover', 'prune', 'rollUp'].includes(operation.op)) continue;
     const found = actual[index] as Result;
     const wanted = expected[index] as Result;
     if (isWaitTooShort(found)) return `${operation.op}: a wait under a second: ${show(found)}`;
@@ -84,6 +85,24 @@ export function brokenSums(model: Model, keys: readonly KeySummary[]): string | 
     const wanted = { ...model.summary(key), lastCost: summary.lastCost };
     if (!isDeepStrictEqual(summary, wanted)) {
       return `key ${summary.key.id}\n    shows   ${show(summary)}\n    must be ${show(wanted)}`;
+    }
+  }
+  return null;
+}
+
+/** The sums of every account, against the model and against the caps and balances that hold whatever happened. */
+export function brokenLevels(model: Model, accounts: readonly AccountSummary[]): string | null {
+  if (accounts.length !== model.accounts.size) return `${accounts.length} accounts, must be ${model.accounts.size}`;
+  for (const summary of accounts) {
+    const { account, purchased, used, reserved, reservedTokens, liveHolds } = summary;
+    const known = model.accounts.get(account.id);
+    if (known === undefined) return `account ${account.id} is listed and does not exist`;
+    if (account.parentId === null && purchased - used - reserved < 0n) return `account ${account.id} is overspent`;
+    if (liveHolds === 0 && (reserved !== 0n || reservedTokens !== 0n))
+      return `account ${account.id} reserves for nobody`;
+    const wanted = accountSummary(model, known);
+    if (!isDeepStrictEqual(summary, wanted)) {
+      return `account ${account.id}\n    shows   ${show(summary)}\n    must be ${show(wanted)}`;
     }
   }
   return null;

@@ -1,6 +1,7 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
-import type { Operation } from '../../src/ledger/operations.ts';
-import type { KeyChange, Mark, NewKey, UsageRecord } from '../../src/ledger/port.ts';
+import type { Cap } from '../../src/core/account.ts';
+import type { Operation, OperationOf } from '../../src/ledger/operations.ts';
+import type { AccountChange, KeyChange, Mark, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
 import type { ModelHold, ModelKey } from './model-parts.ts';
 import type { Random } from './random.ts';
@@ -9,6 +10,7 @@ export const LEASE_MS = 10_000;
 export const MANY = 100_000;
 const OWNERS = ['left', 'right', 'third'] as const;
 const CLAIMS = ['order 1', 'order 2', 'order 3'] as const;
+const MODELS = ['one', 'two'] as const;
 const PERIODS = ['day', 'week', 'month', 'none'] as const;
 /** A voided hold is remembered for a week; nobody sends an admission again after so long. */
 const REPEAT_WITHIN_MS = 5 * 86_400_000;
@@ -23,10 +25,12 @@ const WEIGHTS = {
   owner: 3,
   recover: 4,
   prune: 2,
+  rollUp: 3,
   changeKey: 3,
   addCredit: 3,
   secret: 1,
   createKey: 1,
+  account: 6,
   read: 2,
   bad: 1,
 } as const;
@@ -80,6 +84,8 @@ export class Draw {
         ];
       case 'prune':
         return [{ op: 'prune', limit: MANY, usageKeepMs: this.#random.chance(50) ? null : 3_600_000 }];
+      case 'rollUp':
+        return [{ op: 'rollUp', limit: this.#random.chance(50) ? MANY : this.#random.between(1, 3) }];
       case 'changeKey':
         return [this.#changeKey()];
       case 'addCredit':
@@ -88,6 +94,8 @@ export class Draw {
         return [this.#secret()];
       case 'createKey':
         return [this.createKey()];
+      case 'account':
+        return [this.#onAccounts()];
       case 'read':
         return [this.#read()];
       case 'bad':
@@ -95,15 +103,18 @@ export class Draw {
     }
   }
 
-  createKey(): Operation {
+  createKey(below?: string | null): Operation {
     const random = this.#random;
-    const known = random.chance(10) ? this.#key() : undefined;
+    const known = below === undefined && random.chance(10) ? this.#key() : undefined;
     if (known !== undefined) {
       const [secret] = known.secrets;
       if (secret !== undefined) return { op: 'createKey', request: { ...known.record, credit: 1n, secret } };
     }
     const id = this.#newId('k');
     const mode = random.chance(50) ? 'credit' : 'token_budget';
+    const accounts = [...this.#model.accounts.keys()];
+    const accountId = below !== undefined ? below : random.chance(50) ? (random.pick(accounts) ?? null) : null;
+    const pays = mode === 'credit' && (accountId === null || random.chance(3));
     const request: NewKey = {
       id,
       mode,
@@ -114,10 +125,93 @@ export class Draw {
       expiresAtMs: random.chance(90) ? null : this.#model.nowMs + random.between(1, 600) * 1_000,
       budget: mode === 'credit' || random.chance(15) ? null : this.#amount(2_000),
       period: random.pick(PERIODS),
-      credit: mode === 'credit' ? this.#amount(2_000) : 0n,
+      accountId,
+      cap: mode === 'credit' && accountId !== null && random.chance(30) ? this.#amount(2_000) : null,
+      credit: pays ? this.#amount(2_000) : 0n,
       secret: { digest: `digest ${id}`, prefix: `prefix ${id}` },
     };
     return { op: 'createKey', request };
+  }
+
+  /** A root with credit, some accounts below it, and keys at any level. */
+  tree(): readonly Operation[] {
+    const random = this.#random;
+    const root = this.createAccount(null);
+    const ids = [root.request.id];
+    const below = Array.from({ length: random.between(0, 4) }, () => {
+      const account = this.createAccount(random.pick(ids) ?? null);
+      ids.push(account.request.id);
+      return account;
+    });
+    const keys = Array.from({ length: random.between(1, 3) }, () => this.createKey(random.pick(ids) ?? null));
+    return [root, this.#accountCredit(root.request.id), ...below, ...keys];
+  }
+
+  createAccount(parentId: string | null): OperationOf<'createAccount'> {
+    const random = this.#random;
+    const id = this.#newId('a');
+    return {
+      op: 'createAccount',
+      request: {
+        id,
+        parentId,
+        name: `account ${id}`,
+        externalId: random.chance(20) ? `external ${random.int(4)}` : null,
+        labels: random.chance(20) ? { tier: 'gold' } : {},
+        rpmLimit: random.chance(75) ? null : random.between(1, 8),
+        creditCap: this.#cap(35, 2_500),
+        tokenCap: this.#cap(35, 2_500),
+      },
+    };
+  }
+
+  #cap(percent: number, most: number): Cap | null {
+    if (!this.#random.chance(percent)) return null;
+    return { amount: this.#amount(most), period: this.#random.pick(PERIODS) };
+  }
+
+  #accountCredit(accountId: string): Operation {
+    const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(4_000);
+    return { op: 'addAccountCredit', accountId, entryId: this.#newId('p'), amountNanos, note: null };
+  }
+
+  #onAccounts(): Operation {
+    const random = this.#random;
+    const ids = [...this.#model.accounts.keys()];
+    const id = (random.chance(98) ? random.pick(ids) : undefined) ?? 'nobody';
+    const keyId = this.#keyId();
+    const kinds = { create: 2, change: 5, move: 2, moveKey: 2, join: 2, credit: 3, read: 1 };
+    switch (random.weighted(kinds)) {
+      case 'create':
+        return random.chance(25) ? this.createAccount(null) : this.createAccount(id);
+      case 'change':
+        return { op: 'changeAccount', accountId: id, change: this.#accountChange(id) };
+      case 'move':
+        return { op: 'moveAccount', accountId: id, parentId: random.pick(ids) ?? 'nobody' };
+      case 'moveKey':
+        return { op: 'moveKey', keyId, accountId: id };
+      case 'join':
+        return { op: 'joinAccount', keyId, accountId: id, entryId: this.#newId('t') };
+      case 'credit': {
+        const roots = [...this.#model.accounts.values()].filter(({ record }) => record.parentId === null);
+        return this.#accountCredit(random.chance(90) ? (random.pick(roots)?.record.id ?? id) : id);
+      }
+      case 'read':
+        return { op: 'getAccount', accountId: id };
+    }
+  }
+
+  #accountChange(id: string): AccountChange {
+    const random = this.#random;
+    const status = this.#model.accounts.get(id)?.record.status;
+    if (status === 'suspended' && random.chance(80)) return { status: 'active' };
+    return random.pick<AccountChange>([
+      { status: random.pick(['active', 'suspended', 'suspended', 'closed'] as const) },
+      { rpmLimit: random.chance(50) ? null : random.between(0, 6) },
+      { creditCap: this.#cap(70, 2_500) },
+      { tokenCap: this.#cap(70, 2_500) },
+      { name: 'renamed', labels: { tier: 'silver' }, externalId: `external ${random.int(4)}` },
+    ]);
   }
 
   #admit(): Operation {
@@ -143,10 +237,18 @@ export class Draw {
               id: earlier?.id ?? this.#newId('h'),
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
+              ...this.#holdTokens(key),
               ttlMs: random.between(5, 300) * 1_000,
             },
       },
     };
+  }
+
+  /** Most requests of a credit key of an account say how many tokens they are about. */
+  #holdTokens(key: ModelKey | undefined): { tokens?: bigint; tokensMin?: bigint } {
+    if (key?.record.accountId == null || key.record.mode !== 'credit' || this.#random.chance(15)) return {};
+    const tokens = this.#amount(this.#random.chance(30) ? 1_500 : 300);
+    return this.#random.chance(60) ? { tokens } : { tokens, tokensMin: tokens / 3n };
   }
 
   #settle(): Operation {
@@ -157,7 +259,8 @@ export class Draw {
       request: {
         ...this.#holdOf(),
         charge: this.#amount(random.chance(90) ? 250 : 2_000),
-        usage: random.chance(70) ? this.#usage() : null,
+        ...(random.chance(60) ? { chargeTokens: this.#amount(random.chance(90) ? 250 : 2_000) } : {}),
+        ...this.#call(),
         reply: random.chance(50) ? reply : null,
         noReplyReason: random.chance(50) ? 'charged_incomplete' : 'reply_not_stored',
         flag: random.chance(10) ? 'odd' : null,
@@ -165,21 +268,28 @@ export class Draw {
     };
   }
 
+  /** Mostly with a usage record; cancelled calls have none, and those of an earlier release say nothing at all. */
+  #call(): Pick<SettleRequest, 'usage' | 'call'> {
+    if (this.#random.chance(70)) return { usage: this.#usage() };
+    return { usage: null, call: this.#random.chance(80) ? this.#usage() : null };
+  }
+
   #usage(): UsageRecord {
+    const random = this.#random;
     return {
       requestId: 'request',
-      model: 'model',
-      provider: 'provider',
+      model: random.pick(MODELS),
+      provider: random.pick(MODELS),
       format: 'chat',
       streamed: false,
-      outcome: 'complete',
+      outcome: random.chance(80) ? 'complete' : 'broken',
       source: 'reported',
       tokens: this.#tokens(),
       costNanos: this.#amount(50),
       providerCostNanos: this.#amount(50),
       attempts: 1,
-      firstByteMs: 3,
-      durationMs: 5,
+      firstByteMs: random.chance(80) ? random.int(3_000) : null,
+      durationMs: random.int(700_000),
     };
   }
 
@@ -196,22 +306,28 @@ export class Draw {
   }
 
   #extend(hold: { readonly keyId: string; readonly holdId: string }): Operation {
-    return { op: 'extend', ...hold, amount: this.#amount(400) };
+    const tokens = this.#random.chance(60) ? { tokens: this.#amount(400) } : {};
+    return { op: 'extend', ...hold, amount: this.#amount(400), ...tokens };
   }
 
-  /** Holds of a key that want all it has, so that they come to wait for each other; some are content with what they have. */
+  /**
+   * Holds of a key, or of all keys below an account, that want all there is, so that they come to wait for each other; some
+   * are content with what they have.
+   */
   #extendAll(): readonly Operation[] {
     const random = this.#random;
-    const key = random.pick(this.#model.live())?.key;
-    if (key === undefined) return [];
-    const live = [...key.holds.values()].filter((hold) => hold.end === null && random.chance(70));
-    const means = this.#model.means(key);
-    return live.map((hold) => ({
-      op: 'extend',
-      keyId: key.record.id,
-      holdId: hold.id,
-      amount: random.chance(75) ? means : hold.amount,
-    }));
+    const all = this.#model.live();
+    const one = random.pick(all);
+    if (one === undefined) return [];
+    const shared = random.chance(60) ? random.pick(one.hold.path) : undefined;
+    const live = all.filter(({ key, hold }) => (shared === undefined ? key === one.key : hold.path.includes(shared)));
+    return live
+      .filter(() => random.chance(70))
+      .map(({ key, hold }) => {
+        const means = this.#model.means(key);
+        const amount = random.chance(75) && means > 0n ? means : hold.amount;
+        return { op: 'extend', keyId: key.record.id, holdId: hold.id, amount };
+      });
   }
 
   /** Mostly newer than all before; some arrive late. */
@@ -244,6 +360,7 @@ export class Draw {
       { status: random.pick(['active', 'active', 'suspended', 'disabled', 'revoked'] as const) },
       { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
       { budget: random.chance(20) ? null : this.#amount(2_000) },
+      { cap: random.chance(20) ? null : this.#amount(2_000) },
       { period: random.pick(PERIODS) },
       { expiresAtMs: random.chance(50) ? null : this.#model.nowMs + random.between(0, 600) * 1_000 },
     ]);
@@ -297,6 +414,7 @@ export class Draw {
     return this.#random.pick<Operation>([
       this.#marks([this.#mark(), { ...this.#mark(), charge: -1n }]),
       settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, charge: -1n } } : settle,
+      settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, chargeTokens: -1n } } : settle,
       {
         op: 'admit',
         owner: this.#ownerName(),

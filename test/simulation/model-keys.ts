@@ -9,29 +9,37 @@ const REFUSED = { kind: 'refused', reason: '' } as const;
 export function createKey(model: Model, { request }: OperationOf<'createKey'>): Result {
   const known = model.keys.get(request.id);
   if (known !== undefined) return model.holderOf(request.secret.digest) === known ? known.record : FAILED;
-  const { credit, secret, ...rest } = request;
+  const { credit, secret, accountId = null, cap = null, ...rest } = request;
+  const account = accountId === null ? undefined : model.accounts.get(accountId);
+  if (model.accounts.has(request.id) || (accountId !== null && (account?.record.status ?? 'closed') === 'closed')) {
+    return FAILED;
+  }
+  if (accountId !== null && request.mode === 'credit' && credit !== 0n) return FAILED;
+  if (cap !== null && (accountId === null || request.mode !== 'credit')) return FAILED;
   const key: ModelKey = {
-    record: { ...rest, version: 1, status: 'active', createdAtMs: model.nowMs, prefix: secret.prefix },
+    record: { ...rest, accountId, cap, version: 1, status: 'active', createdAtMs: model.nowMs, prefix: secret.prefix },
     secrets: [secret],
     purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
     charges: [],
     holds: new Map(),
     claims: new Map(),
     places: [],
-    records: [],
   };
   model.keys.set(request.id, key);
   return key.record;
 }
 
-export function changeKey(model: Model, { keyId, change }: OperationOf<'changeKey'>): KeyChangeOutcome {
+export function changeKey(model: Model, { keyId, change: given }: OperationOf<'changeKey'>): KeyChangeOutcome {
   const key = model.keys.get(keyId);
   if (key === undefined) return { kind: 'unknown_key' };
+  const { ifVersion = key.record.version, ...change } = given;
+  if (ifVersion !== key.record.version) return { kind: 'other_version', version: key.record.version };
   const next = { ...key.record, ...change };
   const fields = Object.keys(change) as (keyof typeof change)[];
   if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };
   if (key.record.status === 'revoked') return REFUSED;
   if (next.budget !== null && key.record.mode === 'credit') return REFUSED;
+  if (next.cap !== null && (key.record.mode !== 'credit' || key.record.accountId === null)) return REFUSED;
   if (next.rpmLimit !== null && next.rpmLimit < 1) return REFUSED;
   key.record = { ...next, version: key.record.version + 1 };
   return { kind: 'changed', key: key.record };
@@ -67,8 +75,10 @@ export function addCredit(model: Model, { keyId, entryId, amountNanos }: Operati
   const earlier = key.purchases.get(entryId);
   if (earlier === undefined) {
     const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
-    if (key.record.status === 'revoked' || amountNanos <= 0n || tooMuch) return REFUSED;
+    if (key.record.accountId !== null || key.record.status === 'revoked' || amountNanos <= 0n || tooMuch)
+      return REFUSED;
     key.purchases.set(entryId, amountNanos);
   } else if (earlier !== amountNanos) return REFUSED;
-  return { kind: 'added', key: key.record, balance: model.means(key) };
+  const balance = key.record.accountId === null ? model.means(key) : 0n;
+  return { kind: 'added', key: key.record, balance };
 }

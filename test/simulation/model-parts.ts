@@ -1,6 +1,9 @@
 /** What the model keeps of a key, and what its parts share. */
+import type { AccountRecord } from '../../src/core/account.ts';
 import type { KeyRecord } from '../../src/core/key.ts';
-import type { SettleRequest } from '../../src/ledger/port.ts';
+import type { Period } from '../../src/core/period.ts';
+import type { TokenCounts } from '../../src/core/usage.ts';
+import type { ChargedCall, SettleRequest } from '../../src/ledger/port.ts';
 
 /** What 64 bits with a sign can hold. */
 export const LARGEST = 2n ** 63n - 1n;
@@ -9,21 +12,36 @@ export interface ModelHold {
   readonly id: string;
   readonly owner: string;
   amount: bigint;
+  tokens: bigint;
+  /** The accounts above its key, nearest first, as they were when it was admitted. */
+  readonly path: readonly string[];
   waiting: boolean;
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;
-  mark: { readonly number: number; readonly charge: bigint; readonly input: number; readonly output: number } | null;
+  mark: { readonly number: number; readonly charge: bigint; readonly tokens: TokenCounts } | null;
   /** `null` while it is live; a charge when it was settled. */
   end: 'voided' | { readonly charged: bigint } | null;
 }
 
 export interface ModelCharge {
   readonly amount: bigint;
+  readonly tokens: bigint;
+  readonly path: readonly string[];
   readonly atMs: number;
   readonly flagged: boolean;
   /** The recovery that made it; the order among its charges is open. */
   readonly recovery: number | null;
+  readonly call: ChargedCall | null;
+  /** Null for a charge without a usage record. */
+  readonly record: ModelRecord | null;
+}
+
+export interface ModelRecord {
+  readonly tokens: TokenCounts;
+  readonly broken: boolean;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number;
 }
 
 export interface ModelClaim {
@@ -43,7 +61,28 @@ export interface ModelKey {
   readonly claims: Map<string, ModelClaim>;
   /** When requests took their place in the rate limit. */
   places: number[];
-  readonly records: { readonly input: number; readonly output: number }[];
+}
+
+export interface ModelAccount {
+  record: AccountRecord;
+  /** What was bought, and what keys brought along, by kind and id. */
+  readonly purchases: Map<string, bigint>;
+  places: number[];
+}
+
+/** One limit of one level of a path. */
+export interface ModelLevel {
+  /** Null for the key itself. */
+  readonly accountId: string | null;
+  readonly unit: 'credit' | 'tokens';
+  /** Null for a balance. */
+  readonly period: Period | null;
+  /** What there is in all, what of it is spent, and what of it is held. */
+  readonly all: bigint;
+  readonly spent: bigint;
+  readonly held: bigint;
+  /** Nobody has set it: it is what 64 bits can hold. */
+  readonly unset?: boolean;
 }
 
 /** The operation cannot be done and has changed nothing. What the message says is the store's own business. */

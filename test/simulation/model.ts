@@ -4,11 +4,39 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
+import type { TokenCounts } from '../../src/core/usage.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
-import type { AdmitRequest, ExtendOutcome, KeySummary, RateState, SettleRequest } from '../../src/ledger/port.ts';
+import type {
+  AdmitRequest,
+  ExtendOutcome,
+  HoldRequest,
+  KeySummary,
+  RateState,
+  SettleRequest,
+} from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
+import {
+  accountSummary,
+  addAccountCredit,
+  changeAccount,
+  createAccount,
+  joinAccount,
+  levels,
+  moveAccount,
+  moveKey,
+  pathFigures,
+} from './model-accounts.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
-import { FAILED, LARGEST, type ModelClaim, type ModelHold, type ModelKey, sum } from './model-parts.ts';
+import {
+  FAILED,
+  LARGEST,
+  type ModelAccount,
+  type ModelCharge,
+  type ModelClaim,
+  type ModelHold,
+  type ModelKey,
+  sum,
+} from './model-parts.ts';
 import type { Survivors } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -19,6 +47,9 @@ const REST_TOKENS = 256n;
 export class Model {
   nowMs: number;
   readonly keys = new Map<string, ModelKey>();
+  readonly accounts = new Map<string, ModelAccount>();
+  /** What left keys that joined an account. */
+  readonly transfersOut = new Map<string, bigint>();
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
   #recoveries = 0;
@@ -32,7 +63,8 @@ export class Model {
     const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
-    for (const key of this.keys.values()) key.places = key.places.map((atMs) => Math.min(atMs, nowMs));
+    for (const { places } of this.#limited())
+      for (const [i, atMs] of places.entries()) places[i] = Math.min(atMs, nowMs);
     return wrong;
   }
 
@@ -46,16 +78,21 @@ export class Model {
       if (hold.mark !== null || hold.claim !== null) return `hold ${hold.id} is lost, and had a mark or a claim`;
       key.holds.delete(hold.id);
     }
-    for (const key of this.keys.values()) {
+    for (const { id, limited } of this.#limited()) {
       const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
-      const places = survivors.places.get(key.record.id) ?? [];
-      const [left, had] = [recent(places), recent(key.places)];
+      const places = survivors.places.get(id) ?? [];
+      const [left, had] = [recent(places), recent(limited.places)];
       if (!isDeepStrictEqual(left.slice(0, had.length), had))
-        return `the places of ${key.record.id} are ${left}, they were ${had}`;
+        return `the places of ${id} are ${left}, they were ${had}`;
       // Older ones too: they count again when the clock is set back.
-      key.places = [...places];
+      limited.places = [...places];
     }
     return null;
+  }
+
+  /** Keys and accounts: both may have a rate limit. */
+  #limited(): { readonly id: string; readonly limited: { places: number[] }; readonly places: number[] }[] {
+    return [...this.keys, ...this.accounts].map(([id, limited]) => ({ id, limited, places: limited.places }));
   }
 
   apply(operation: Operation): Result {
@@ -85,6 +122,9 @@ export class Model {
         return null;
       case 'prune':
         return this.#prune();
+      case 'rollUp':
+        // Where a sum is kept changes nothing that anybody is told.
+        return { charges: 0, more: false };
       default:
         return this.#administer(operation);
     }
@@ -96,7 +136,8 @@ export class Model {
         const key = this.keys.get(operation.keyId);
         if (key === undefined) return null;
         const { status: _, secretPrefixes: __, ...summary } = this.summary(key);
-        return summary;
+        const root = this.above(key).at(-1);
+        return root === undefined ? summary : { ...summary, path: pathFigures(this, key, root) };
       }
       case 'getKey': {
         const key = this.keys.get(operation.keyId);
@@ -116,6 +157,24 @@ export class Model {
         return addCredit(this, operation);
       case 'audit':
         return this.#audit();
+      case 'createAccount':
+        return createAccount(this, operation);
+      case 'changeAccount':
+        return changeAccount(this, operation);
+      case 'moveAccount':
+        return moveAccount(this, operation);
+      case 'moveKey':
+        return moveKey(this, operation);
+      case 'joinAccount':
+        return joinAccount(this, operation);
+      case 'addAccountCredit':
+        return addAccountCredit(this, operation);
+      case 'getAccount': {
+        const account = this.accounts.get(operation.accountId);
+        return account === undefined ? null : accountSummary(this, account);
+      }
+      case 'listAccounts':
+        return [...this.accounts.values()].map((account) => accountSummary(this, account));
       default:
         throw new Error(`the model knows no ${operation.op}`);
     }
@@ -126,16 +185,29 @@ export class Model {
     if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
     if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
     const earlier = hold === null ? undefined : key.holds.get(hold.id);
+    const { tokens = 0n, tokensMin = tokens } = hold ?? {};
+    if (hold !== null && (tokensMin < 0n || tokens < tokensMin || tokens > LARGEST)) return FAILED;
     if (earlier?.end === 'voided') return FAILED;
-    if (earlier !== undefined) return { kind: 'admitted', rate: this.#rate(key), held: earlier.amount };
+    if (earlier !== undefined) {
+      const heldTokens = earlier.path.length === 0 ? {} : { heldTokens: earlier.tokens };
+      return { kind: 'admitted', rate: this.#rate(key), held: earlier.amount, ...heldTokens };
+    }
     const status = this.status(key);
     if (status !== 'active') return { kind: 'key_refused', status };
     if (key.record.version !== keyVersion) return { kind: 'key_changed', key: key.record };
+    const above = this.above(key);
+    const shut = above.map(({ record }) => record.status).find((each) => each !== 'active');
+    if (shut !== undefined) return { kind: 'account_refused', status: shut };
     if (hold !== null && !this.owners.has(owner)) return { kind: 'owner_lost' };
     const waitMs = rateCounted === true ? 0 : this.#rateWaitMs(key);
     const limited = this.#rate(key);
     if (waitMs > 0 && limited !== null) return { kind: 'rate_limited', rate: limited, retryAfterMs: waitMs };
-    if (key.record.rpmLimit !== null && rateCounted !== true) key.places.push(this.nowMs);
+    const accountWaitMs =
+      rateCounted === true ? 0 : (above.map((each) => this.#rateWaitMs(each)).find((ms) => ms > 0) ?? 0);
+    if (accountWaitMs > 0) return { kind: 'account_rate_limited', rate: limited, retryAfterMs: accountWaitMs };
+    for (const each of rateCounted === true ? [] : [key, ...above]) {
+      if (each.record.rpmLimit !== null) each.places.push(this.nowMs);
+    }
     const rate = this.#rate(key);
     if (hold === null) return { kind: 'admitted', rate, held: 0n };
 
@@ -146,6 +218,34 @@ export class Model {
       if (known.state !== 'done') return { kind: 'conflict', rate, reason: known.state };
       if (known.reply !== null) return { kind: 'replay', rate, reply: known.reply };
     }
+    const inTokens = key.record.mode === 'token_budget';
+    const carried = { amount: hold.amount, tokens: inTokens ? hold.amount : tokens };
+    if (above.length > 0) {
+      const least = { amount: hold.amountMin, tokens: inTokens ? hold.amountMin : tokensMin };
+      for (const level of levels(this, key)) {
+        const part = level.unit === 'credit' ? 'amount' : 'tokens';
+        const left = level.all - level.spent;
+        const by = { rate, level: { account: level.accountId !== null, unit: level.unit } };
+        const nearlyNothing = part === 'tokens' && left < least.tokens && left < REST_TOKENS;
+        if (level.period !== null && (left <= 0n || nearlyNothing)) {
+          const endMs = nextAfter(level.period, this.nowMs);
+          return { kind: 'limit_reached', ...by, retryAfterMs: endMs === null ? DAY_MS : endMs - this.nowMs };
+        }
+        if (left < least[part]) return { kind: 'insufficient', ...by, available: left };
+        carried[part] = smaller(carried[part], left);
+        if (left - level.held < carried[part]) return { kind: 'temporarily_held', ...by, retryAfterMs: 0 };
+      }
+      return this.#hold(
+        key,
+        above,
+        owner,
+        hold,
+        inTokens ? carried.tokens : carried.amount,
+        carried.tokens,
+        claim,
+        rate,
+      );
+    }
     const means = this.means(key);
     if (key.record.mode === 'token_budget' && (means <= 0n || (means < hold.amountMin && means < REST_TOKENS))) {
       const endMs = nextAfter(key.record.period, this.nowMs);
@@ -154,10 +254,25 @@ export class Model {
     if (means < hold.amountMin) return { kind: 'insufficient', rate, available: means };
     const amount = smaller(hold.amount, means);
     if (means - this.reserved(key) < amount) return { kind: 'temporarily_held', rate, retryAfterMs: 0 };
+    return this.#hold(key, above, owner, hold, amount, 0n, claim, rate);
+  }
+
+  #hold(
+    key: ModelKey,
+    above: readonly ModelAccount[],
+    owner: string,
+    hold: HoldRequest,
+    amount: bigint,
+    tokens: bigint,
+    claim: AdmitRequest['claim'],
+    rate: RateState | null,
+  ): Result {
     key.holds.set(hold.id, {
       id: hold.id,
       owner,
       amount,
+      tokens,
+      path: above.map(({ record }) => record.id),
       waiting: false,
       heldAtMs: this.nowMs,
       expiresAtMs: this.nowMs + hold.ttlMs,
@@ -168,13 +283,14 @@ export class Model {
     if (claim !== null) {
       key.claims.set(claim.name, { fingerprint: claim.fingerprint, state: 'running', endedAtMs: null, reply: null });
     }
-    return { kind: 'admitted', rate, held: amount };
+    return { kind: 'admitted', rate, held: amount, ...(above.length === 0 ? {} : { heldTokens: tokens }) };
   }
 
-  #extend({ keyId, holdId, amount }: OperationOf<'extend'>): Result {
+  #extend({ keyId, holdId, amount, tokens }: OperationOf<'extend'>): Result {
     const key = this.keys.get(keyId);
     const hold = key?.holds.get(holdId);
     if (key === undefined || hold === undefined || hold.end !== null) return { kind: 'ended' };
+    if (hold.path.length > 0) return this.#extendAlong(key, hold, amount, tokens ?? 0n);
     const outcome = this.#extended(key, hold, amount);
     hold.waiting = outcome.kind === 'temporarily_held';
     if (outcome.kind === 'extended') hold.amount = outcome.held;
@@ -191,6 +307,31 @@ export class Model {
     return { kind: yields ? 'insufficient' : 'temporarily_held' };
   }
 
+  /** All levels or none. */
+  #extendAlong(key: ModelKey, hold: ModelHold, amount: bigint, tokens: bigint): ExtendOutcome {
+    const inTokens = key.record.mode === 'token_budget';
+    const wanted = { amount: larger(amount, hold.amount), tokens: larger(inTokens ? amount : tokens, hold.tokens) };
+    hold.waiting = false;
+    for (const level of levels(this, key)) {
+      const part = level.unit === 'credit' ? 'amount' : 'tokens';
+      const more = wanted[part] - hold[part];
+      if (more === 0n) continue;
+      const left = level.all - level.spent;
+      if (left < wanted[part]) return { kind: 'insufficient' };
+      if (left - level.held >= more) continue;
+      const others = this.live().filter(
+        (other) =>
+          other.hold !== hold &&
+          (level.accountId === null ? other.key === key : other.hold.path.includes(level.accountId)),
+      );
+      if (others.every((other) => other.hold.waiting && isOlder(other.hold, hold))) return { kind: 'insufficient' };
+      hold.waiting = true;
+      return { kind: 'temporarily_held' };
+    }
+    Object.assign(hold, wanted);
+    return { kind: 'extended', held: wanted.amount };
+  }
+
   #mark({ number, marks }: OperationOf<'mark'>): Result {
     if (marks.some((mark) => mark.charge < 0n)) return FAILED;
     const live = marks.flatMap((mark) => {
@@ -198,50 +339,54 @@ export class Model {
       return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
     });
     for (const { mark, hold } of live) {
-      const { input, cacheRead, cacheWrite, cacheWrite1h, output } = mark.tokens;
-      const charge = smaller(mark.charge, hold.amount);
-      hold.mark = { number, charge, input: input + cacheRead + cacheWrite + cacheWrite1h, output };
+      hold.mark = { number, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
     }
     return null;
   }
 
   #settle(request: SettleRequest): Result {
-    if (request.charge < 0n) return FAILED;
+    if (request.charge < 0n || (request.chargeTokens ?? 0n) < 0n) return FAILED;
     const key = this.keys.get(request.keyId);
     const hold = key?.holds.get(request.holdId);
     if (key === undefined || hold === undefined || hold.end === 'voided')
       return this.#neverAdmitted(key, request.holdId);
     if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
-    const tokens = request.usage?.tokens;
-    const record = tokens && {
-      input: tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h,
-      output: tokens.output,
-    };
-    const state = request.reply === null ? request.noReplyReason : 'done';
-    return {
-      kind: 'settled',
-      charged: this.#charge(key, hold, request.charge, request.flag, record, state, request.reply),
-    };
+    const { usage, call, flag, reply } = request;
+    const state = reply === null ? request.noReplyReason : 'done';
+    const record = usage && { ...usage, broken: usage.outcome === 'broken' };
+    const charge = { flag, call: usage ?? call ?? null, record, owedTokens: request.chargeTokens ?? 0n };
+    return { kind: 'settled', charged: this.#charge(key, hold, request.charge, charge, state, reply) };
   }
 
   #charge(
     key: ModelKey,
     hold: ModelHold,
     wanted: bigint,
-    flag: string | null,
-    record: { input: number; output: number } | undefined,
+    {
+      flag,
+      call,
+      record,
+      owedTokens,
+    }: Pick<ModelCharge, 'call' | 'record'> & {
+      readonly flag: string | null;
+      readonly owedTokens: bigint;
+    },
     state: ModelClaim['state'],
     reply: SettleRequest['reply'],
   ): bigint {
     const charged = smaller(wanted, hold.amount);
     hold.end = { charged };
+    const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
     key.charges.push({
       amount: charged,
+      tokens: hold.path.length === 0 ? 0n : tokens,
+      path: hold.path,
       atMs: this.nowMs,
       flagged: flag !== null || wanted > hold.amount,
       recovery: flag === 'recovered' ? this.#recoveries : null,
+      call,
+      record,
     });
-    if (record !== undefined) key.records.push(record);
     const claim = hold.claim === null ? undefined : key.claims.get(hold.claim);
     if (claim !== undefined) Object.assign(claim, { state, endedAtMs: this.nowMs, reply });
     return charged;
@@ -259,7 +404,16 @@ export class Model {
   /** Whoever ends a hold that is unknown has given it up: its admission may still arrive. */
   #neverAdmitted(key: ModelKey | undefined, id: string): Result {
     if (key !== undefined && !key.holds.has(id)) {
-      const nothing = { owner: '', amount: 0n, waiting: false, expiresAtMs: 0, claim: null, mark: null };
+      const nothing = {
+        owner: '',
+        amount: 0n,
+        tokens: 0n,
+        path: [],
+        waiting: false,
+        expiresAtMs: 0,
+        claim: null,
+        mark: null,
+      };
       key.holds.set(id, { id, ...nothing, heldAtMs: this.nowMs, end: 'voided' });
     }
     return { kind: 'already_voided' };
@@ -278,7 +432,13 @@ export class Model {
     for (const [owner, leaseUntilMs] of this.owners) if (leaseUntilMs <= this.nowMs) this.owners.delete(owner);
     for (const { key, hold } of due) {
       if (hold.mark === null) this.#void(key.record.id, hold.id);
-      else this.#charge(key, hold, hold.mark.charge, 'recovered', hold.mark, 'charged_incomplete', null);
+      else {
+        const { tokens, charge } = hold.mark;
+        const record = { tokens, broken: true, firstByteMs: null, durationMs: this.nowMs - hold.heldAtMs };
+        const owedTokens = BigInt(inputOf(tokens) + tokens.output);
+        const recovered = { flag: 'recovered', call: null, record, owedTokens };
+        this.#charge(key, hold, charge, recovered, 'charged_incomplete', null);
+      }
     }
     const voided = due.filter(({ hold }) => hold.end === 'voided').length;
     return { charged: due.length - voided, voided, more: false };
@@ -286,8 +446,10 @@ export class Model {
 
   /** What is pruned is nothing that anybody asks for; it only matters when a clock is set back later. */
   #prune(): Result {
+    for (const { limited } of this.#limited()) {
+      limited.places = limited.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+    }
     for (const key of this.keys.values()) {
-      key.places = key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
       for (const name of [...key.claims.keys()]) this.#claimOf(key, name);
     }
     return { removed: 0, more: false };
@@ -299,7 +461,10 @@ export class Model {
     return {
       ok: true,
       keys: keys.length,
-      entries: charges.length + keys.reduce((count, key) => count + key.purchases.size, 0),
+      entries:
+        charges.length +
+        this.transfersOut.size +
+        [...keys, ...this.accounts.values()].reduce((count, { purchases }) => count + purchases.size, 0),
       liveHolds: this.live().length,
       findings: [],
       flagged: charges.filter((charge) => charge.flagged).length,
@@ -313,7 +478,12 @@ export class Model {
 
   /** What the key could spend if nothing were held. */
   means(key: ModelKey): bigint {
-    const { mode, budget, period } = key.record;
+    const { mode, budget, period, accountId } = key.record;
+    if (accountId !== null) {
+      const unit = mode === 'credit' ? 'credit' : 'tokens';
+      const left = levels(this, key).filter((level) => level.unit === unit);
+      return left.map((level) => level.all - level.spent).reduce(smaller, LARGEST);
+    }
     if (mode === 'credit') return sum([...key.purchases.values()]) - this.charged(key, 0);
     return (budget ?? LARGEST) - this.charged(key, firstOf(period, this.nowMs));
   }
@@ -340,21 +510,35 @@ export class Model {
     );
   }
 
+  /** The accounts above a key, nearest first. */
+  above(key: ModelKey): ModelAccount[] {
+    const path: ModelAccount[] = [];
+    for (let id = key.record.accountId; id !== null; ) {
+      const account = this.accounts.get(id);
+      if (account === undefined) throw new Error(`the model has no account ${id}`);
+      path.push(account);
+      id = account.record.parentId;
+    }
+    return path;
+  }
+
   summary(key: ModelKey): KeySummary {
     const credit = key.record.mode === 'credit';
+    const paid = credit && key.record.accountId !== null;
+    const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
-      purchased: sum([...key.purchases.values()]),
+      purchased: paid ? this.charged(key, 0) + this.reserved(key) : sum([...key.purchases.values()]),
       used: credit ? this.charged(key, 0) : 0n,
       lastCost: credit ? (this.newestCharges(key)[0] ?? 0n) : 0n,
       todaySpend: credit ? this.charged(key, firstOf('day', this.nowMs)) : 0n,
       reserved: this.reserved(key),
       liveHolds: [...key.holds.values()].filter((hold) => hold.end === null).length,
-      periodUsed: credit ? 0n : this.charged(key, firstOf(key.record.period, this.nowMs)),
-      periodEndsAtMs: credit ? null : nextAfter(key.record.period, this.nowMs),
-      inputTokens: sum(key.records.map((record) => BigInt(record.input))),
-      outputTokens: sum(key.records.map((record) => BigInt(record.output))),
-      requests: key.records.length,
+      periodUsed: credit && !paid ? 0n : this.charged(key, firstOf(key.record.period, this.nowMs)),
+      periodEndsAtMs: credit && key.record.cap === null ? null : nextAfter(key.record.period, this.nowMs),
+      inputTokens: sum(records.map(({ tokens }) => BigInt(inputOf(tokens)))),
+      outputTokens: sum(records.map(({ tokens }) => BigInt(tokens.output))),
+      requests: records.length,
       status: this.status(key),
       secretPrefixes: key.secrets.map((secret) => secret.prefix).reverse(),
     };
@@ -372,8 +556,8 @@ export class Model {
     return undefined;
   }
 
-  #inWindow(key: ModelKey): number[] {
-    return key.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
+  #inWindow(limited: { readonly places: readonly number[] }): number[] {
+    return limited.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
   }
 
   #rate(key: ModelKey): RateState | null {
@@ -388,16 +572,24 @@ export class Model {
     };
   }
 
-  #rateWaitMs(key: ModelKey): number {
-    const limit = key.record.rpmLimit;
+  #rateWaitMs(limited: ModelKey | ModelAccount): number {
+    const limit = limited.record.rpmLimit;
     if (limit === null) return 0;
-    const blocking = this.#inWindow(key).at(-limit);
+    const blocking = this.#inWindow(limited).at(-limit);
     return blocking === undefined ? 0 : blocking + MINUTE_MS - this.nowMs;
   }
 }
 
 function isOlder(one: ModelHold, other: ModelHold): boolean {
   return one.heldAtMs < other.heldAtMs || (one.heldAtMs === other.heldAtMs && one.id < other.id);
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+function inputOf({ input, cacheRead, cacheWrite, cacheWrite1h }: TokenCounts): number {
+  return input + cacheRead + cacheWrite + cacheWrite1h;
 }
 
 function smaller(one: bigint, other: bigint): bigint {

@@ -1,4 +1,6 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
+import { TREE_MUTATIONS } from './mutations-tree.ts';
+
 export interface Mutation {
   readonly name: string;
   /** File below `src/ledger`, what stands there once, and what stands there instead. */
@@ -16,6 +18,7 @@ const WITHOUT_RESERVED_CHECK = [
 const REPEATED_ENTRY_IGNORED = ['sqlite/statements.ts', "'INTO entries'", "'OR IGNORE INTO entries'"] as const;
 
 export const MUTATIONS: readonly Mutation[] = [
+  ...TREE_MUTATIONS,
   {
     name: 'a second settlement charges again',
     edits: [
@@ -81,13 +84,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets what only memory has',
-    edits: [
-      [
-        'sqlite/account-cache.ts',
-        'if (holds.length > 0 || window !== undefined) unpersisted',
-        'if (holds.length < 0) unpersisted',
-      ],
-    ],
+    edits: [['sqlite/account-cache.ts', 'if (holds.length > 0) unpersisted', 'if (holds.length < 0) unpersisted']],
   },
   {
     name: 'a rollback forgets a hold that it had ended',
@@ -102,14 +99,14 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/account-cache.ts',
-        'this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });',
+        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });',
         '',
       ],
     ],
   },
   {
     name: 'the journal of rates is emptied before all of it is saved',
-    edits: [['sqlite/account-cache.ts', 'if (this.#withUnsavedRates.size > 0) return false;', '']],
+    edits: [['sqlite/account-cache.ts', ' && this.#unsavedRates.size === 0) this.#journal', ') this.#journal']],
   },
   {
     name: 'a start does not read the journal of rates',
@@ -121,7 +118,7 @@ export const MUTATIONS: readonly Mutation[] = [
       ['sqlite/rate-journal.ts', 'number > saved', 'number >= 0'],
       [
         'sqlite/account-cache.ts',
-        'if (this.#journal.position > 0 && this.#ratesSaved()) this.#journal.truncate(0);',
+        'if (this.#journal.position > 0 && this.#unsavedRates.size === 0) this.#journal.truncate(0);',
         '',
       ],
     ],
@@ -132,7 +129,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the file counts holds that it does not have',
-    edits: [['sqlite/account-cache.ts', 'account.persistedReserved,\n', 'account.reserved,\n']],
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'account.used,\n        account.persistedReserved,\n',
+        'account.used,\n        account.reserved,\n',
+      ],
+    ],
   },
   { name: 'a budget period is not rolled over', edits: [['rules/account.ts', 'totals.periodUsed = 0n;', '']] },
   { name: 'the spend of a day is not rolled over', edits: [['rules/account.ts', 'totals.daySpend = 0n;', '']] },
@@ -226,8 +229,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'an admission whose acknowledgement was lost holds again',
     edits: [
-      ['sqlite/admit.ts', 'if (held !== null) return', 'if (held === undefined) return'],
-      ['sqlite/statements.ts', 'INSERT INTO holds', 'INSERT OR REPLACE INTO holds'],
+      ['sqlite/admit.ts', 'if (earlier !== null) return', 'if (earlier === undefined) return'],
+      [
+        'sqlite/statements.ts',
+        'addHold: prepare(`\n      INSERT INTO holds',
+        'addHold: prepare(`\n      INSERT OR REPLACE INTO holds',
+      ],
     ],
   },
   {
@@ -320,7 +327,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a restart forgets which mark was the newest',
-    edits: [['sqlite/account-cache.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
+    edits: [['sqlite/account.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',
@@ -328,7 +335,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'no hold gives way where all wait for each other',
-    edits: [['sqlite/balance.ts', 'mustYield(account, hold) ?', 'false ?']],
+    edits: [['sqlite/balance.ts', 'mustYield(account.holds.values(), hold) ?', 'false ?']],
   },
   {
     name: 'the oldest hold gives way instead of the youngest',
@@ -343,13 +350,41 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        "const waiting = decision.kind === 'temporarily_held';",
-        "const waiting = hold.waiting || decision.kind === 'temporarily_held';",
+        'decision.held : hold.amount;\n  const waiting = decision.kind',
+        'decision.held : hold.amount;\n  const waiting = hold.waiting || decision.kind',
       ],
     ],
   },
   {
     name: 'a rollback forgets that a hold waits',
-    edits: [['sqlite/account-cache.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+    edits: [['sqlite/account.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+  },
+  {
+    name: 'the watermark of the rollups stays where it is',
+    edits: [['sqlite/usage-rollup.ts', 'SET number = ?, version', 'SET number = number + 0 * ?, version']],
+  },
+  {
+    name: 'a cancelled call is added to the rollups again and again',
+    edits: [['sqlite/usage-rollup.ts', "sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);", '']],
+  },
+  {
+    name: 'usage records are removed that no rollup counts yet',
+    edits: [['sqlite/maintenance.ts', ' AND number <= (SELECT number FROM usage_watermark)', '']],
+  },
+  {
+    name: 'the number of a removed usage record is given again',
+    edits: [['sqlite/maintenance.ts', ' AND number < (SELECT max(number) FROM usage)', '']],
+  },
+  {
+    name: 'the entry of a cancelled call does not say which model it was',
+    edits: [['sqlite/hold.ts', 'request.usage ?? request.call ?? null', 'request.usage']],
+  },
+  {
+    name: 'a cancelled call is in no report',
+    edits: [['sqlite/hold.ts', 'else sql.unrolled.add([hold.keyId, hold.id]);', '']],
+  },
+  {
+    name: 'a report leaves out what no rollup counts yet',
+    edits: [['sqlite/usage-report.ts', 'if (!catchingUp) for', 'if (catchingUp) for']],
   },
 ];

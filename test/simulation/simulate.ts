@@ -2,14 +2,16 @@
  * One seeded schedule: random operations in random batches, with failures of the store, crashes, restarts and a clock
  * that jumps between two processes. After every step the books are compared with the model.
  */
+import type { UsageOutcome } from '../../src/core/usage-report.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
-import type { AuditReport, KeySummary } from '../../src/ledger/port.ts';
+import type { AccountSummary, AuditReport, KeySummary } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
-import { brokenAudit, brokenSums, differentOutcome } from './compare.ts';
+import { brokenAudit, brokenLevels, brokenSums, differentOutcome } from './compare.ts';
 import { Draw, LEASE_MS, MANY } from './draw.ts';
 import { Model } from './model.ts';
 import { Random } from './random.ts';
 import { show } from './show.ts';
+import { brokenUsage, drawQuery } from './usage.ts';
 import type { Backend, Fault, World } from './world.ts';
 
 export interface Schedule {
@@ -110,12 +112,19 @@ class Run {
     this.#advance(drawTime(random, this.#clock.ms));
     const draw = new Draw(random, this.#model, step);
     const again = random.chance(40) ? this.#waiting.shift() : undefined;
-    const drawn = again ?? (this.#model.keys.size < 2 ? [draw.createKey(), draw.createKey()] : draw.batch());
+    const drawn = again ?? (this.#model.keys.size < 2 ? this.#firstKeys(draw, random) : draw.batch());
     const batch = this.#backend.exclusive ? drawn : signsOfLifeFirst(drawn);
     const fault = random.weighted(FAULTS);
     await this.#apply(batch, fault, random.int(100));
     if (fault.startsWith('crash') || random.chance(1)) await this.#restart(random);
-    await this.#check(step % AUDIT_EVERY === 0);
+    // Whoever looks at everything has also read everything: at times the next batch comes before anybody has looked.
+    if (random.chance(70)) await this.#check(step % AUDIT_EVERY === 0);
+    if (random.chance(6)) await this.#checkUsage(random);
+  }
+
+  #firstKeys(draw: Draw, random: Random): readonly Operation[] {
+    const tree = random.chance(70) ? draw.tree() : [];
+    return [...tree, draw.createKey(null), ...(tree.length === 0 || random.chance(50) ? [draw.createKey(null)] : [])];
   }
 
   /** Everybody dies, and whatever was left behind is recovered: nothing stays held, every hold has ended once. */
@@ -133,6 +142,7 @@ class Run {
     );
     if (again.length > 0) await this.#apply(again, 'none', 0);
     await this.#check(true);
+    await this.#checkUsage(Random.of(this.#seed, -2));
     for (const key of this.#model.keys.values()) this.#tally.charges += key.charges.length;
   }
 
@@ -167,7 +177,8 @@ class Run {
     const { keyId, hold, rateCounted } = operation.request;
     const again = hold !== null && this.#admitted.has(`${keyId} ${hold.id}`);
     if (hold !== null && result.kind === 'admitted') this.#admitted.add(`${keyId} ${hold.id}`);
-    if (again || rateCounted === true || result.kind === 'rate_limited' || result.rate === null) return;
+    if (result.kind === 'rate_limited' || result.kind === 'account_rate_limited') return;
+    if (again || rateCounted === true || result.rate === null) return;
     const times = (this.#admissions.get(keyId) ?? []).filter((atMs) => atMs > this.#trueMs - MINUTE_MS);
     times.push(this.#trueMs);
     this.#admissions.set(keyId, times);
@@ -192,12 +203,26 @@ class Run {
     if (jumpMs > 0) this.#admissions.clear();
   }
 
-  /** The sums of every key after every step; now and then the ledger's own audit, which counts all rows anew. */
+  /** The sums of every key and account; now and then the ledger's own audit, which counts all rows anew. */
   async #check(audited: boolean): Promise<void> {
-    if (!audited) return this.#compare(await this.#look([...this.#model.keys.keys()].map(getKey)));
-    const [keys, audit] = await this.#look([{ op: 'listKeys' }, { op: 'audit' }]);
+    if (!audited) {
+      const looks = [...this.#model.keys.keys()].map(getKey);
+      const results = await this.#look([...looks, ...[...this.#model.accounts.keys()].map(getAccount)]);
+      this.#compare(results.slice(0, looks.length));
+      return this.#compareAccounts(results.slice(looks.length));
+    }
+    const [keys, accounts, audit] = await this.#look([{ op: 'listKeys' }, { op: 'listAccounts' }, { op: 'audit' }]);
     this.#compare(keys);
+    this.#compareAccounts(accounts);
     const broken = brokenAudit(this.#model, audit as AuditReport);
+    if (broken !== null) throw new Difference(broken);
+  }
+
+  /** What reports add up from rollups and the rest, against all charges. */
+  async #checkUsage(random: Random): Promise<void> {
+    const query = drawQuery(random, this.#clock.ms);
+    const [usage] = await this.#look([{ op: 'usageReport', query }]);
+    const broken = brokenUsage(this.#model, query, usage as UsageOutcome);
     if (broken !== null) throw new Difference(broken);
   }
 
@@ -209,6 +234,15 @@ class Run {
     const broken = brokenSums(this.#model, keys as readonly KeySummary[]);
     if (broken !== null) throw new Difference(broken);
   }
+
+  #compareAccounts(accounts: unknown): void {
+    const broken = brokenLevels(this.#model, accounts as readonly AccountSummary[]);
+    if (broken !== null) throw new Difference(broken);
+  }
+}
+
+function getAccount(accountId: string): Operation {
+  return { op: 'getAccount', accountId };
 }
 
 function getKey(keyId: string): Operation {

@@ -68,16 +68,16 @@ class MemoryWorld implements World {
         return { applied: true, results: null };
       case 'full':
         return applyOnFullDisk(this.#database, this.#engine, batch);
-      case 'crash_inside':
-        return this.#crash(batch);
       case 'refused':
+      case 'crash_inside':
+        return this.#failCommit(batch);
       case 'crash_before':
         return { applied: false, results: null };
     }
   }
 
-  /** Everything is written, nothing is committed. */
-  #crash(batch: readonly Operation[]): Applied {
+  /** Everything is written, nothing is committed; the process goes on with what it knew before, or dies. */
+  #failCommit(batch: readonly Operation[]): Applied {
     const restore = interceptCommit(this.#database, () => {
       throw new Crash();
     });

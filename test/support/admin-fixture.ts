@@ -6,10 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { storeFile } from '../../src/admin/data-folder.ts';
+import { operatorsFile, storeFile } from '../../src/admin/data-folder.ts';
 import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
+import type { Clock } from '../../src/core/clock.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
+import { Operators } from '../../src/operators/operators.ts';
+import { openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -25,6 +29,7 @@ export function temporaryFolder(t: TestContext): string {
 export interface AdminFixture {
   readonly service: AdminService;
   readonly ledger: OwnedLedger;
+  readonly operators: Operators;
   /** Moves as the test says. */
   readonly clock: { atMs: number; nowMs(): number };
 }
@@ -34,15 +39,25 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
   const ledger = createLedger(openSyncStore({ file: storeFile(folder), clock }));
   t.after(() => ledger.close());
+  const operators = testOperators(folder, clock);
+  t.after(() => operators.close());
   const service = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock,
     gatewayOrigin: 'http://127.0.0.1:8080',
     known: null,
     ...options,
   });
-  return { service, ledger, clock };
+  return { service, ledger, clock, operators };
+}
+
+/** Operators in a file of that folder. */
+export function testOperators(folder: string, clock: Clock): Operators {
+  const openStore = async () => openSqliteOperatorStore({ file: operatorsFile(folder), openLog: openLogFile });
+  return new Operators({ openStore, installationSecret: SECRET, clock });
 }
 
 export interface Ended {

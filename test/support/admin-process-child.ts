@@ -7,6 +7,7 @@ import { listenOnSocket } from '../../src/admin/socket.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createLedgerOn } from '../../src/ledger/ledger.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import { testOperators } from './admin-fixture.ts';
 
 const dataDir = process.argv[2] ?? '';
 await ensureDataDir(dataDir);
@@ -14,6 +15,8 @@ const secret = await installationSecret(dataDir, null);
 const ledger = createLedgerOn(await openWriterThreadStore({ file: storeFile(dataDir) }));
 const service = new AdminService({
   ledger,
+  operators: testOperators(dataDir, systemClock()),
+  consoleOrigin: () => 'http://127.0.0.1:8081',
   installationSecret: secret,
   clock: systemClock(),
   gatewayOrigin: 'http://127.0.0.1:9999',

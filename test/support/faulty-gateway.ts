@@ -12,8 +12,10 @@ import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
+import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
+import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
 import { serve } from '../../src/process/serve.ts';
-
+import { testOperators } from './admin-fixture.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
@@ -23,6 +25,7 @@ export interface FaultyGateway extends AsyncDisposable {
   /** The file below the store. */
   readonly database: DatabaseSync;
   readonly admin: AdminService;
+  readonly dataDir: string;
 }
 
 const SECRET = 'an installation secret for tests only';
@@ -46,6 +49,7 @@ export async function faultyGateway(
     close: async () => engine.close(),
   });
   const ledger = createLedger(store, { leaseMs: LEASE_MS });
+  const requestLog = openSqliteAppender(requestLogFile(dataDir), () => {});
   let origin = '';
   const serving = await serve({
     settings: readSettings(env),
@@ -57,10 +61,14 @@ export async function faultyGateway(
     sandboxUrl: 'http://127.0.0.1:9',
     reusePort: false,
     observers,
+    requestLog,
   });
   origin = `http://127.0.0.1:${serving.port}`;
+  const operators = testOperators(dataDir, systemClock());
   const admin = new AdminService({
     ledger,
+    operators,
+    consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock: systemClock(),
     gatewayOrigin: origin,
@@ -71,10 +79,13 @@ export async function faultyGateway(
     store,
     database,
     admin,
+    dataDir,
     [Symbol.asyncDispose]: async () => {
       store.comeBack();
       await serving.drain();
       await serving.close();
+      await operators.close();
+      await requestLog.close();
       await ledger.close();
       await rm(dataDir, { recursive: true, force: true });
     },

@@ -1,7 +1,9 @@
 /** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parse } from 'yaml';
 import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
@@ -29,6 +31,7 @@ export async function gatewayProcess(
   onSpawn: (child: ChildProcess) => void = () => {},
 ): Promise<GatewayProcess> {
   let output = '';
+  withoutPreStop(configFileIn(dataDir));
   const command = [process.execPath, LAUNCHER, 'start', ...flags];
   const limited = files === undefined ? command : ['sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh', ...command];
   const child = spawn(limited[0] ?? '', limited.slice(1), {
@@ -66,4 +69,12 @@ export async function gatewayProcess(
       await gone;
     },
   };
+}
+
+/** No load balancer watches a gateway under test: it need not wait for one, unless its config file says so. */
+function withoutPreStop(file: string): void {
+  if (!existsSync(file)) return;
+  const config = parse(readFileSync(file, 'utf8')) as { readonly limits?: { readonly pre_stop?: number } } | null;
+  if (config?.limits?.pre_stop !== undefined) return;
+  writeFileSync(file, JSON.stringify({ ...config, limits: { ...config?.limits, pre_stop: 0 } }));
 }

@@ -24,11 +24,14 @@ export function bodyOf(name: EndpointName, said = 'Hello', extra: object = {}): 
   return { model, messages: [{ role: 'user', content: said }], ...extra };
 }
 
-/** One request to an endpoint at the key's own origin, by default with a valid body, or about a response of that key. */
+/** The endpoints that are asked about a response of the key. */
+export const isAboutResponse = (name: EndpointName): boolean => name === 'get_response' || name === 'delete_response';
+
+/** One request to an endpoint at the key's own origin, by default with a valid body, or about something that there is. */
 export async function visit(key: CreatedKey, name: EndpointName, sent: Call = {}): Promise<Response> {
   const { method, path } = ENDPOINTS[name];
   const body = method === 'POST' ? { body: bodyOf(name) } : {};
-  const id = path.endsWith('/{id}') ? await storedResponseId(key) : '';
+  const id = isAboutResponse(name) ? await storedResponseId(key) : 'sandbox/alpha';
   return call(key.origin + path.replace('{id}', id), { method, key: key.key, ...body, ...sent });
 }
 

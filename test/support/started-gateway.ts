@@ -18,6 +18,7 @@ export interface StartedGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
   readonly admin: AdminClient;
+  readonly adminPort: number;
   /** What the start printed. */
   readonly printed: readonly string[];
   readonly dataDir: string;
@@ -59,6 +60,7 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
   return {
     origin: running.origin,
     admin,
+    adminPort: running.adminPort,
     printed,
     dataDir,
     creditKey: (input = {}) => admin.createKey({ mode: 'credit', credit: '5', ...input }),

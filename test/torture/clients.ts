@@ -1,15 +1,17 @@
 /** Clients that go on asking whatever happens, and write down what they see. */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Format } from '../../src/core/endpoints.ts';
 import type { Random } from '../simulation/random.ts';
-import { type Account, type Call, newCall, type TokensSeen } from './book.ts';
-import { MODEL } from './world.ts';
+import { type Account, type Call, newCall } from './book.ts';
+import { FORMAT_NAMES, FORMATS } from './formats.ts';
+import { MODELS } from './world.ts';
 
 /** Nothing here may take longer: not a drain, not a stalled database, not a freeze. */
 const CALL_WITHIN_MS = 90_000;
 const PAUSE_MS = 50;
 
-export interface Ask {
+export interface Ask extends Way {
   readonly stream: boolean;
   readonly tokens: number;
   readonly delayMs: number;
@@ -19,27 +21,35 @@ export interface Ask {
   readonly cancelAfter?: number;
 }
 
+/** By which route a model is asked: with three formats and a model of either kind, native or translated. */
+interface Way {
+  readonly format: Format;
+  readonly model: string;
+}
+
+export const FIRST_WAY: Way = { format: 'chat', model: MODELS[0] };
+
+function anyWay(random: Random): Way {
+  return { format: random.pick(FORMAT_NAMES), model: random.pick(MODELS) };
+}
+
 /** One call. Never rejects. */
 export async function ask(origin: string, account: Account, wanted: Ask): Promise<Call> {
   const call = newCall();
   account.calls.push(call);
+  const format = FORMATS[wanted.format];
   const hash = createHash('sha256');
   let text = '';
   try {
     const leave = new AbortController();
-    const response = await fetch(`${origin}/v1/chat/completions`, {
+    const response = await fetch(origin + format.path, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         authorization: `Bearer ${account.key.key}`,
         ...(wanted.idempotencyKey === undefined ? {} : { 'idempotency-key': wanted.idempotencyKey }),
       },
-      body: JSON.stringify({
-        model: MODEL,
-        messages: [{ role: 'user', content: `[[tokens=${wanted.tokens}]] [[delay=${wanted.delayMs}]]` }],
-        ...(wanted.maxTokens === undefined ? {} : { max_tokens: wanted.maxTokens }),
-        ...(wanted.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-      }),
+      body: JSON.stringify(format.body({ ...wanted, text: `[[tokens=${wanted.tokens}]] [[delay=${wanted.delayMs}]]` })),
       signal: AbortSignal.any([leave.signal, AbortSignal.timeout(CALL_WITHIN_MS)]),
     });
     call.status = response.status;
@@ -53,7 +63,7 @@ export async function ask(origin: string, account: Account, wanted: Ask): Promis
       if (wanted.cancelAfter !== undefined && pieces > wanted.cancelAfter) leave.abort();
     }
     call.code = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-    if (call.status === 200) call.tokens = completeUsage(wanted.stream, text);
+    if (call.status === 200) call.tokens = format.usage(text, wanted.stream);
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError') call.code = 'no end';
     // Otherwise the connection broke, or this client left.
@@ -72,16 +82,6 @@ function compareBytes(account: Account, digest: string, call: Call): void {
   }
 }
 
-function completeUsage(stream: boolean, text: string): TokensSeen | null {
-  const usage = stream && !text.includes('data: [DONE]') ? null : /"usage":(\{"prompt_tokens".*?\}\})/.exec(text)?.[1];
-  if (usage === undefined || usage === null) return null;
-  const { prompt_tokens, completion_tokens } = JSON.parse(usage) as {
-    prompt_tokens: number;
-    completion_tokens: number;
-  };
-  return { input: prompt_tokens, output: completion_tokens };
-}
-
 /** Nobody listened: a client that asks again at once learns nothing new. */
 function outage({ status }: Call): number {
   return status === 0 ? 150 : 0;
@@ -98,6 +98,7 @@ export async function callAgain(round: Round, client: number, account: Account, 
   while (!round.over) {
     const stream = random.chance(65);
     const call = await ask(round.origin(client), account, {
+      ...anyWay(random),
       stream,
       tokens: random.between(1, 60),
       delayMs: random.between(1, 12),
@@ -114,7 +115,13 @@ export async function overspend(round: Round, client: number, account: Account, 
     const at = random.between(6, 12);
     const calls = await Promise.all(
       Array.from({ length: at }, (_, i) =>
-        ask(round.origin(client + i), account, { stream: random.chance(50), tokens, delayMs: 2, maxTokens: 20 }),
+        ask(round.origin(client + i), account, {
+          ...anyWay(random),
+          stream: random.chance(50),
+          tokens,
+          delayMs: 2,
+          maxTokens: 20,
+        }),
       ),
     );
     await delay(random.between(PAUSE_MS, 400) + Math.max(...calls.map(outage)));
@@ -124,6 +131,7 @@ export async function overspend(round: Round, client: number, account: Account, 
 /** The same request under the same Idempotency-Key, until it is known how it ended; then once more. */
 export async function insist(round: Round, client: number, account: Account, random: Random): Promise<void> {
   const wanted: Ask = {
+    ...anyWay(random),
     stream: random.chance(60),
     tokens: random.between(5, 120),
     delayMs: random.between(2, 15),
@@ -145,7 +153,7 @@ export async function pressLimit(
   account: Account,
 ): Promise<void> {
   for (let client = 0; !over(); client++) {
-    await ask(origin(client), account, { stream: false, tokens: 1, delayMs: 1 });
+    await ask(origin(client), account, { ...FIRST_WAY, stream: false, tokens: 1, delayMs: 1 });
     await delay(120);
   }
 }

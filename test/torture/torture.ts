@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../simulation/random.ts';
 import { type Account, rateViolation, violationsOf } from './book.ts';
-import { ask, callAgain, insist, overspend, pressLimit, type Round } from './clients.ts';
+import { ask, callAgain, FIRST_WAY, insist, overspend, pressLimit, type Round } from './clients.ts';
 import type { World } from './world.ts';
 
 export interface Figures {
@@ -162,6 +162,7 @@ async function askedOnceMore(world: World, insistent: readonly Account[]): Promi
     const last = account.calls.at(-1);
     if (before === undefined && last?.code === 'idempotency_in_flight') {
       const call = await ask(world.origin(0), account, {
+        ...FIRST_WAY,
         stream: false,
         tokens: 1,
         delayMs: 1,

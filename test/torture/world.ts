@@ -41,21 +41,23 @@ export interface WorldOptions {
   readonly workers: number;
 }
 
-/** The config file: one provider, behind a proxy that can be cut. */
-export const MODEL = 'far/alpha';
+/** One that speaks chat and responses, and one that speaks messages. */
+export const MODELS = ['far/alpha', 'far/beta'] as const;
 export const INPUT_NANOS = 1_000;
 export const OUTPUT_NANOS = 4_000;
 
+/** The config file: one server behind a proxy that can be cut, as a provider of either kind. */
 export function configFor(providerPort: number): string {
+  const common = `kind: openai, base_url: "http://127.0.0.1:${providerPort}/v1", api_key: sk-far-0123456789, circuit_breaker: false`;
+  const limits = 'context_window: 128000, max_output_tokens: 1000, pricing: { input: 1, output: 4 }';
   return `
 providers:
-  far: { kind: openai, base_url: "http://127.0.0.1:${providerPort}/v1", api_key: sk-far-0123456789, formats: [chat], circuit_breaker: false }
+  far: { ${common}, formats: [chat, responses] }
+  far-messages: { ${common}, formats: [messages] }
 models:
-  - id: ${MODEL}
-    targets: [{ provider: far, model: alpha-sim, format: chat }]
-    context_window: 128000
-    max_output_tokens: 1000
-    pricing: { input: 1, output: 4 }
+  - { id: far/alpha, targets: [{ provider: far, model: alpha-sim }], ${limits} }
+  - { id: far/beta, targets: [{ provider: far-messages, model: beta-sim }], ${limits} }
+model_lists: false
 sandbox: false
 routing: { max_attempts: 1 }
 limits: { drain: 2 }

@@ -199,6 +199,8 @@ describe('thinking', () => {
     assert.equal(sent.temperature, undefined);
     const adaptive = upstreamBody('chat', 'messages', effort, { thinking: 'adaptive' });
     assert.deepEqual([adaptive.thinking, adaptive.output_config], [{ type: 'adaptive' }, { effort: 'high' }]);
+    const always = upstreamBody('chat', 'messages', { ...effort, reasoning_effort: 'none' }, { thinking: 'always' });
+    assert.deepEqual([always.thinking, always.output_config], [undefined, { effort: 'low' }]);
   });
 
   test('is left out where the target would refuse it', () => {

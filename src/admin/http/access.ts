@@ -1,28 +1,51 @@
 /**
- * Who may call. The Unix socket needs no credential, because only the gateway's own user can open it. A port requires
- * the admin secret with every request, and that the request is meant for it: a web page in the operator's browser
- * could otherwise reach it under a name of its own (DNS rebinding), or from its own origin.
+ * Who calls, and whether that role may. The Unix socket needs no credential, because only the gateway's own user can open
+ * it. A port requires the admin secret, an operator's token or a session with every request, and that the request is meant
+ * for it: a web page in the operator's browser could otherwise reach it under a name of its own (DNS rebinding), or from its
+ * own origin.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { builtInOwner, type Operators } from '../../operators/operators.ts';
+import type { Actor, Caller } from '../../operators/port.ts';
 import { AdminError } from '../api.ts';
 import type { AdminApp } from './framework.ts';
+import { addSessions, endSession, requireCsrfToken, sessionOf } from './session.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller;
+    /** A credential was sent, and it was wrong: the caller's address may not try for ever. */
+    wrongCredential(): Promise<void>;
+  }
+}
 
 export interface AccessOptions {
   /** Null only for the Unix socket; a TCP caller is then refused whatever it sends. */
   readonly secret: string | null;
   /** Accepted `Host` names in addition to the loopback ones and to IP addresses, in lower case. */
   readonly hosts?: readonly string[];
+  /** Opens the metrics and nothing else. */
+  readonly metricsToken?: string | null;
 }
 
 const LOCALHOST = 'localhost';
 /** Beyond it, an address waits for the end of the minute: a secret is not to be had by trying. */
 const WRONG_CREDENTIALS_PER_MINUTE = 30;
+const USER_AGENT_CHARACTERS_MAX = 200;
+/** Whoever has the token for the metrics, which opens nothing else. */
+const SCRAPER: Actor = { id: 'metrics', name: 'metrics', role: 'viewer', accountId: null, via: 'token' };
 
 /** Requires, before anything else of a request is looked at, that its sender may send it. */
-export function addAccessControl(app: AdminApp, options: AccessOptions): void {
+export async function addAccessControl(app: AdminApp, options: AccessOptions, operators: Operators): Promise<void> {
   const { secret } = options;
+  await addSessions(app);
+  app.decorateRequest('caller');
+  app.decorateRequest('wrongCredential', async () => {});
+  app.addHook('onRequest', async (request) => {
+    request.caller = callerOf(request, secret === null && !overTcp(request) ? builtInOwner('socket') : null);
+  });
   if (secret === null) {
     app.addHook('onRequest', async (request) => {
       if (!overTcp(request)) return;
@@ -32,19 +55,77 @@ export function addAccessControl(app: AdminApp, options: AccessOptions): void {
   }
   const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE - 1, timeWindow: 60_000 });
   app.addHook('onRequest', async (request, reply) => {
-    requireOwnHost(request, options.hosts ?? []);
+    const { access, roles, action } = request.routeOptions.config;
+    if (access === 'open') return;
+    // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
+    if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
+    // Files of the console are for everybody; signing in is too, but not for ever.
+    if (roles === 'public' && action === undefined) return;
     const tried = await wrongCredentials(request, { increment: false });
     if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
-    if (isSecret(request, secret)) return;
-    await wrongCredentials(request);
-    void reply.header('www-authenticate', 'Bearer');
-    throw new AdminError('unauthorized', 'send "Authorization: Bearer <secret>" with the secret in admin.secret');
+    request.wrongCredential = async () => {
+      await wrongCredentials(request);
+    };
+    if (roles === 'public') return;
+    const actor = await authenticate(request, reply, options, operators);
+    if (actor === null) {
+      void reply.header('www-authenticate', 'Bearer');
+      throw new AdminError(
+        'unauthorized',
+        'sign in, or send "Authorization: Bearer <secret>" with an operator token or the secret in admin.secret',
+      );
+    }
+    request.caller = callerOf(request, actor);
   });
+  requireCsrfToken(app);
+  app.addHook('onRequest', async ({ caller: { actor }, routeOptions, is404 }) => {
+    const { roles } = routeOptions.config;
+    // What is not there is not there for anybody who has signed in.
+    if (roles === 'public' || is404) return;
+    if (actor !== null && roles?.includes(actor.role)) return;
+    const wanted = roles?.join(' or ') ?? 'nobody';
+    throw new AdminError(
+      'forbidden',
+      `this needs the role ${wanted}; ${actor?.name ?? 'you'} is ${actor?.role ?? 'nobody'}`,
+    );
+  });
+}
+
+/** A credential in a header is meant for this request; a cookie is only what the browser has. */
+async function authenticate(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { secret, metricsToken = null }: AccessOptions,
+  operators: Operators,
+): Promise<Actor | null> {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) {
+    const sent = /^Bearer (\S+)$/i.exec(authorization)?.[1];
+    if (sent !== undefined && secret !== null && sameSecret(sent, secret)) return builtInOwner('secret');
+    const scrapes = request.routeOptions.config.access === 'metrics' && metricsToken !== null;
+    if (sent !== undefined && scrapes && sameSecret(sent, metricsToken)) return SCRAPER;
+    const actor = sent === undefined ? null : await operators.authenticate(sent);
+    if (actor === null) await request.wrongCredential();
+    return actor;
+  }
+  const cookie = sessionOf(request);
+  if (cookie === null) return null;
+  const session = await operators.session(cookie);
+  if (session !== null) return session.actor;
+  // The browser forgets it, and so does not come with it again.
+  endSession(reply);
+  await request.wrongCredential();
+  return null;
 }
 
 export function overTcp(request: FastifyRequest): boolean {
   return request.socket.remoteAddress !== undefined;
+}
+
+function callerOf(request: FastifyRequest, actor: Actor | null): Caller {
+  const userAgent = request.headers['user-agent']?.slice(0, USER_AGENT_CHARACTERS_MAX) ?? null;
+  return { actor, from: { address: request.socket.remoteAddress ?? null, userAgent, requestId: request.id } };
 }
 
 /** A name can be made to lead here by whoever owns it; an address cannot. */
@@ -64,11 +145,6 @@ function requireOwnOrigin(request: FastifyRequest): void {
   // A proxy in front may have spoken TLS with the browser.
   if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return;
   throw new AdminError('forbidden', 'requests from another origin are not accepted');
-}
-
-function isSecret(request: FastifyRequest, secret: string): boolean {
-  const sent = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  return sent !== undefined && sameSecret(sent, secret);
 }
 
 /** Digests have equal lengths, so the comparison does not even reveal how long the secret is. */

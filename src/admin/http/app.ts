@@ -5,9 +5,15 @@ import type { FastifyRequest } from 'fastify';
 import { type Log, NO_LOG } from '../../core/log.ts';
 import { AdminError } from '../api.ts';
 import { addRoutes, PREFIX } from '../routes/all.ts';
+import { addProbeRoutes } from '../routes/health.ts';
+import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
+import { addAuditTrail } from './audit.ts';
+import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
+import { addIdempotency } from './idempotency.ts';
+import { ANYONE, requireDeclaredRoles } from './roles.ts';
 import { RouteTable } from './route-table.ts';
 
 export interface AdminAppOptions extends AccessOptions {
@@ -20,7 +26,11 @@ const REQUESTS_PER_MINUTE = 3_000;
 export async function adminApp(service: AdminService, options: AdminAppOptions): Promise<AdminApp> {
   const log = options.log ?? NO_LOG;
   const app = newApp();
-  app.setErrorHandler((error, request, reply) => refuse(error, request, reply, log));
+  app.setErrorHandler((error, request, reply) => {
+    request.refusal = asAdminError(error);
+    refuse(error, request, reply, log);
+  });
+  addAuditTrail(app, service);
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
@@ -38,7 +48,9 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
     errorResponseBuilder: (_request, { after }) =>
       new AdminError('rate_limited', `more than ${REQUESTS_PER_MINUTE} requests in a minute: try again in ${after}`),
   });
-  addAccessControl(app, options);
+  await addAccessControl(app, options, service.access);
+  addIdempotency(app, service.access, log);
+  requireDeclaredRoles(app);
   const table = new RouteTable(app);
   app.setNotFoundHandler((request, reply) => table.refuseUnknown(request, reply));
   // The router takes an empty segment (`/keys/`) for a parameter.
@@ -46,7 +58,9 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
     if (Object.values(request.params ?? {}).includes('')) table.refuseUnknown(request, reply);
   });
   addRoutes(app, service);
-  app.get(`${PREFIX}/openapi.json`, async () => {
+  addProbeRoutes(app, service);
+  addMetricsRoute(app, service);
+  app.get(`${PREFIX}/openapi.json`, { config: { roles: ANYONE } }, async () => {
     const { openApiDocument } = await import('./openapi.ts');
     return openApiDocument(service);
   });

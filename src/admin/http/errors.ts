@@ -11,9 +11,12 @@ export const STATUS: Readonly<Record<AdminErrorCode, number>> = {
   unauthorized: 401,
   forbidden: 403,
   unknown_key: 404,
+  unknown_operator: 404,
+  unknown_account: 404,
   not_found: 404,
   method_not_allowed: 405,
   refused: 409,
+  precondition_failed: 412,
   too_large: 413,
   rate_limited: 429,
   internal: 500,
@@ -51,6 +54,9 @@ function ofFramework(error: FastifyError): AdminError | null {
       return new AdminError('invalid_input', 'the body does not have the size that Content-Length says');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AdminError('too_large', `the body is too large: at most ${BODY_BYTES_MAX} bytes are accepted`);
+    case 'FST_CSRF_MISSING_SECRET':
+    case 'FST_CSRF_INVALID_TOKEN':
+      return new AdminError('forbidden', 'x-csrf-token must have the csrf_token that GET /admin/v1/session gives');
     default:
       return null;
   }

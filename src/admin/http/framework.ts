@@ -16,6 +16,16 @@ import type { View } from '../schema/view.ts';
 import { type ObjectSchema, validBody, validQuery } from '../validate.ts';
 import { asAdminError, BODY_BYTES_MAX, envelope, STATUS } from './errors.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * `open`: for everyone who reaches the listener. `metrics`: also with the token for metrics. Every other route needs
+     * the credential of an operator.
+     */
+    readonly access?: 'open' | 'metrics';
+  }
+}
+
 /** Handlers get and give what the schemas of their route say. */
 interface SchemaTypes extends FastifyTypeProvider {
   readonly validator: this['schema'] extends TSchema ? View<this['schema']> : unknown;
@@ -82,5 +92,9 @@ export function refuse(error: unknown, request: FastifyRequest, reply: FastifyRe
   // An unread body would be parsed as the next request.
   if (!request.raw.complete) void reply.header('connection', 'close');
   if (known.code === 'unavailable') void reply.header('retry-after', '1');
-  void reply.code(STATUS[known.code]).serializer(serializer()).send(envelope(known, request.id));
+  void reply
+    .code(STATUS[known.code])
+    .type('application/json; charset=utf-8')
+    .serializer(serializer())
+    .send(envelope(known, request.id));
 }

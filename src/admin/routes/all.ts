@@ -1,18 +1,30 @@
 /** The routes of every resource, one file each. A route only names its schemas and the operation of the service. */
 import type { AdminApp } from '../http/framework.ts';
 import type { AdminService } from '../service.ts';
+import { addAccountRoutes } from './accounts.ts';
 import { addAuditRoutes } from './audit.ts';
+import { addAuditTrailRoutes } from './audit-trail.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addOperatorRoutes } from './operators.ts';
+import { addRequestRoutes } from './requests.ts';
+import { addSessionRoutes } from './session.ts';
+import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
 
 const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
+  addAccountRoutes,
   addAuditRoutes,
+  addUsageRoutes,
   addModelListRoutes,
+  addSessionRoutes,
+  addOperatorRoutes,
+  addAuditTrailRoutes,
+  addRequestRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

@@ -1,11 +1,15 @@
 import type { AdminApp } from '../http/framework.ts';
+import { VIEWERS } from '../http/roles.ts';
 import { Audit } from '../schema/audit.ts';
 import type { AdminService } from '../service.ts';
 
 export function addAuditRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/audit',
-    { schema: { summary: 'Recompute every balance from its entries', response: { 200: Audit } } },
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'Recompute every balance from its entries', response: { 200: Audit } },
+    },
     async () => service.audit(),
   );
 }

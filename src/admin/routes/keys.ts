@@ -1,5 +1,9 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from '../../lib/schema-builder.ts';
+import { AdminError, type KeyView } from '../api.ts';
+import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, NewKeyBody } from '../schema/keys.ts';
 import type { AdminService } from '../service.ts';
 
@@ -9,54 +13,103 @@ const SecretPath = Type.Object({ id: Type.String(), prefix: Type.String() });
 export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.post(
     '/keys',
-    { schema: { summary: 'Create a key', body: NewKeyBody, response: { 201: CreatedKey } } },
-    async ({ body }, reply) => reply.code(201).send(await service.createKey(body)),
+    {
+      config: { roles: OPERATORS, action: 'key.create' },
+      schema: { summary: 'Create a key', body: NewKeyBody, response: { 201: CreatedKey } },
+    },
+    async (request, reply) =>
+      reply.code(201).send(tagged(reply, await acting(service, request).createKey(request.body))),
   );
 
-  app.get('/keys', { schema: { summary: 'All keys, newest first', response: { 200: KeyList } } }, async () => ({
-    object: 'list' as const,
-    data: await service.listKeys(),
-  }));
+  app.get(
+    '/keys',
+    { config: { roles: VIEWERS }, schema: { summary: 'All keys, newest first', response: { 200: KeyList } } },
+    async () => ({ object: 'list' as const, data: await service.listKeys() }),
+  );
 
   app.get(
     '/keys/:id',
-    { schema: { summary: 'One key with its balance', params: KeyPath, response: { 200: Key } } },
-    async ({ params }) => service.showKey(params.id),
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'One key with its balance', params: KeyPath, response: { 200: Key } },
+    },
+    async ({ params }, reply) => tagged(reply, await service.showKey(params.id)),
   );
 
   app.patch(
     '/keys/:id',
-    { schema: { summary: 'Change the given fields', params: KeyPath, body: KeyChangeBody, response: { 200: Key } } },
-    async ({ params, body }) => service.changeKey(params.id, body),
+    {
+      config: { roles: OPERATORS, action: 'key.change' },
+      schema: {
+        summary: 'Change the given fields; with If-Match, only where nobody has changed the key meanwhile',
+        params: KeyPath,
+        body: KeyChangeBody,
+        response: { 200: Key },
+      },
+    },
+    async (request, reply) => {
+      const { params, body } = request;
+      return tagged(reply, await acting(service, request).changeKey(params.id, body, versionIn(request)));
+    },
   );
 
   app.delete(
     '/keys/:id',
-    { schema: { summary: 'Revoke a key', params: KeyPath, response: { 200: Key } } },
-    async ({ params }) => service.changeKey(params.id, { status: 'revoked' }),
+    {
+      config: { roles: OPERATORS, action: 'key.revoke' },
+      schema: { summary: 'Revoke a key', params: KeyPath, response: { 200: Key } },
+    },
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).revokeKey(request.params.id, versionIn(request))),
   );
 
   app.post(
     '/keys/:id/credit',
-    { schema: { summary: 'Add credit', params: KeyPath, body: CreditBody, response: { 200: Key } } },
-    async ({ params, body }) => service.addCredit(params.id, body),
+    {
+      config: { roles: OPERATORS, action: 'key.credit' },
+      schema: { summary: 'Add credit', params: KeyPath, body: CreditBody, response: { 200: Key } },
+    },
+    async (request, reply) => tagged(reply, await acting(service, request).addCredit(request.params.id, request.body)),
   );
 
   app.post(
     '/keys/:id/secrets',
     {
+      config: { roles: OPERATORS, action: 'key.secret.add' },
       schema: {
         summary: 'Add a secret to a key; the older ones keep working',
         params: KeyPath,
         response: { 201: CreatedKey },
       },
     },
-    async ({ params }, reply) => reply.code(201).send(await service.addSecret(params.id)),
+    async (request, reply) =>
+      reply.code(201).send(tagged(reply, await acting(service, request).addSecret(request.params.id))),
   );
 
   app.delete(
     '/keys/:id/secrets/:prefix',
-    { schema: { summary: 'Revoke one secret of a key that has several', params: SecretPath, response: { 200: Key } } },
-    async ({ params }) => service.revokeSecret(params.id, params.prefix),
+    {
+      config: { roles: OPERATORS, action: 'key.secret.revoke' },
+      schema: { summary: 'Revoke one secret of a key that has several', params: SecretPath, response: { 200: Key } },
+    },
+    async (request, reply) => {
+      const { id, prefix } = request.params;
+      return tagged(reply, await acting(service, request).revokeSecret(id, prefix));
+    },
   );
+}
+
+/** The answer with the `ETag` of the key that it shows. */
+function tagged<View extends KeyView>(reply: FastifyReply, key: View): View {
+  void reply.header('etag', `"${key.version}"`);
+  return key;
+}
+
+/** The version that `If-Match` names. */
+function versionIn({ headers }: FastifyRequest): number | undefined {
+  const tag = headers['if-match'];
+  if (tag === undefined || tag === '*') return undefined;
+  const version = /^"([0-9]{1,15})"$/.exec(tag)?.[1];
+  if (version !== undefined) return Number(version);
+  throw new AdminError('invalid_input', `If-Match must be one ETag of a key, like "3" (with the quotes), or *`);
 }

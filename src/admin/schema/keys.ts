@@ -11,13 +11,13 @@ const MODELS_MAX = 1_000;
 export const RPM_MAX = 1_000_000;
 
 const closed = { additionalProperties: false };
-const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
+export const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
 /** Shown in terminals and logs: no control characters, no line breaks. */
-const OneLine = Type.String({
+export const OneLine = Type.String({
   pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}]{1,${TEXT_MAX}}$`,
   expected: `one line of 1 to ${TEXT_MAX} characters`,
 });
-const Credits = Type.Union([Type.String(), Type.Number()], {
+export const Credits = Type.Union([Type.String(), Type.Number()], {
   expected: `a decimal number of credits from 0 to ${Math.floor(creditsFromNanos(AMOUNT_MAX))}, at most 9 decimals`,
   description: 'Decimal credits. A string is read exactly, a number by its shortest decimal form.',
 });
@@ -56,10 +56,23 @@ const keySettings = {
     }),
   ),
   period: Type.Optional(Type.Enum(['day', 'week', 'month', 'none'])),
+  cap: Type.Optional(
+    Type.Union([Type.String(), Type.Number(), Type.Null()], {
+      expected: 'a decimal number of credits from 0 up, or "none"',
+      description: 'The most that a credit key of an account may spend in its period.',
+    }),
+  ),
 };
 
 export const NewKeyBody = Type.Object(
-  { mode: Type.Enum(['credit', 'token_budget']), credit: Type.Optional(Credits), ...keySettings },
+  {
+    mode: Type.Enum(['credit', 'token_budget']),
+    credit: Type.Optional(Credits),
+    account: Type.Optional(
+      Type.Union([OneLine, Type.Null()], { description: 'The account that pays for the key, by its id.' }),
+    ),
+    ...keySettings,
+  },
   { title: 'NewKey', ...closed },
 );
 
@@ -92,6 +105,7 @@ const nullable = { text: Type.Union([Type.String(), Type.Null()]), integer: Type
 
 const keyFields = {
   id: Type.String(),
+  version: Type.Integer({ description: 'Grows with every change; the ETag is made of it.' }),
   prefix: Type.String({ description: 'The beginning of the newest secret, to recognise it by.' }),
   prefixes: Type.Array(Type.String()),
   base_url: Type.String({ description: 'For clients of Format A.' }),
@@ -109,6 +123,7 @@ const keyFields = {
   requests: Type.Integer(),
   input_tokens: Type.Integer(),
   output_tokens: Type.Integer(),
+  account: Type.Optional(Type.String({ description: 'The account that pays for the key.' })),
 };
 
 const creditFields = {
@@ -118,6 +133,12 @@ const creditFields = {
   balance: Type.Number(),
   remaining: Type.Number(),
   today_spend: Type.Number(),
+  cap: Type.Optional(
+    Type.Object(
+      { amount: Type.Number(), period: Type.Enum(['day', 'week', 'month', 'none']), used: Type.Number() },
+      { description: 'Of a key of an account.' },
+    ),
+  ),
 };
 
 const budgetFields = {

@@ -14,6 +14,7 @@ import {
 } from '../operations.ts';
 import type { Mark } from '../port.ts';
 import type { Store } from '../store.ts';
+import { BatchStats } from './batch-stats.ts';
 import { alwaysWaitsForDisk, waitsForDisk } from './durability.ts';
 import { FlushCoalescer } from './flush-coalescer.ts';
 
@@ -23,6 +24,8 @@ export interface BatcherOptions {
   readonly batchMax?: number;
   /** The longest that a mark waits for a batch that is sent anyway. */
   readonly markDelayMs?: number;
+  /** Where its batches are counted. */
+  readonly stats?: BatchStats;
 }
 
 /** Together with `MARK_INTERVAL_MS` less than a second, which is what the death of a process may cost. */
@@ -50,6 +53,7 @@ export class Batcher {
   readonly #queueMax: number;
   readonly #batchMax: number;
   readonly #markDelayMs: number;
+  readonly #stats: BatchStats;
   readonly #coalescer = new FlushCoalescer();
   #state: State = 'idle';
   #queue: Waiting[] = [];
@@ -69,9 +73,15 @@ export class Batcher {
 
   constructor(store: Store, options: BatcherOptions = {}) {
     this.#store = store;
+    this.#stats = options.stats ?? new BatchStats();
     this.#queueMax = options.queueMax ?? 100_000;
     this.#batchMax = options.batchMax ?? 1_000;
     this.#markDelayMs = options.markDelayMs ?? MARK_DELAY_MS;
+  }
+
+  /** Operations that wait to be sent. */
+  get backlog(): number {
+    return this.#queue.length;
   }
 
   /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
@@ -172,10 +182,13 @@ export class Batcher {
   }
 
   async #apply(batch: readonly Operation[], sent: readonly Waiting[], marks: readonly Mark[]): Promise<void> {
+    const sentAt = performance.now();
+    this.#stats.sent(batch.length);
     try {
-      this.#answer(sent, await this.#store.apply(batch));
+      this.#answer(sent, await this.#store.apply(batch), sentAt);
     } catch (error) {
       const failure = asStoreError(error);
+      this.#stats.failed(batch.length);
       for (const waiting of sent) waiting.reject(failure);
       this.#keepMarks(marks);
     }
@@ -191,7 +204,7 @@ export class Batcher {
   }
 
   /** Outcomes that a loss of power must not undo are given when they are on the disk, all others at once. */
-  #answer(sent: readonly Waiting[], results: readonly Result[]): void {
+  #answer(sent: readonly Waiting[], results: readonly Result[], sentAt: number): void {
     const store = this.#store;
     const later: [Waiting, Result][] = [];
     sent.forEach((waiting, index) => {
@@ -204,16 +217,22 @@ export class Batcher {
       if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else settle(waiting, result);
     });
-    if (later.length === 0 || store.flushed === undefined) return;
+    if (later.length === 0 || store.flushed === undefined) {
+      // Nothing in it waits for the disk; without `flushed`, `apply` has waited.
+      this.#stats.durable(sentAt);
+      return;
+    }
     this.#flushes++;
     this.#coalescer.onFlush(later.length);
     store
       .flushed()
       .then(
         () => {
+          this.#stats.durable(sentAt);
           for (const [waiting, result] of later) settle(waiting, result);
         },
         (error: unknown) => {
+          this.#stats.failed(later.length);
           for (const [waiting] of later) waiting.reject(asStoreError(error));
         },
       )

@@ -11,7 +11,10 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'summary',
   'getKey',
   'listKeys',
+  'getAccount',
+  'listAccounts',
   'audit',
+  'usageReport',
   // The call that this hold was for is lost with the power too, and an unsettled hold would only have been voided.
   'admit',
   'extend',
@@ -25,6 +28,7 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'registerOwner',
   'heartbeat',
   'recover',
+  'rollUp',
   'prune',
   // Asked for again where it is lost.
   'getDocument',

@@ -2,6 +2,7 @@
 import type { Operation, OperationName, OperationOf, Outcome } from '../operations.ts';
 import type { Mark } from '../port.ts';
 import type { OperationRunner, Store } from '../store.ts';
+import { BatchStats, type LedgerStats } from './batch-stats.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 
 /** The operator's changes, and what a request looks up before it is admitted: no batch of admissions waits for them. */
@@ -17,15 +18,18 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'revokeSecret',
   'addCredit',
 ]);
-/** They look at all keys, so a key can be revoked meanwhile. */
-const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit']);
+/** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
+const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit', 'usageReport', 'rollUp']);
 
 export class GroupCommit implements OperationRunner {
+  readonly #stats: BatchStats;
   readonly #requests: Batcher;
   readonly #changes: Batcher;
   readonly #reports: Batcher;
 
-  constructor(store: Store, options: BatcherOptions = {}) {
+  constructor(store: Store, given: BatcherOptions = {}) {
+    this.#stats = given.stats ?? new BatchStats();
+    const options = { ...given, stats: this.#stats };
     this.#requests = new Batcher(store, options);
     this.#changes = store.background === undefined ? this.#requests : new Batcher(store.background, options);
     this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, options);
@@ -41,6 +45,18 @@ export class GroupCommit implements OperationRunner {
 
   mark(mark: Mark): void {
     this.#requests.mark(mark);
+  }
+
+  async stats(): Promise<LedgerStats> {
+    const { batchOperations, commitSeconds, failedBatches, failedOperations } = this.#stats;
+    const queues = new Set([this.#requests, this.#changes, this.#reports]);
+    return {
+      batchOperations: { counts: [...batchOperations.counts], sum: batchOperations.sum },
+      commitSeconds: { counts: [...commitSeconds.counts], sum: commitSeconds.sum },
+      failedBatches,
+      failedOperations,
+      backlog: [...queues].reduce((sum, queue) => sum + queue.backlog, 0),
+    };
   }
 
   async close(): Promise<void> {

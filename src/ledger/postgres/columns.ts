@@ -33,6 +33,6 @@ export function readersOf(row: Row): ColumnReaders {
   return {
     text: (column) => text(row, column),
     amount: (column) => amount(row, column),
-    isNull: (column) => row[column] === null,
+    isNull: (column) => (row[column] ?? null) === null,
   };
 }

@@ -1,7 +1,7 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
 import { StoreError } from '../errors.ts';
-import { pendingMigrations, readMigrations } from '../migrations.ts';
+import { pendingMigrations, readFunctions, readMigrations } from '../migrations.ts';
 import { integer, text } from './columns.ts';
 import { Connection, type Query } from './connection.ts';
 import { openingError } from './error-mapping.ts';
@@ -36,6 +36,7 @@ export async function migrate(connection: Connection): Promise<void> {
       await change(sql);
       await change('INSERT INTO gateway.migrations (version, name) VALUES ($1, $2)', [version, name]);
     }
+    await change(readFunctions());
   });
 }
 

@@ -1,9 +1,10 @@
 /** Outcomes as the functions of the database give them: amounts as text, accounts as rows. */
 import { type Period, periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS, type Outcome, type OwnerLost, type Result } from '../operations.ts';
-import type { AdmitOutcome, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
-import { summaryOf } from '../rules/account.ts';
-import { integer, readKey, readTotals } from './columns.ts';
+import type { AdmitOutcome, ByLevel, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
+import { summaryAlong } from '../rules/levels.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import { integer, readersOf, readKey, readTotals } from './columns.ts';
 import type { Row } from './connection.ts';
 import type { HotName } from './encode.ts';
 
@@ -13,6 +14,8 @@ interface Raw {
   readonly message: string;
   readonly rate: RateState | null;
   readonly held: string;
+  readonly heldTokens?: string;
+  readonly level?: Required<ByLevel>['level'];
   readonly charged: string;
   readonly available: string;
   readonly retryAfterMs: number;
@@ -41,7 +44,10 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
       return readKey(value as Row);
     case 'summary': {
       const row = value as Row;
-      return summaryOf(readTotals(row), Math.max(nowMs, integer(row, 'seen_ms')));
+      // There for a key of an account: the accounts above it, from the nearest to the root.
+      const path = (row.path ?? []) as readonly Row[];
+      const nodes = path.map((node) => nodeFrom(readersOf(node)));
+      return summaryAlong(readTotals(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;
@@ -56,14 +62,15 @@ function decodeAdmit(raw: Raw): AdmitOutcome | OwnerLost {
   const { kind, rate } = raw;
   switch (kind) {
     case 'admitted':
-      return { kind, rate, held: BigInt(raw.held) };
+      if (raw.heldTokens === undefined) return { kind, rate, held: BigInt(raw.held) };
+      return { kind, rate, held: BigInt(raw.held), heldTokens: BigInt(raw.heldTokens) };
     case 'insufficient':
-      return { kind, rate, available: BigInt(raw.available) };
+      return { kind, rate, available: BigInt(raw.available), ...levelOf(raw) };
     case 'key_changed':
       return { kind, key: readKey(raw.key) };
     case 'limit_reached': {
       const endMs = periodEndMs(raw.period, raw.at);
-      return { kind, rate, retryAfterMs: endMs === null ? NO_PERIOD_RETRY_MS : endMs - raw.now };
+      return { kind, rate, retryAfterMs: endMs === null ? NO_PERIOD_RETRY_MS : endMs - raw.now, ...levelOf(raw) };
     }
     case 'replay': {
       const { status, contentType } = raw;
@@ -73,6 +80,11 @@ function decodeAdmit(raw: Raw): AdmitOutcome | OwnerLost {
       // The others have the shape of their outcome already.
       return raw as unknown as AdmitOutcome | OwnerLost;
   }
+}
+
+/** Only of a key of an account. */
+function levelOf({ level }: Raw): ByLevel {
+  return level === undefined ? {} : { level };
 }
 
 function decodeEnd({ kind, charged }: Raw): SettleOutcome | VoidOutcome {

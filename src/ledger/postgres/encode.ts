@@ -66,7 +66,16 @@ function elementsOf(operation: HotOperation): readonly Element[] {
     case 'extend':
       checkAmount(operation.amount, 'an extension');
       return [
-        holdElement({ op, k: operation.keyId, h: operation.holdId, a: operation.amount.toString() }, operation.holdId),
+        holdElement(
+          {
+            op,
+            k: operation.keyId,
+            h: operation.holdId,
+            a: operation.amount.toString(),
+            ...tokenFields(operation.tokens, 'an extension'),
+          },
+          operation.holdId,
+        ),
       ];
     case 'void':
       return [holdElement({ op, k: operation.keyId, h: operation.holdId }, operation.holdId)];
@@ -99,8 +108,22 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
   if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
     throw new Refusal(`a hold of ${amount}, at least ${amountMin}, is out of range`);
   }
+  const { tokens = 0n, tokensMin = tokens } = hold;
+  if (tokensMin < 0n || tokens < tokensMin || tokens > AMOUNT_MAX) {
+    throw new Refusal(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
+  }
   checkInteger(ttlMs, 'a lifetime');
-  const held = { ...fields, h: id, o: owner, a: amount.toString(), m: amountMin.toString(), t: ttlMs };
+  const least = hold.tokens === undefined ? {} : { wm: tokensMin.toString() };
+  const held = {
+    ...fields,
+    h: id,
+    o: owner,
+    a: amount.toString(),
+    m: amountMin.toString(),
+    t: ttlMs,
+    ...tokenFields(hold.tokens, 'a hold'),
+    ...least,
+  };
   if (claim === null) return { ...holdElement(held, id), owner };
   return {
     fields: { ...held, n: claim.name, f: claim.fingerprint },
@@ -121,6 +144,7 @@ function settleElement(request: SettleRequest): Element {
     h: holdId,
     a: charge.toString(),
     x: noReplyReason,
+    ...tokenFields(request.chargeTokens, 'a charge'),
     ...(flag === null ? {} : { g: flag }),
     ...(usage === null ? {} : { r: usageFields(usage), ...totalFields(usage.tokens) }),
     ...(usage === null && request.call ? { c: callFields(request.call) } : {}),
@@ -217,6 +241,13 @@ function totalFields(tokens: TokenCounts): { readonly ti: number; readonly tu: n
 /** Figures that only inform stop at what a column can hold instead of failing a settlement. */
 function saturated(value: bigint): string {
   return (value > AMOUNT_MAX ? AMOUNT_MAX : value).toString();
+}
+
+/** Of a key of an account. */
+function tokenFields(tokens: bigint | undefined, what: string): { readonly w?: string } {
+  if (tokens === undefined) return {};
+  checkAmount(tokens, `the tokens of ${what}`);
+  return { w: tokens.toString() };
 }
 
 /** A charge beyond the hold is clamped there, so only its sign matters here. */

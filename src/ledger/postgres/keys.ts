@@ -8,6 +8,7 @@ import {
   FIRST_PURCHASE,
   keySummary,
   REVOKED_IS_FINAL,
+  wrongCap,
   wrongCredit,
   wrongLimits,
   wrongPurchase,
@@ -24,20 +25,26 @@ export interface Work {
 
 interface Locked {
   readonly totals: AccountTotals;
+  /** Null for a key that pays for itself. */
+  readonly rootId: string | null;
   readonly nowMs: number;
 }
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
 export async function createKey({ query, nowMs }: Work, request: NewKey): Promise<KeyRecord> {
-  const wrong = wrongLimits(request.mode, request) ?? wrongCredit(request);
+  const { id, mode, secret, accountId = null, cap = null } = request;
+  const [known] = await query('SELECT 1 FROM gateway.accounts WHERE key_id = $1', [id]);
+  if (known !== undefined) return createdBefore(query, request);
+  const wrong =
+    wrongLimits(request.mode, request) ?? wrongCredit(request) ?? wrongCap({ mode: request.mode, accountId, cap });
   if (wrong !== null) throw new Refusal(wrong);
-  const { id, mode, secret } = request;
+  const rootId = await rootOf(query, id, accountId);
   const credit = mode === 'credit' ? request.credit : 0n;
   const [created] = await query(
     `INSERT INTO gateway.accounts (key_id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit,
-      budget, period, created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms)
-    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $10)
+      budget, period, created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms, account_id, root_id, cap)
+    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $10, $15, $16, $17)
     ON CONFLICT (key_id) DO NOTHING RETURNING *`,
     [
       id,
@@ -54,12 +61,31 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
       credit,
       periodStartMs(request.period, nowMs),
       dayStartMs(nowMs),
+      accountId,
+      rootId,
+      cap,
     ],
   );
   if (created === undefined) return createdBefore(query, request);
   await insertSecret(query, id, secret.digest, secret.prefix);
   if (credit > 0n) await insertPurchase(query, id, FIRST_PURCHASE, credit, nowMs, null);
   return readKey(created);
+}
+
+/** The root that pays for a new key, locked; null for a key that pays for itself. */
+async function rootOf(query: Query, keyId: string, accountId: string | null): Promise<string | null> {
+  const [same] = await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1', [keyId]);
+  if (same !== undefined) throw new Refusal(`there is an account ${keyId} already`);
+  if (accountId === null) return null;
+  const [row] = await query('SELECT root_id FROM gateway.tree_accounts WHERE id = $1', [accountId]);
+  if (row === undefined) throw new Refusal(`there is no account ${accountId}`);
+  const rootId = text(row, 'root_id');
+  await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
+  const [account] = await query(`SELECT 1 FROM gateway.tree_accounts WHERE id = $1 AND status <> 'closed'`, [
+    accountId,
+  ]);
+  if (account === undefined) throw new Refusal(`account ${accountId} is closed`);
+  return rootId;
 }
 
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
@@ -79,7 +105,8 @@ export async function changeKey(work: Work, keyId: string, change: KeyChange): P
   const decision = decideChange(key, change);
   if (decision.kind !== 'change') return decision;
   await saveKey(work.query, decision.key);
-  if (key.mode === 'token_budget' && decision.key.period !== key.period) {
+  const counts = key.mode === 'token_budget' || key.accountId !== null;
+  if (counts && decision.key.period !== key.period) {
     await countPeriodAnew(work.query, decision.key, locked.nowMs);
   }
   return { kind: 'changed', key: decision.key };
@@ -127,7 +154,7 @@ export async function addCredit(
     `SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
     [keyId, entryId],
   );
-  const balance = totals.purchased - totals.used;
+  const balance = totals.key.accountId === null ? totals.purchased - totals.used : 0n;
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: totals.key, balance };
     return refused('this purchase was booked before, with another amount');
@@ -161,9 +188,12 @@ export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySumm
 }
 
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
-async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
-  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1 FOR UPDATE', [keyId]);
-  return row === undefined ? null : { totals: readTotals(row), nowMs: timeOf(row, nowMs) };
+export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
+  await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);
+  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]);
+  if (row === undefined) return null;
+  const rootId = row.root_id === null ? null : text(row, 'root_id');
+  return { totals: readTotals(row), rootId, nowMs: timeOf(row, nowMs) };
 }
 
 function timeOf(row: Row, nowMs: number): number {
@@ -204,10 +234,10 @@ async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Pro
   return { kind: 'changed', key: changed };
 }
 
-async function saveKey(query: Query, key: KeyRecord): Promise<void> {
+export async function saveKey(query: Query, key: KeyRecord): Promise<void> {
   await query(
     `UPDATE gateway.accounts SET version = $2, label = $3, status = $4, expires_at_ms = $5, provider_scope = $6, models = $7,
-      rpm_limit = $8, budget = $9, period = $10, prefix = $11 WHERE key_id = $1`,
+      rpm_limit = $8, budget = $9, period = $10, prefix = $11, cap = $12 WHERE key_id = $1`,
     [
       key.id,
       key.version,
@@ -220,12 +250,13 @@ async function saveKey(query: Query, key: KeyRecord): Promise<void> {
       key.budget,
       key.period,
       key.prefix,
+      key.cap,
     ],
   );
 }
 
 /** The charges that fall into the period as the key has it now. */
-async function countPeriodAnew(query: Query, key: KeyRecord, nowMs: number): Promise<void> {
+export async function countPeriodAnew(query: Query, key: KeyRecord, nowMs: number): Promise<void> {
   await query(
     `UPDATE gateway.accounts SET period_start_ms = $2, period_used = (
       SELECT coalesce(sum(amount), 0) FROM gateway.entries WHERE key_id = $1 AND kind = 'charge' AND at_ms >= $2

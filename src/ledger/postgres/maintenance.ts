@@ -12,12 +12,15 @@ export async function recover(connection: Connection, clock: LedgerClock, limit:
   return { charged: Number(row.charged), voided: Number(row.voided), more: row.more === true };
 }
 
-/** Table, its primary key, and what makes a row old at the time `$1`. Rows that are in use are left for the next time. */
-const OLD: readonly (readonly [table: string, key: string, atMs: string])[] = [
+/** A usage record that no rollup counts yet is never old. */
+const ROLLED_UP = `at_ms < (SELECT coalesce(min(at_ms), 9223372036854775807) FROM gateway.unrolled)
+  AND NOT EXISTS (SELECT FROM gateway.usage_history)`;
+/** Table, its primary key, what makes a row old at the time `$1`, and more that must be true. Rows in use are left for later. */
+const OLD: readonly (readonly [table: string, key: string, atMs: string, also?: string])[] = [
   ['claims', 'key_id, name', 'ended_at_ms'],
   ['voided', 'key_id, hold_id', 'at_ms'],
   ['rates', 'key_id, number', 'at_ms'],
-  ['usage', 'key_id, at_ms, hold_id', 'at_ms'],
+  ['usage', 'key_id, at_ms, hold_id', 'at_ms', ROLLED_UP],
 ];
 
 export async function prune(
@@ -31,12 +34,12 @@ export async function prune(
   const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, usageKeepMs];
   let removed = 0;
   let more = false;
-  for (const [index, [table, key, atMs]] of OLD.entries()) {
+  for (const [index, [table, key, atMs, also]] of OLD.entries()) {
     const keep = keepMs[index] ?? null;
     if (keep === null) continue;
     const rows = await connection.query(
       `DELETE FROM gateway.${table} WHERE (${key}) IN (
-        SELECT ${key} FROM gateway.${table} WHERE ${atMs} <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+        SELECT ${key} FROM gateway.${table} WHERE ${atMs} <= $1 AND ${also ?? 'true'} LIMIT $2 FOR UPDATE SKIP LOCKED
       ) RETURNING 1`,
       [nowMs - keep, limit],
     );

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
+import { performOnAccounts } from './accounts.ts';
 import { applyHot } from './apply-batch.ts';
 import { audit } from './audit.ts';
 import { integer } from './columns.ts';
@@ -14,6 +15,8 @@ import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSec
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
+import { usageReport } from './usage-report.ts';
+import { rollUp } from './usage-rollup.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -33,11 +36,12 @@ export interface PostgresStore extends Store {
   claimFirstStart(): Promise<boolean>;
 }
 
-type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op: 'recover' | 'prune' }>;
+type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op: 'recover' | 'prune' | 'rollUp' }>;
 
 const HOT_TIMEOUT_MS = 10_000;
 /** For what looks at all keys; on a connection that is only open meanwhile. */
 const REPORT_TIMEOUT_MS = 600_000;
+const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>(['audit', 'listKeys', 'usageReport']);
 const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
 const CONFLICT_TRIES = 3;
@@ -82,6 +86,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       try {
         if (operation.op === 'recover') return await recover(hot, clock, operation.limit);
         if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
+        if (operation.op === 'rollUp') return await rollUp(background, operation.limit);
         if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);
         return await admin(operation);
       } catch (error) {
@@ -93,7 +98,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 
   async function admin(operation: AdminOperation): Promise<Outcome> {
-    if (operation.op !== 'audit' && operation.op !== 'listKeys') return transact(background, '', operation);
+    if (!REPORTS.has(operation.op)) return transact(background, '', operation);
     const reports = new Connection({ url, statementTimeoutMs: REPORT_TIMEOUT_MS, lockTimeoutMs });
     try {
       return await transact(reports, ONE_MOMENT, operation);
@@ -147,8 +152,19 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
       return revokeSecret(work, operation.keyId, operation.prefix);
     case 'addCredit':
       return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'createAccount':
+    case 'changeAccount':
+    case 'moveAccount':
+    case 'moveKey':
+    case 'joinAccount':
+    case 'addAccountCredit':
+    case 'getAccount':
+    case 'listAccounts':
+      return performOnAccounts(work, operation);
     case 'audit':
       return audit(work);
+    case 'usageReport':
+      return usageReport(work, operation.query);
     case 'getDocument':
       return getDocument(work, operation.name);
     case 'putDocument':

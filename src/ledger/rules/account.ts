@@ -46,16 +46,20 @@ export function accountTimeMs(totals: AccountTotals, nowMs: number): number {
 export function summaryOf(totals: AccountTotals, nowMs: number): Summary {
   rollOver(totals, nowMs);
   const tokenBudget = totals.key.mode === 'token_budget';
+  const { key } = totals;
+  // The root has paid for what a key of an account has used and holds.
+  const paid = !tokenBudget && key.accountId !== null;
   return {
-    key: totals.key,
-    purchased: totals.purchased,
+    key,
+    purchased: paid ? totals.used + totals.reserved : totals.purchased,
     used: totals.used,
     lastCost: totals.lastCost,
     todaySpend: totals.daySpend,
     reserved: totals.reserved,
     liveHolds: totals.liveHolds,
     periodUsed: totals.periodUsed,
-    periodEndsAtMs: tokenBudget ? periodEndMs(totals.key.period, accountTimeMs(totals, nowMs)) : null,
+    periodEndsAtMs:
+      tokenBudget || key.cap !== null ? periodEndMs(totals.key.period, accountTimeMs(totals, nowMs)) : null,
     inputTokens: totals.inputTokens,
     outputTokens: totals.outputTokens,
     requests: totals.requests,

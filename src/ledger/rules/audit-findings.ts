@@ -14,16 +14,19 @@ export interface AuditedTotals {
 export interface AuditedAccount {
   readonly keyId: string;
   readonly credit: boolean;
+  /** Whether an account pays for it. */
+  readonly ofAccount: boolean;
   readonly kept: AuditedTotals;
   /** `used`, `inPeriod` and `inDay` are of all charges, whatever the mode. */
   readonly counted: AuditedTotals;
 }
 
 /** From a row of the query that reads what is kept together with what the entries and holds add up to. */
-export function auditedAccount({ text, amount }: ColumnReaders): AuditedAccount {
+export function auditedAccount({ text, amount, isNull }: ColumnReaders): AuditedAccount {
   return {
     keyId: text('key_id'),
     credit: text('mode') === 'credit',
+    ofAccount: !isNull('account_id'),
     kept: {
       purchased: amount('purchased'),
       used: amount('used'),
@@ -46,22 +49,55 @@ export function auditedAccount({ text, amount }: ColumnReaders): AuditedAccount 
 /** At most this many lines per kind of fault. */
 export const FINDINGS_MAX = 20;
 
-export function compareTotals({ keyId, credit, kept, counted }: AuditedAccount): readonly string[] {
-  const pairs: readonly (readonly [string, bigint, bigint])[] = [
-    ['purchased', kept.purchased, counted.purchased],
+export function compareTotals({ keyId, credit, ofAccount, kept, counted }: AuditedAccount): readonly string[] {
+  // The root has paid for what a key of an account has used and holds.
+  const paid = credit && ofAccount ? counted.used + counted.reserved : counted.purchased;
+  const pairs: readonly Compared[] = [
+    ['purchased', kept.purchased, paid],
     ['used', kept.used, credit ? counted.used : 0n],
     ['spend of the day', kept.inDay, credit ? counted.inDay : 0n],
-    ['used in the period', kept.inPeriod, credit ? 0n : counted.inPeriod],
+    ['used in the period', kept.inPeriod, credit && !ofAccount ? 0n : counted.inPeriod],
     ['reserved', kept.reserved, counted.reserved],
     ['live holds', kept.liveHolds, counted.liveHolds],
   ];
-  const findings = pairs
-    .filter(([, asKept, asCounted]) => asKept !== asCounted)
-    .map(([what, asKept, asCounted]) => `key ${keyId}: ${what} is kept as ${asKept}, its rows make ${asCounted}`);
+  const findings = differences(`key ${keyId}`, pairs);
   const available = kept.purchased - kept.used - kept.reserved;
   if (credit && available < 0n) findings.push(`key ${keyId}: ${-available} more is used and held than purchased`);
   return findings;
 }
+
+type Compared = readonly [what: string, asKept: bigint, asCounted: bigint];
+
+function differences(whose: string, pairs: readonly Compared[]): string[] {
+  return pairs
+    .filter(([, asKept, asCounted]) => asKept !== asCounted)
+    .map(([what, asKept, asCounted]) => `${whose}: ${what} is kept as ${asKept}, its rows make ${asCounted}`);
+}
+
+/** An account of a tree: from a row with what is kept, and with what the entries and holds on paths through it add up to. */
+export function compareNode({ text, amount, isNull }: ColumnReaders): readonly string[] {
+  const whose = `account ${text('id')}`;
+  const findings = differences(
+    whose,
+    NODE_SUMS.map(([what, kept, counted]) => [what, amount(kept), amount(counted)]),
+  );
+  const available = amount('purchased') - amount('used') - amount('reserved');
+  if (isNull('parent_id') && available < 0n) {
+    findings.push(`${whose}: ${-available} more is used and held than purchased`);
+  }
+  return findings;
+}
+
+/** What it is, the column that keeps it, and the column that counts it anew. */
+const NODE_SUMS: readonly (readonly [what: string, kept: string, counted: string])[] = [
+  ['purchased', 'purchased', 'entries_purchased'],
+  ['used', 'used', 'entries_used'],
+  ['credit of the period', 'credit_used', 'entries_credit'],
+  ['tokens of the period', 'tokens_used', 'entries_tokens'],
+  ['reserved', 'reserved', 'holds_reserved'],
+  ['reserved tokens', 'reserved_tokens', 'holds_tokens'],
+  ['live holds', 'live_holds', 'holds_live'],
+];
 
 export function faultLine(keyId: string, what: string, id: string): string {
   return `key ${keyId}: ${what}: ${id}`;

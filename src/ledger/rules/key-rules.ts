@@ -1,7 +1,7 @@
 /** What an operator may do to a key; the same in every backend. Pure. */
 import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
 import { type AccountTotals, summaryOf } from './account.ts';
 
 export const FIRST_PURCHASE = 'first';
@@ -10,14 +10,15 @@ export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
 export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
 
 /** The key as it is to be stored, or the outcome where there is nothing to store. */
-export function decideChange(key: KeyRecord, change: KeyChange): ChangeDecision {
+export function decideChange(key: KeyRecord, { ifVersion, ...change }: VersionedKeyChange): ChangeDecision {
+  if (ifVersion !== undefined && ifVersion !== key.version) return { kind: 'other_version', version: key.version };
   const next = { ...key, ...change };
   if (sameKey(key, next)) return { kind: 'changed', key };
   if (key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
   if (!mayMoveStatus(key.status, next.status)) {
     return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
   }
-  const wrong = wrongLimits(key.mode, next);
+  const wrong = wrongLimits(key.mode, next) ?? wrongCap(next);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   return { kind: 'change', key: { ...next, version: key.version + 1 } };
 }
@@ -27,13 +28,15 @@ export function wrongPurchase(
   { key, purchased }: Pick<AccountTotals, 'key' | 'purchased'>,
   amountNanos: bigint,
 ): string | null {
+  if (key.accountId !== null) return 'the account of the key pays for it: add credit there';
   if (key.status === 'revoked') return REVOKED_IS_FINAL;
   if (amountNanos <= 0n) return 'the amount must be more than 0';
   return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
 }
 
-export function wrongCredit({ mode, credit }: Pick<NewKey, 'mode' | 'credit'>): string | null {
+export function wrongCredit({ mode, credit, accountId }: Pick<NewKey, 'mode' | 'credit' | 'accountId'>): string | null {
   if (mode !== 'credit') return null;
+  if (accountId && credit !== 0n) return 'a key of an account has no purchase of its own';
   return credit < 0n || credit > AMOUNT_MAX ? `a purchase of ${credit} is out of range` : null;
 }
 
@@ -45,6 +48,13 @@ export function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rp
   if (budget === null) return null;
   if (mode === 'credit') return 'a credit key has no budget';
   return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
+}
+
+/** A cap limits what a credit key takes from the account that pays; a token-budget key has a budget instead. */
+export function wrongCap({ mode, accountId, cap }: Pick<KeyRecord, 'mode' | 'accountId' | 'cap'>): string | null {
+  if (cap === null) return null;
+  if (mode !== 'credit' || accountId === null) return 'only a credit key of an account has a cap';
+  return cap < 0n || cap > AMOUNT_MAX ? 'the cap is out of range' : null;
 }
 
 export function keySummary(totals: AccountTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
@@ -60,6 +70,7 @@ function sameKey(key: KeyRecord, next: KeyRecord): boolean {
     key.rpmLimit === next.rpmLimit &&
     key.expiresAtMs === next.expiresAtMs &&
     key.budget === next.budget &&
+    key.cap === next.cap &&
     key.period === next.period
   );
 }

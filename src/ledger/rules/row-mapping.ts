@@ -1,7 +1,9 @@
-/** A key with its totals from a row of any backend. */
+/** Keys and accounts with their totals, from a row of any backend. */
+import type { AccountRecord, AccountStatus, Cap } from '../../core/account.ts';
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Period } from '../../core/period.ts';
 import type { AccountTotals } from './account.ts';
+import type { NodeTotals } from './tree.ts';
 
 export interface ColumnReaders {
   text(column: string): string;
@@ -46,7 +48,49 @@ export function keyFrom(row: ColumnReaders): KeyRecord {
     rpmLimit: integerOrNull('rpm_limit'),
     budget: row.isNull('budget') ? null : row.amount('budget'),
     period: row.text('period') as Period,
+    accountId: textOrNull('account_id'),
+    cap: row.isNull('cap') ? null : row.amount('cap'),
     createdAtMs: Number(row.amount('created_at_ms')),
     prefix: row.text('prefix'),
+  };
+}
+
+export function nodeFrom(row: ColumnReaders): NodeTotals {
+  const integer = (column: string): number => Number(row.amount(column));
+  return {
+    account: accountFrom(row),
+    purchased: row.amount('purchased'),
+    used: row.amount('used'),
+    reserved: row.amount('reserved'),
+    reservedTokens: row.amount('reserved_tokens'),
+    liveHolds: integer('live_holds'),
+    creditStartMs: integer('credit_start_ms'),
+    creditUsed: row.amount('credit_used'),
+    tokensStartMs: integer('tokens_start_ms'),
+    tokensUsed: row.amount('tokens_used'),
+    holdMs: integer('hold_ms'),
+  };
+}
+
+export function accountFrom(row: ColumnReaders): AccountRecord {
+  const textOrNull = (column: string): string | null => (row.isNull(column) ? null : row.text(column));
+  const cap = (name: string): Cap | null =>
+    row.isNull(`${name}_cap`)
+      ? null
+      : { amount: row.amount(`${name}_cap`), period: row.text(`${name}_period`) as Period };
+  return {
+    id: row.text('id'),
+    version: Number(row.amount('version')),
+    parentId: textOrNull('parent_id'),
+    rootId: row.text('root_id'),
+    name: row.text('name'),
+    externalId: textOrNull('external_id'),
+    // Written from an `AccountRecord`.
+    labels: JSON.parse(row.text('labels')) as Record<string, string>,
+    status: row.text('status') as AccountStatus,
+    rpmLimit: row.isNull('rpm_limit') ? null : Number(row.amount('rpm_limit')),
+    creditCap: cap('credit'),
+    tokenCap: cap('token'),
+    createdAtMs: Number(row.amount('created_at_ms')),
   };
 }

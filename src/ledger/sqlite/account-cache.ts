@@ -11,41 +11,23 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
-import { readTotals } from './account.ts';
-import { amount, amountOrNull, integer, type Row, text, textOrNull } from './columns.ts';
+import { type Account, type Hold, readHold, readTotals } from './account.ts';
+import { type Row, text, textOrNull } from './columns.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
+import {
+  type HoldShare,
+  nodesOf,
+  type Path,
+  pathOf,
+  reserveAt,
+  type Tree,
+  TreeCache,
+  type TreeNode,
+} from './tree-cache.ts';
 
-export interface Hold {
-  readonly keyId: string;
-  readonly id: string;
-  readonly owner: string;
-  amount: bigint;
-  /** Whether its last extension failed only because of what other holds reserve. */
-  waiting: boolean;
-  readonly heldAtMs: number;
-  readonly expiresAtMs: number;
-  readonly claimName: string | null;
-  /** Of the newest mark. */
-  markNumber: number;
-  markCharge: bigint | null;
-  markDetail: string | null;
-  /** Whether the file has it. */
-  persisted: boolean;
-}
-
-/** The totals count every hold; the file's totals only those that it has. */
-export interface Account extends AccountTotals {
-  /** Live ones by id, in the order of their admission. */
-  readonly holds: CompactingMap<string, Hold>;
-  persistedReserved: bigint;
-  persistedHolds: number;
-  readonly window: RateWindow;
-  /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
-  newestEnded: string;
-  dirty: boolean;
-}
+export type { Account, Hold } from './account.ts';
 
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
@@ -54,13 +36,9 @@ const RATES_DELETE_MIN = 1_024;
 const RATES_SAVE_MS = 250;
 
 /** A hold that only memory has, as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & { readonly hold: Hold };
-
-/** What only memory has of an account that was dropped. */
-interface Unpersisted {
-  readonly holds: readonly Hold[];
-  readonly window: RateWindow | undefined;
-}
+type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & {
+  readonly hold: Hold;
+};
 
 /** How much of the lists that a rollback works through belongs to what came before. */
 interface Savepoint {
@@ -74,7 +52,9 @@ export class AccountCache {
   readonly #journal: RateJournal;
   readonly #accounts = new Map<string, Account>();
   readonly #dirty: Account[] = [];
-  #unpersistedByKey = new Map<string, Unpersisted>();
+  readonly trees: TreeCache;
+  /** Holds that only memory has, of accounts that were dropped. */
+  #unpersistedByKey = new Map<string, readonly Hold[]>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied. */
   nowMs = 0;
@@ -82,15 +62,17 @@ export class AccountCache {
   #inTransaction = false;
   #snapshots: Snapshot[] = [];
   #rateSlots: RateWindow[] = [];
-  #saved: { readonly account: Account; readonly run: RateRun }[] = [];
+  #saved: { readonly id: string; readonly window: RateWindow; readonly run: RateRun }[] = [];
   #journalAtBegin = 0;
   #savepoint: Savepoint = { rateSlots: 0, saved: 0, journal: 0 };
-  readonly #withUnsavedRates = new Set<Account>();
+  /** Windows with slots that the database does not have, by the key or account of the tree that they belong to. */
+  readonly #unsavedRates = new Map<string, RateWindow>();
   #ratesSavedAtMs = 0;
 
   constructor(database: DatabaseSync, journal: RateJournal) {
     this.sql = prepareStatements(database);
     this.#journal = journal;
+    this.trees = new TreeCache(this.sql, (id) => this.#windowOf(id));
   }
 
   get(keyId: string): Account | undefined {
@@ -98,16 +80,51 @@ export class AccountCache {
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
-    const unpersisted = this.#unpersistedByKey.get(keyId);
+    const totals = readTotals(row);
+    const { accountId } = totals.key;
+    const tree = accountId === null ? undefined : this.tree(accountId);
+    // A tree that was not loaded brings along the keys that hold something, and this one may be one of them.
+    return this.#accounts.get(keyId) ?? this.#load(totals, tree);
+  }
+
+  #load(totals: AccountTotals, tree: Tree | undefined): Account {
+    const { id: keyId, accountId, mode } = totals.key;
+    const unpersisted = this.#unpersistedByKey.get(keyId) ?? [];
     this.#unpersistedByKey.delete(keyId);
-    const account = this.#accountFrom(row, keyId, unpersisted?.holds ?? [], unpersisted?.window);
-    if (account.window.unsaved() !== null) this.#withUnsavedRates.add(account);
+    const path = tree === undefined || accountId === null ? null : pathOf(tree, accountId);
+    const account = this.#accountFrom(totals, keyId, path, unpersisted);
     this.#accounts.set(keyId, account);
+    for (const hold of unpersisted) reserveAt(nodesOf(account, hold), mode === 'credit', { ...hold, holds: 1 });
+    if (tree !== undefined && account.liveHolds > 0) tree.holding.set(keyId, account);
     return account;
   }
 
-  #accountFrom(row: Row, keyId: string, unpersisted: readonly Hold[], window?: RateWindow): Account {
-    const totals = readTotals(row);
+  /** The tree that an account belongs to. */
+  tree(accountId: string): Tree | undefined {
+    return this.trees.treeOf(accountId, ({ rootId }) => {
+      for (const row of this.sql.cold('SELECT DISTINCT key_id FROM holds WHERE root_id = ?').all(rootId)) {
+        this.get(text(row, 'key_id'));
+      }
+      const root = JSON.stringify(rootId);
+      for (const [keyId, holds] of [...this.#unpersistedByKey]) {
+        if (holds.some(({ path }) => path?.endsWith(`${root}]`))) this.get(keyId);
+      }
+    });
+  }
+
+  /** The keys of a tree have other accounts above them than before. */
+  placeAgain(tree: Tree): void {
+    for (const account of this.#accounts.values()) {
+      const { accountId } = account.key;
+      if (account.path?.tree === tree && accountId !== null) account.path = pathOf(tree, accountId);
+    }
+  }
+
+  #windowOf(id: string): RateWindow {
+    return this.#unsavedRates.get(id) ?? new RateWindow(this.sql.ratesOfKey.all(id).map(readRun));
+  }
+
+  #accountFrom(totals: AccountTotals, keyId: string, path: Path | null, unpersisted: readonly Hold[]): Account {
     const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unpersisted];
     if (unpersisted.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
     return {
@@ -117,7 +134,8 @@ export class AccountCache {
       persistedReserved: totals.reserved,
       persistedHolds: totals.liveHolds,
       holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
-      window: window ?? new RateWindow(this.sql.ratesOfKey.all(keyId).map(readRun)),
+      window: this.#windowOf(keyId),
+      path,
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,
     };
@@ -131,10 +149,9 @@ export class AccountCache {
   }
 
   /** Safe from the death of the process when this returns. */
-  takeRateSlot(account: Account): void {
-    const { key, window } = account;
-    this.#journal.append({ keyId: key.id, number: window.nextNumber, atMs: this.nowMs });
-    this.#withUnsavedRates.add(account);
+  takeRateSlot(id: string, window: RateWindow): void {
+    this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });
+    this.#unsavedRates.set(id, window);
     window.take(this.nowMs);
     if (this.#inTransaction) this.#rateSlots.push(window);
   }
@@ -142,15 +159,15 @@ export class AccountCache {
   /** A hold that only memory has is about to change. */
   snapshot(hold: Hold): void {
     if (hold.persisted) return;
-    const { amount, waiting, markNumber, markCharge, markDetail } = hold;
-    this.#snapshots.push({ hold, amount, waiting, markNumber, markCharge, markDetail });
+    const { amount, tokens, waiting, markNumber, markCharge, markDetail } = hold;
+    this.#snapshots.push({ hold, amount, tokens, waiting, markNumber, markCharge, markDetail });
   }
 
   persist(account: Account, hold: Hold): void {
     this.markDirty(account);
     // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
     hold.persisted = true;
-    this.sql.addHold.run(
+    const values = [
       hold.keyId,
       hold.id,
       hold.owner,
@@ -161,9 +178,25 @@ export class AccountCache {
       hold.markCharge,
       hold.markDetail,
       hold.waiting ? 1 : 0,
-    );
+    ] as const;
     account.persistedReserved += hold.amount;
     account.persistedHolds++;
+    if (hold.path === null || account.path === null) {
+      this.sql.addHold.run(...values);
+      return;
+    }
+    this.sql.addPathHold.run(...values, hold.tokens, account.path.tree.rootId, hold.path);
+    this.reservePersisted(account, nodesOf(account, hold), { ...hold, holds: 1 });
+  }
+
+  /** What the file has of a hold changes at these accounts. */
+  reservePersisted(account: Account, nodes: readonly TreeNode[], { amount, tokens, holds }: HoldShare): void {
+    for (const node of nodes) {
+      this.trees.markDirty(node);
+      if (account.key.mode === 'credit') node.persistedReserved += amount;
+      node.persistedReservedTokens += tokens;
+      node.persistedHolds += holds;
+    }
   }
 
   /** From then on the file alone has everything. */
@@ -192,7 +225,7 @@ export class AccountCache {
 
   /** Whether memory has totals or rates that the database does not. */
   get unwritten(): boolean {
-    return this.#dirty.length > 0 || this.#withUnsavedRates.size > 0;
+    return this.#dirty.length > 0 || this.trees.unwritten || this.#unsavedRates.size > 0;
   }
 
   /** Writes charges, usage and the totals that changed, and the rates where it is time, or all of them. */
@@ -202,7 +235,10 @@ export class AccountCache {
     this.sql.unrolled.write();
     for (const account of this.#dirty) {
       this.sql.saveAccount.run(
-        account.purchased,
+        // The root has paid for what a key of an account has used and holds.
+        account.path === null || account.key.mode !== 'credit'
+          ? account.purchased
+          : account.used + account.persistedReserved,
         account.used,
         account.persistedReserved,
         account.persistedHolds,
@@ -220,20 +256,19 @@ export class AccountCache {
       account.dirty = false;
     }
     this.#dirty.length = 0;
+    this.trees.flush();
     if (allRates || this.nowMs >= this.#ratesSavedAtMs + RATES_SAVE_MS) this.#saveRates();
   }
 
   #saveRates(): void {
-    for (const [keyId, { window }] of [...this.#unpersistedByKey]) if (window !== undefined) this.get(keyId);
-    for (const account of this.#withUnsavedRates) {
-      const { key, window } = account;
+    for (const [id, window] of this.#unsavedRates) {
       const run = window.unsaved();
-      if (run === null) this.#withUnsavedRates.delete(account);
+      if (run === null) this.#unsavedRates.delete(id);
       else {
-        this.sql.addRates.run(key.id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-        this.#saved.push({ account, run });
+        this.sql.addRates.run(id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
+        this.#saved.push({ id, window, run });
       }
-      if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(key.id, this.nowMs - RATE_WINDOW_MS);
+      if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(id, this.nowMs - RATE_WINDOW_MS);
     }
     this.#ratesSavedAtMs = this.nowMs;
   }
@@ -244,17 +279,12 @@ export class AccountCache {
   }
 
   committed(): void {
-    for (const { account, run } of this.#saved) {
-      account.window.saved(run);
-      if (account.window.unsaved() === null) this.#withUnsavedRates.delete(account);
+    for (const { id, window, run } of this.#saved) {
+      window.saved(run);
+      if (window.unsaved() === null) this.#unsavedRates.delete(id);
     }
     this.#over();
-    if (this.#journal.position > 0 && this.#ratesSaved()) this.#journal.truncate(0);
-  }
-
-  #ratesSaved(): boolean {
-    if (this.#withUnsavedRates.size > 0) return false;
-    return [...this.#unpersistedByKey.values()].every(({ window }) => window === undefined);
+    if (this.#journal.position > 0 && this.#unsavedRates.size === 0) this.#journal.truncate(0);
   }
 
   #over(): void {
@@ -304,16 +334,15 @@ export class AccountCache {
     for (const account of this.#accounts.values()) {
       const holds = [...account.holds.values()].filter((hold) => !hold.persisted);
       for (const hold of holds) unpersisted.delete(hold);
-      const window = account.window.unsaved() === null ? undefined : account.window;
-      if (holds.length > 0 || window !== undefined) unpersistedByKey.set(account.key.id, { holds, window });
+      if (holds.length > 0) unpersistedByKey.set(account.key.id, holds);
     }
     for (const hold of unpersisted) {
-      const there = unpersistedByKey.get(hold.keyId);
-      unpersistedByKey.set(hold.keyId, { holds: [...(there?.holds ?? []), hold], window: there?.window });
+      unpersistedByKey.set(hold.keyId, [...(unpersistedByKey.get(hold.keyId) ?? []), hold]);
     }
     this.#unpersistedByKey = unpersistedByKey;
     this.#accounts.clear();
-    this.#withUnsavedRates.clear();
+    this.trees.drop();
+    for (const [id, window] of this.#unsavedRates) if (window.unsaved() === null) this.#unsavedRates.delete(id);
     this.#dirty.length = 0;
     this.#owners = null;
   }
@@ -326,26 +355,4 @@ export class AccountCache {
 
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
-}
-
-/** Written by `mark`; holds of older releases have none. */
-function markNumberIn(markDetail: string | null): number {
-  return markDetail === null ? 0 : ((JSON.parse(markDetail) as { number?: number }).number ?? 0);
-}
-
-function readHold(row: Row): Hold {
-  return {
-    keyId: text(row, 'key_id'),
-    id: text(row, 'id'),
-    owner: text(row, 'owner'),
-    amount: amount(row, 'amount'),
-    waiting: integer(row, 'waiting') === 1,
-    heldAtMs: integer(row, 'held_at_ms'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    claimName: textOrNull(row, 'claim_name'),
-    markNumber: markNumberIn(textOrNull(row, 'mark_detail')),
-    markCharge: amountOrNull(row, 'mark_charge'),
-    markDetail: textOrNull(row, 'mark_detail'),
-    persisted: true,
-  };
 }

@@ -3,11 +3,12 @@ import { keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { OwnerLost } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
-import { rollOver } from '../rules/account.ts';
-import type { Account, AccountCache, Hold } from './account-cache.ts';
-import { decideHold } from './balance.ts';
+import { type Account, type Hold, rollOverAll } from './account.ts';
+import type { AccountCache } from './account-cache.ts';
+import { decideHold, decideHoldAlong } from './balance.ts';
 import { findObstacle } from './claim.ts';
-import { amount } from './columns.ts';
+import { amount, text } from './columns.ts';
+import { type Path, reserveAt } from './tree-cache.ts';
 
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
@@ -26,16 +27,20 @@ export function admit(
   if (account === undefined) return { kind: 'key_refused', status: 'revoked' };
   if (hold !== null) {
     checkHold(hold);
-    const held = heldEarlier(accounts, account, hold.id);
-    if (held !== null) return { kind: 'admitted', rate: rateNow(accounts, account), held };
+    const earlier = heldEarlier(accounts, account, hold.id);
+    if (earlier !== null) return { kind: 'admitted', rate: rateNow(accounts, account), ...earlier };
   }
 
   const status = keyStatus(account.key, accounts.nowMs);
   if (status !== 'active') return { kind: 'key_refused', status };
   if (account.key.version !== request.keyVersion) return { kind: 'key_changed', key: account.key };
+  if (account.path !== null) {
+    const closed = account.path.nodes.find((node) => node.account.status !== 'active')?.account.status;
+    if (closed !== undefined && closed !== 'active') return { kind: 'account_refused', status: closed };
+  }
   if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
 
-  const refused = request.rateCounted === true ? null : takeRateSlot(accounts, account);
+  const refused = request.rateCounted === true ? null : takeRateSlots(accounts, account);
   if (refused !== null) return refused;
   const rate = rateNow(accounts, account);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
@@ -44,18 +49,25 @@ export function admit(
     const obstacle = findObstacle(accounts, keyId, claim, rate);
     if (obstacle !== null) return obstacle;
   }
-  rollOver(account, accounts.nowMs);
-  const decision = decideHold(account, hold.amount, hold.amountMin, accounts.nowMs);
+  rollOverAll(account, accounts.nowMs);
+  const decision =
+    account.path === null
+      ? decideHold(account, hold.amount, hold.amountMin, accounts.nowMs)
+      : decideHoldAlong(account, account.path, hold, accounts.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
   if (claim !== null) accounts.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
-  const held = placeHold(accounts, account, owner, hold, decision.amount, claim?.name ?? null);
+  const held = placeHold(accounts, account, owner, hold, decision, claim?.name ?? null);
   if (!inMemory) accounts.persist(account, held);
-  return { kind: 'admitted', rate, held: decision.amount };
+  if (account.path === null) return { kind: 'admitted', rate, held: decision.amount };
+  return { kind: 'admitted', rate, held: decision.amount, heldTokens: decision.tokens };
 }
 
-function checkHold({ amount, amountMin, ttlMs }: HoldRequest): void {
+function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, ttlMs }: HoldRequest): void {
   if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
     throw new RangeError(`a hold of ${amount}, at least ${amountMin}, is out of range`);
+  }
+  if (tokensMin < 0n || tokens < tokensMin || tokens > AMOUNT_MAX) {
+    throw new RangeError(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
   }
   if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) throw new RangeError(`a lifetime of ${ttlMs} is out of range`);
 }
@@ -64,26 +76,52 @@ function checkHold({ amount, amountMin, ttlMs }: HoldRequest): void {
  * What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. One that was voided
  * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
  */
-function heldEarlier(accounts: AccountCache, account: Account, holdId: string): bigint | null {
+function heldEarlier(
+  accounts: AccountCache,
+  account: Account,
+  holdId: string,
+): { readonly held: bigint; readonly heldTokens?: bigint } | null {
   const live = account.holds.get(holdId);
-  if (live !== undefined) return live.amount;
+  if (live !== undefined)
+    return live.path === null ? { held: live.amount } : { held: live.amount, heldTokens: live.tokens };
   if (holdId > account.newestEnded) return null;
   const keyId = account.key.id;
   if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
   const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
-  return entry === undefined ? null : amount(entry, 'held');
+  if (entry === undefined) return null;
+  const held = amount(entry, 'held');
+  return text(entry, 'path') === '' ? { held } : { held, heldTokens: amount(entry, 'held_tokens') };
 }
 
-function takeRateSlot(accounts: AccountCache, account: Account): AdmitOutcome | null {
-  const limit = account.key.rpmLimit;
-  if (limit === null) return null;
+/** One at every level that has a limit, or none at all. */
+function takeRateSlots(accounts: AccountCache, account: Account): AdmitOutcome | null {
   const { nowMs } = accounts;
-  const { window } = account;
-  window.advance(nowMs);
-  const retryAfterMs = window.waitMs(limit, nowMs);
-  if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
-  accounts.takeRateSlot(account);
+  const { window, path } = account;
+  const limit = account.key.rpmLimit;
+  if (limit !== null) {
+    window.advance(nowMs);
+    const retryAfterMs = window.waitMs(limit, nowMs);
+    if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
+  }
+  if (path !== null) {
+    const retryAfterMs = takeNodeSlots(accounts, path);
+    if (retryAfterMs > 0) return { kind: 'account_rate_limited', rate: rateNow(accounts, account), retryAfterMs };
+  }
+  if (limit !== null) accounts.takeRateSlot(account.key.id, window);
   return null;
+}
+
+/** How long until the first account that refuses would not; 0 when none does, and each has counted the request. */
+function takeNodeSlots(accounts: AccountCache, { nodes }: Path): number {
+  const { nowMs } = accounts;
+  for (const { account, window } of nodes) {
+    if (account.rpmLimit === null) continue;
+    window.advance(nowMs);
+    const waitMs = window.waitMs(account.rpmLimit, nowMs);
+    if (waitMs > 0) return waitMs;
+  }
+  for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);
+  return 0;
 }
 
 function rateNow(accounts: AccountCache, account: Account): RateState | null {
@@ -98,7 +136,7 @@ function placeHold(
   account: Account,
   owner: string,
   { id, ttlMs }: HoldRequest,
-  amount: bigint,
+  { amount, tokens }: { readonly amount: bigint; readonly tokens: bigint },
   claimName: string | null,
 ): Hold {
   const heldAtMs = accounts.nowMs;
@@ -107,6 +145,8 @@ function placeHold(
     id,
     owner,
     amount,
+    tokens,
+    path: account.path === null ? null : account.path.text,
     waiting: false,
     heldAtMs,
     expiresAtMs: heldAtMs + ttlMs,
@@ -119,5 +159,9 @@ function placeHold(
   account.holds.set(id, hold);
   account.reserved += amount;
   account.liveHolds = account.holds.size;
+  if (account.path !== null) {
+    reserveAt(account.path.nodes, account.key.mode === 'credit', { amount, tokens, holds: 1 });
+    account.path.tree.holding.set(account.key.id, account);
+  }
   return hold;
 }

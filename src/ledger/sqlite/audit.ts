@@ -5,6 +5,7 @@ import type { AuditReport } from '../port.ts';
 import {
   type AuditedAccount,
   auditedAccount,
+  compareNode,
   compareTotals,
   FINDINGS_MAX,
   faultLine,
@@ -14,11 +15,11 @@ import type { ColdStatements } from './statements.ts';
 
 /** What must be equal, per key: a total as it is kept, and the same total from its rows. */
 const SUMS = `
-  SELECT a.key_id, a.mode, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
+  SELECT a.key_id, a.mode, k.account_id, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
     coalesce(e.purchased, 0) AS entries_purchased, coalesce(e.charged, 0) AS entries_charged,
     coalesce(e.in_period, 0) AS entries_in_period, coalesce(e.in_day, 0) AS entries_in_day,
     coalesce(h.reserved, 0) AS holds_reserved, coalesce(h.live_holds, 0) AS holds_live
-  FROM accounts a
+  FROM accounts a JOIN keys k ON k.id = a.key_id
   LEFT JOIN (
     SELECT e.key_id,
       sum(CASE WHEN kind = 'purchase' THEN amount ELSE 0 END) AS purchased,
@@ -30,6 +31,28 @@ const SUMS = `
   LEFT JOIN (
     SELECT key_id, sum(amount) AS reserved, count(*) AS live_holds FROM holds GROUP BY key_id
   ) h ON h.key_id = a.key_id`;
+
+/** The same per account of a tree, from the paths that entries and holds carry. */
+const NODE_SUMS = `
+  SELECT t.id, t.parent_id, t.purchased, t.used, t.reserved, t.reserved_tokens, t.live_holds, t.credit_used, t.tokens_used,
+    coalesce((SELECT sum(p.amount) FROM account_entries p
+      WHERE p.node_id = t.id AND p.kind <> 'transfer_out'), 0) AS entries_purchased,
+    coalesce(e.used, 0) AS entries_used, coalesce(e.credit, 0) AS entries_credit, coalesce(e.tokens, 0) AS entries_tokens,
+    coalesce(h.reserved, 0) AS holds_reserved, coalesce(h.tokens, 0) AS holds_tokens,
+    coalesce(h.live_holds, 0) AS holds_live
+  FROM tree_accounts t
+  LEFT JOIN (
+    SELECT b.id, sum(CASE k.mode WHEN 'credit' THEN e.amount ELSE 0 END) AS used,
+      sum(CASE WHEN k.mode = 'credit' AND e.at_ms >= b.credit_start_ms THEN e.amount ELSE 0 END) AS credit,
+      sum(CASE WHEN e.at_ms >= b.tokens_start_ms THEN e.tokens ELSE 0 END) AS tokens
+    FROM entries e JOIN keys k ON k.id = e.key_id JOIN json_each(e.path) p JOIN tree_accounts b ON b.id = p.value
+    WHERE e.root_id IS NOT NULL GROUP BY b.id
+  ) e ON e.id = t.id
+  LEFT JOIN (
+    SELECT p.value AS id, sum(CASE k.mode WHEN 'credit' THEN h.amount ELSE 0 END) AS reserved, sum(h.tokens) AS tokens,
+      count(*) AS live_holds
+    FROM holds h JOIN keys k ON k.id = h.key_id JOIN json_each(h.path) p WHERE h.root_id IS NOT NULL GROUP BY p.value
+  ) h ON h.id = t.id`;
 
 /** Rows that must not exist: each query gives `key_id` and `id`. */
 const FAULTS: readonly (readonly [string, string])[] = [
@@ -67,6 +90,25 @@ const FAULTS: readonly (readonly [string, string])[] = [
       WHERE c.state <> 'running' AND e.id IS NULL`,
   ],
   [
+    'hold or charge of an account without its path',
+    `SELECT h.key_id, h.id FROM holds h JOIN keys k ON k.id = h.key_id
+      WHERE (h.path IS NULL) <> (k.account_id IS NULL) OR (h.path IS NULL) <> (h.root_id IS NULL)`,
+  ],
+  [
+    'transfer without its other half',
+    `SELECT o.node_id AS key_id, o.id FROM account_entries o
+      LEFT JOIN account_entries i ON i.node_id = o.other_id AND i.id = o.id AND i.amount = o.amount
+        AND i.kind = CASE o.kind WHEN 'transfer_out' THEN 'transfer_in' ELSE 'transfer_out' END
+      WHERE o.kind <> 'purchase' AND i.id IS NULL`,
+  ],
+  [
+    'key of an account left with credit of its own',
+    `SELECT k.id AS key_id, k.id FROM keys k WHERE k.account_id IS NOT NULL AND k.mode = 'credit' AND
+      coalesce((SELECT sum(CASE kind WHEN 'purchase' THEN amount ELSE -amount END) FROM entries e
+        WHERE e.key_id = k.id AND e.root_id IS NULL), 0) <>
+      coalesce((SELECT sum(amount) FROM account_entries o WHERE o.node_id = k.id AND o.kind = 'transfer_out'), 0)`,
+  ],
+  [
     'usage without a charge',
     `SELECT u.key_id, u.hold_id AS id FROM usage u
       LEFT JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id WHERE e.id IS NULL`,
@@ -77,6 +119,7 @@ const FAULTS: readonly (readonly [string, string])[] = [
 export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   const rows = sql(SUMS).all();
   const findings = rows.map(accountOf).flatMap(compareTotals);
+  for (const row of sql(NODE_SUMS).all()) findings.push(...compareNode(readersOf(row)));
   for (const [what, query] of FAULTS) {
     for (const row of sql(`${query} LIMIT ${FINDINGS_MAX}`).all())
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
@@ -87,7 +130,7 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   return {
     ok: findings.length === 0,
     keys: rows.length,
-    entries: count(sql, 'SELECT count(*) AS n FROM entries'),
+    entries: count(sql, 'SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM account_entries) AS n'),
     liveHolds: count(sql, 'SELECT count(*) AS n FROM holds'),
     findings,
     flagged: count(sql, 'SELECT count(*) AS n FROM entries WHERE flag IS NOT NULL'),

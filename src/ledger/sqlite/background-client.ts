@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
 import { StoreError } from '../errors.ts';
-import type { Outcome } from '../operations.ts';
-import type { BackgroundAnswer, BackgroundTask } from './background-thread.ts';
+import type { BackgroundAnswer, BackgroundOutcome, BackgroundTask } from './background-thread.ts';
 
 /** The disk did not take, or give, what it was asked to. */
 export class DiskError extends StoreError {}
@@ -13,7 +12,7 @@ export class BackgroundWorker {
   readonly #file: string;
   #worker: Worker | null = null;
   /** In the order in which they were asked, which is the one in which they are answered. */
-  #waiting: PromiseWithResolvers<Outcome>[] = [];
+  #waiting: PromiseWithResolvers<BackgroundOutcome>[] = [];
 
   constructor(file: string) {
     this.#file = file;
@@ -24,12 +23,12 @@ export class BackgroundWorker {
     return this.#waiting.length === 0;
   }
 
-  async do(task: BackgroundTask): Promise<Outcome> {
+  async do(task: BackgroundTask): Promise<BackgroundOutcome> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     // The process stays alive while a task is running, and not because of this thread.
     worker.ref();
-    const asked = Promise.withResolvers<Outcome>();
+    const asked = Promise.withResolvers<BackgroundOutcome>();
     this.#waiting.push(asked);
     worker.postMessage(task);
     return asked.promise;

@@ -1,17 +1,25 @@
 /** The background thread of the store: writes the log back into the database, and reads for reports, while commits go on. */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { UsageQuery } from '../../core/usage-report.ts';
 import type { Outcome } from '../operations.ts';
 import { audit } from './audit.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
 import { listKeys } from './keys.ts';
 import { coldStatements } from './statements.ts';
+import { defineTimeFunctions } from './time-counts.ts';
+import { usageReport } from './usage-report.ts';
+import { type RollupStep, readStep } from './usage-rollup.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
   | { readonly op: 'audit' | 'listKeys'; readonly nowMs: number }
+  | { readonly op: 'usageReport'; readonly query: UsageQuery }
+  /** What to add to the rollups next. */
+  | { readonly op: 'readRollup'; readonly limit: number }
   | { readonly op: 'checkpoint' };
+export type BackgroundOutcome = Outcome | RollupStep;
 export type BackgroundAnswer =
-  | { readonly outcome: Outcome }
+  | { readonly outcome: BackgroundOutcome }
   /** `disk`: an error of input or output, after which only a new process finds out what is there. */
   | { readonly failed: string; readonly disk: boolean };
 
@@ -19,9 +27,23 @@ if (parentPort !== null) {
   const port = parentPort;
   const { file } = workerData as { readonly file: string };
   const database = joinDatabase(file);
+  defineTimeFunctions(database);
   const sql = coldStatements(database);
 
-  const perform = (task: BackgroundTask): Outcome => {
+  const read = (task: Exclude<BackgroundTask, { op: 'checkpoint' }>): BackgroundOutcome => {
+    switch (task.op) {
+      case 'audit':
+        return audit(sql, task.nowMs);
+      case 'listKeys':
+        return listKeys(sql, task.nowMs);
+      case 'usageReport':
+        return usageReport(sql, task.query);
+      case 'readRollup':
+        return readStep(sql, task.limit);
+    }
+  };
+
+  const perform = (task: BackgroundTask): BackgroundOutcome => {
     if (task.op === 'checkpoint') {
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
       return null;
@@ -29,7 +51,7 @@ if (parentPort !== null) {
     // One consistent snapshot, whatever is committed meanwhile.
     database.exec('BEGIN');
     try {
-      return task.op === 'audit' ? audit(sql, task.nowMs) : listKeys(sql, task.nowMs);
+      return read(task);
     } finally {
       if (database.isTransaction) database.exec('ROLLBACK');
     }

@@ -1,16 +1,18 @@
-/** Whether an account carries a hold. Pure: decides, moves nothing. */
+/** Whether an account, or the path of a key of an account, carries a hold. Pure: decides, moves nothing. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { periodEndMs } from '../../core/period.ts';
 import { NO_PERIOD_RETRY_MS } from '../operations.ts';
-import { BUDGET_REST_TOKENS, type ExtendOutcome } from '../port.ts';
+import { BUDGET_REST_TOKENS, type ByLevel, type ExtendOutcome, type HoldRequest } from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
+import { byLevel, decideAlong, decideExtensionAlong, type Level, levelsOf, untilRenewedMs } from '../rules/levels.ts';
 import type { Account, Hold } from './account-cache.ts';
+import { nodesOf, type Path, type TreeNode } from './tree-cache.ts';
 
 export type BalanceDecision =
-  | { readonly kind: 'carries'; readonly amount: bigint }
-  | { readonly kind: 'insufficient'; readonly available: bigint }
-  | { readonly kind: 'temporarily_held'; readonly retryAfterMs: number }
-  | { readonly kind: 'limit_reached'; readonly retryAfterMs: number };
+  | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
+  | ({ readonly kind: 'insufficient'; readonly available: bigint } & ByLevel)
+  | ({ readonly kind: 'temporarily_held'; readonly retryAfterMs: number } & ByLevel)
+  | ({ readonly kind: 'limit_reached'; readonly retryAfterMs: number } & ByLevel);
 
 const RETRY_MS_MIN = 1_000;
 
@@ -32,7 +34,32 @@ export function decideHold(account: Account, amount: bigint, amountMin: bigint, 
   if (means < amountMin) return { kind: 'insufficient', available: means };
   const held = amount < means ? amount : means;
   if (means - account.reserved < held) return { kind: 'temporarily_held', retryAfterMs: untilFreeMs(account, nowMs) };
-  return { kind: 'carries', amount: held };
+  return { kind: 'carries', amount: held, tokens: 0n };
+}
+
+/** As `decideHold`, for a key of an account; its accounts must have been rolled over too. */
+export function decideHoldAlong(account: Account, path: Path, hold: HoldRequest, nowMs: number): BalanceDecision {
+  const { amount, amountMin } = hold;
+  const inTokens = account.key.mode === 'token_budget';
+  const tokens = inTokens ? amount : (hold.tokens ?? 0n);
+  const tokensMin = inTokens ? amountMin : (hold.tokensMin ?? tokens);
+  const decision = decideAlong(levelsOf(account, path.nodes), { amount, amountMin, tokens, tokensMin });
+  if (decision.kind === 'carries') return decision;
+  const { kind, by } = decision;
+  switch (kind) {
+    case 'insufficient':
+      return { kind, available: by.means, ...byLevel(by) };
+    case 'temporarily_held':
+      return { kind, retryAfterMs: untilFreeAtMs(account, path, by, nowMs), ...byLevel(by) };
+    case 'limit_reached':
+      return { kind, retryAfterMs: untilRenewedMs(by, levelTimeMs(account, by, nowMs), nowMs), ...byLevel(by) };
+  }
+}
+
+/** Never before the period that the level is counted in. */
+function levelTimeMs(account: Account, { node, unit }: Level, nowMs: number): number {
+  if (node === null) return accountTimeMs(account, nowMs);
+  return Math.max(nowMs, unit === 'credit' ? node.creditStartMs : node.tokensStartMs);
 }
 
 /** Whether a live hold can be raised to `amount`. */
@@ -42,13 +69,43 @@ export function decideExtension(account: Account, hold: Hold, amount: bigint): E
   const means = ownMeans(account);
   if (means < amount) return { kind: 'insufficient' };
   if (means - account.reserved < amount - held)
-    return { kind: mustYield(account, hold) ? 'insufficient' : 'temporarily_held' };
+    return { kind: mustYield(account.holds.values(), hold) ? 'insufficient' : 'temporarily_held' };
   return { kind: 'extended', held: amount };
 }
 
-/** Where all holds of an account wait for each other, none would ever end: the youngest has to. */
-function mustYield(account: Account, hold: Hold): boolean {
-  for (const other of account.holds.values()) {
+/** As `decideExtension`, for a key of an account. */
+export function decideExtensionOn(
+  account: Account,
+  path: Path,
+  hold: Hold,
+  wanted: { readonly amount: bigint; readonly tokens: bigint },
+): ExtendOutcome {
+  const decision = decideExtensionAlong(levelsOf(account, path.nodes), hold, wanted);
+  if (decision.kind === 'carries') return { kind: 'extended', held: wanted.amount };
+  if (decision.kind === 'insufficient') return { kind: 'insufficient' };
+  return { kind: mustYield(holdsAt(account, path, decision.by), hold) ? 'insufficient' : 'temporarily_held' };
+}
+
+/** The holds that a level of a path counts. */
+function* holdsAt(account: Account, path: Path, { node }: Level<TreeNode>): Generator<Hold> {
+  if (node === null) {
+    yield* account.holds.values();
+    return;
+  }
+  for (const other of path.tree.holding.values()) {
+    for (const hold of other.holds.values()) if (nodesOf(other, hold).includes(node)) yield hold;
+  }
+}
+
+function untilFreeAtMs(account: Account, path: Path, level: Level<TreeNode>, nowMs: number): number {
+  let oldestAtMs = nowMs;
+  for (const { heldAtMs } of holdsAt(account, path, level)) oldestAtMs = Math.min(oldestAtMs, heldAtMs);
+  return Math.max(RETRY_MS_MIN, (level.node ?? account).holdMs - (nowMs - oldestAtMs));
+}
+
+/** Where all holds of a key or an account wait for each other, none would ever end: the youngest has to. */
+function mustYield(holds: Iterable<Hold>, hold: Hold): boolean {
+  for (const other of holds) {
     if (other !== hold && (!other.waiting || isYounger(other, hold))) return false;
   }
   return true;

@@ -1,10 +1,20 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { Operation, Outcome, Result } from '../operations.ts';
-import { summaryOf } from '../rules/account.ts';
+import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
+import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
+import {
+  addAccountCredit,
+  changeAccount,
+  createAccount,
+  getAccount,
+  joinAccount,
+  listAccounts,
+  moveAccount,
+  moveKey,
+} from './accounts.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
 
@@ -16,6 +26,9 @@ import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, 
 import { prune, recover } from './maintenance.ts';
 import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
+import { defineTimeFunctions } from './time-counts.ts';
+import { usageReport } from './usage-report.ts';
+import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -24,6 +37,8 @@ export interface SqliteEngine {
   now(operation: Operation): Outcome | null;
   /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
   write(everything: boolean): boolean;
+  /** Adds to the rollups what another thread has read for it. */
+  addToRollups(step: RollupStep): RolledUp;
   close(): void;
 }
 
@@ -69,6 +84,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 
 /** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
 export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
+  defineTimeFunctions(database);
   const accounts = new AccountCache(database, journal);
   accounts.nowMs = clock.nowMs();
   takeOver(database, accounts, journal);
@@ -153,6 +169,13 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       }
       return true;
     },
+    addToRollups(step) {
+      try {
+        return transact(() => addToRollups(accounts.sql.cold, step));
+      } catch (error) {
+        throw servingError(error, database);
+      }
+    },
     close() {
       try {
         if (accounts.unwritten) transact(() => accounts.flush(true));
@@ -197,12 +220,12 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'findKey':
       return findKey(accounts, operation.digest);
     case 'extend':
-      return extend(accounts, operation.keyId, operation.holdId, operation.amount);
+      return extend(accounts, operation.keyId, operation.holdId, operation.amount, operation.tokens);
     case 'void':
       return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {
       const account = accounts.get(operation.keyId);
-      return account === undefined ? null : summaryOf(account, accounts.nowMs);
+      return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
     }
     case 'createKey':
       return createKey(accounts, operation.request);
@@ -219,9 +242,24 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return revokeSecret(accounts, operation.keyId, operation.prefix);
     case 'addCredit':
       return addCredit(accounts, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+    case 'createAccount':
+    case 'changeAccount':
+    case 'moveAccount':
+    case 'moveKey':
+    case 'joinAccount':
+    case 'addAccountCredit':
+    case 'getAccount':
+    case 'listAccounts':
+      return performOnAccounts(accounts, operation);
     case 'audit':
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
+    case 'usageReport':
+      accounts.flush(true);
+      return usageReport(accounts.sql.cold, operation.query);
+    case 'rollUp':
+      accounts.flush(true);
+      return addToRollups(accounts.sql.cold, readStep(accounts.sql.cold, operation.limit));
     case 'recover':
       return recover(accounts, operation.limit);
     case 'prune':
@@ -242,6 +280,28 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'heartbeat':
     case 'ping':
       return performOwn(accounts, operation);
+  }
+}
+
+function performOnAccounts(accounts: AccountCache, operation: AccountOperation): Outcome {
+  switch (operation.op) {
+    case 'createAccount':
+      return createAccount(accounts, operation.request);
+    case 'changeAccount':
+      return changeAccount(accounts, operation.accountId, operation.change);
+    case 'moveAccount':
+      return moveAccount(accounts, operation.accountId, operation.parentId);
+    case 'moveKey':
+      return moveKey(accounts, operation.keyId, operation.accountId);
+    case 'joinAccount':
+      return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
+    case 'addAccountCredit':
+      return addAccountCredit(accounts, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+    case 'getAccount':
+      return getAccount(accounts, operation.accountId);
+    case 'listAccounts':
+      accounts.persistAll();
+      return listAccounts(accounts.sql.cold, accounts.nowMs);
   }
 }
 

@@ -1,22 +1,30 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
 import type { ExtendOutcome, Mark, SettleOutcome, SettleRequest, UsageRecord, VoidOutcome } from '../port.ts';
-import { accountTimeMs, rollOver } from '../rules/account.ts';
-import { bookCharge, saturate } from './account.ts';
-import type { Account, AccountCache, Hold } from './account-cache.ts';
-import { decideExtension } from './balance.ts';
+import { accountTimeMs } from '../rules/account.ts';
+import { type Account, bookCharge, type Hold, rollOverAll, saturate } from './account.ts';
+import type { AccountCache } from './account-cache.ts';
+import { decideExtension, decideExtensionOn } from './balance.ts';
 import { endClaim } from './claim.ts';
 import { amount } from './columns.ts';
 import { keepResponse } from './responses.ts';
+import { type HoldShare, nodesOf, type Path, reserveAt } from './tree-cache.ts';
 
 /** How much one more hold moves the running average of how long holds live: an eighth. */
 const AVERAGE_WEIGHT = 8;
 
-export function extend(accounts: AccountCache, keyId: string, holdId: string, amountWanted: bigint): ExtendOutcome {
+export function extend(
+  accounts: AccountCache,
+  keyId: string,
+  holdId: string,
+  amountWanted: bigint,
+  tokensWanted = 0n,
+): ExtendOutcome {
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return { kind: 'ended' };
-  rollOver(account, accounts.nowMs);
+  rollOverAll(account, accounts.nowMs);
+  if (account.path !== null) return extendOn(accounts, account, account.path, hold, amountWanted, tokensWanted);
   const decision = decideExtension(account, hold, amountWanted);
   const held = decision.kind === 'extended' ? decision.held : hold.amount;
   const waiting = decision.kind === 'temporarily_held';
@@ -32,6 +40,45 @@ export function extend(accounts: AccountCache, keyId: string, holdId: string, am
   hold.amount = held;
   hold.waiting = waiting;
   return decision;
+}
+
+/** Of a key of an account: at every level, or not at all. */
+function extendOn(
+  accounts: AccountCache,
+  account: Account,
+  path: Path,
+  hold: Hold,
+  amountWanted: bigint,
+  tokensWanted: bigint,
+): ExtendOutcome {
+  const credit = account.key.mode === 'credit';
+  const wanted = {
+    amount: larger(amountWanted, hold.amount),
+    tokens: larger(credit ? tokensWanted : amountWanted, hold.tokens),
+  };
+  const decision = decideExtensionOn(account, path, hold, wanted);
+  const waiting = decision.kind === 'temporarily_held';
+  const { amount, tokens } = decision.kind === 'extended' ? wanted : hold;
+  const more: HoldShare = { amount: amount - hold.amount, tokens: tokens - hold.tokens, holds: 0 };
+  if (more.amount === 0n && more.tokens === 0n && waiting === hold.waiting) return decision;
+  accounts.snapshot(hold);
+  const nodes = nodesOf(account, hold);
+  if (hold.persisted) {
+    accounts.markDirty(account);
+    accounts.sql.extendPathHold.run(amount, tokens, waiting ? 1 : 0, hold.keyId, hold.id);
+    account.persistedReserved += more.amount;
+    accounts.reservePersisted(account, nodes, more);
+  }
+  account.reserved += more.amount;
+  reserveAt(nodes, credit, more);
+  hold.amount = amount;
+  hold.tokens = tokens;
+  hold.waiting = waiting;
+  return decision;
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
 }
 
 /** A mark for a hold that has ended says nothing any more, and neither does one that arrives after a newer one. */
@@ -57,6 +104,7 @@ export function mark(accounts: AccountCache, number: number, marks: readonly Mar
 export function settle(accounts: AccountCache, request: SettleRequest): SettleOutcome {
   const { keyId, holdId } = request;
   if (request.charge < 0n) throw new RangeError(`a charge of ${request.charge} is out of range`);
+  if ((request.chargeTokens ?? 0n) < 0n) throw new RangeError(`${request.chargeTokens} tokens are out of range`);
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return ended(accounts, account, holdId);
@@ -84,11 +132,14 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   const charged = clamped ? hold.amount : request.charge;
   const flag = clamped ? (request.flag === null ? 'clamped' : `${request.flag}, clamped`) : request.flag;
   release(accounts, account, hold);
-  rollOver(account, nowMs);
-  const atMs = accountTimeMs(account, nowMs);
+  rollOverAll(account, nowMs);
+  const owedTokens = account.key.mode === 'credit' ? (request.chargeTokens ?? 0n) : charged;
+  const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;
+  const atMs =
+    hold.path === null ? accountTimeMs(account, nowMs) : chargeAlong(accounts, account, hold, charged, tokens);
   bookCharge(account, charged);
   const call = request.usage ?? request.call ?? null;
-  sql.charges.add([
+  const entry = [
     hold.keyId,
     'charge',
     hold.id,
@@ -101,12 +152,29 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
     call?.format ?? null,
     account.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
     saturate(call?.providerCostNanos ?? 0n),
-  ]);
+  ];
+  if (hold.path === null) sql.charges.add(entry);
+  else sql.addPathCharge.run(...entry, tokens, hold.tokens, account.path?.tree.rootId ?? null, hold.path);
   if (request.usage !== null) recordUsage(accounts, account, hold, request.usage, atMs);
   else sql.unrolled.add([hold.keyId, hold.id]);
   if (hold.claimName !== null) endClaim(accounts, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
   return charged;
+}
+
+/** Books a charge at every account of its hold; returns when it counts. */
+function chargeAlong(accounts: AccountCache, account: Account, hold: Hold, charged: bigint, tokens: bigint): number {
+  const credit = account.key.mode === 'credit';
+  let atMs = accountTimeMs(account, accounts.nowMs);
+  for (const node of nodesOf(account, hold)) {
+    atMs = Math.max(atMs, node.creditStartMs, node.tokensStartMs);
+    if (credit) {
+      node.used += charged;
+      node.creditUsed += charged;
+    }
+    node.tokensUsed += tokens;
+  }
+  return atMs;
 }
 
 function recordUsage(accounts: AccountCache, account: Account, hold: Hold, usage: UsageRecord, atMs: number): void {
@@ -152,8 +220,24 @@ function release(accounts: AccountCache, account: Account, hold: Hold): void {
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
   const livedMs = accounts.nowMs - hold.heldAtMs;
-  account.holdMs =
-    account.holdMs === 0 ? livedMs : account.holdMs + Math.trunc((livedMs - account.holdMs) / AVERAGE_WEIGHT);
+  account.holdMs = averaged(account.holdMs, livedMs);
+  if (account.path !== null) releaseAlong(accounts, account, account.path, hold, livedMs);
+}
+
+function releaseAlong(accounts: AccountCache, account: Account, path: Path, hold: Hold, livedMs: number): void {
+  const nodes = nodesOf(account, hold);
+  const less: HoldShare = { amount: -hold.amount, tokens: -hold.tokens, holds: -1 };
+  if (hold.persisted) accounts.reservePersisted(account, nodes, less);
+  reserveAt(nodes, account.key.mode === 'credit', less);
+  for (const node of nodes) {
+    accounts.trees.markDirty(node);
+    node.holdMs = averaged(node.holdMs, livedMs);
+  }
+  if (account.liveHolds === 0) path.tree.holding.delete(account.key.id);
+}
+
+function averaged(averageMs: number, livedMs: number): number {
+  return averageMs === 0 ? livedMs : averageMs + Math.trunc((livedMs - averageMs) / AVERAGE_WEIGHT);
 }
 
 /**

@@ -5,13 +5,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
-import type { Operation, OperationName, Result } from '../operations.ts';
+import type { Operation, OperationName, Outcome, Result, RolledUp } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
+import type { RollupStep } from './usage-rollup.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
@@ -66,6 +67,9 @@ class InProcessStore implements Store {
   readonly #checkpointPages: number;
   #broken: StoreBrokenError | null = null;
   #unflushed = false;
+  /** How often something was charged, and how often when the rollups had it all: in between there is something to add. */
+  #charges = 0;
+  #rolledUp = -1;
   #flushTimer: NodeJS.Timeout | null = null;
   #pages = 0;
   #checkpoint: Promise<void> | null = null;
@@ -95,7 +99,10 @@ class InProcessStore implements Store {
     if (this.#broken !== null) throw this.#broken;
     const results = this.#tryEngine(() => this.#engine.apply(batch));
     let pages = 0;
-    for (const operation of batch) pages += pagesOf(operation);
+    for (const [index, operation] of batch.entries()) {
+      pages += pagesOf(operation);
+      if (isCharge(operation, results[index] ?? null)) this.#charges++;
+    }
     this.#committed(pages);
     return results;
   }
@@ -171,10 +178,31 @@ class InProcessStore implements Store {
       const { op } = operation;
       if (op === 'audit' || op === 'listKeys') {
         await this.#write(true);
-        results.push(await this.#background.do({ op, nowMs: this.#clock.nowMs() }));
-      } else results.push(...(await this.apply([operation])));
+        results.push((await this.#background.do({ op, nowMs: this.#clock.nowMs() })) as Outcome);
+      } else if (op === 'usageReport') {
+        if (this.#broken !== null) throw this.#broken;
+        results.push((await this.#background.do(operation)) as Outcome);
+      } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));
+      else results.push(...(await this.apply([operation])));
     }
     return results;
+  }
+
+  /** Read and summed up in the background; only what comes of it is added here. */
+  async #rollUp(limit: number): Promise<RolledUp> {
+    if (this.#broken !== null) throw this.#broken;
+    if (this.#charges === this.#rolledUp) return { charges: 0, more: false };
+    const before = this.#charges;
+    const step = (await this.#background.do({ op: 'readRollup', limit })) as RollupStep;
+    if (step.charges === 0) {
+      this.#rolledUp = before;
+      return { charges: 0, more: false };
+    }
+    while (this.#pause !== null) await this.#pause;
+    if (this.#broken !== null) throw this.#broken;
+    const rolled = this.#tryEngine(() => this.#engine.addToRollups(step));
+    this.#committed(step.hours.length + step.keyHours.length + step.keyDays.length);
+    return rolled;
   }
 
   #flushLate(): void {
@@ -219,6 +247,11 @@ class InProcessStore implements Store {
     }
     return this.#broken;
   }
+}
+
+function isCharge({ op }: Operation, result: Result): boolean {
+  if (op === 'settle') return true;
+  return op === 'recover' && result !== null && 'voided' in result && result.charged > 0;
 }
 
 /** How much an operation adds to the log, about. */

@@ -7,6 +7,7 @@ import {
   FIRST_PURCHASE,
   keySummary,
   REVOKED_IS_FINAL,
+  wrongCap,
   wrongCredit,
   wrongLimits,
   wrongPurchase,
@@ -30,13 +31,20 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
     if (findKey(accounts, request.secret.digest)?.id === request.id) return known.key;
     throw new Error(`there is a key ${request.id} already`);
   }
-  const wrong = wrongLimits(request.mode, request) ?? wrongCredit(request);
+  const accountId = request.accountId ?? null;
+  const cap = request.cap ?? null;
+  const wrong =
+    wrongLimits(request.mode, request) ??
+    wrongCredit(request) ??
+    wrongCap({ mode: request.mode, accountId, cap }) ??
+    wrongAccount(accounts, request.id, accountId);
   if (wrong !== null) throw new RangeError(wrong);
   const credit = request.mode === 'credit' ? request.credit : 0n;
 
   sql
     .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit, budget,
-      period, created_at_ms, prefix) VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?)`)
+      period, account_id, cap, created_at_ms, prefix)
+      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       request.id,
       request.mode,
@@ -47,6 +55,8 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
       request.rpmLimit,
       request.budget,
       request.period,
+      accountId,
+      cap,
       nowMs,
       request.secret.prefix,
     );
@@ -60,6 +70,14 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   return account.key;
 }
 
+function wrongAccount(accounts: AccountCache, keyId: string, accountId: string | null): string | null {
+  if (accounts.tree(keyId) !== undefined) return `there is an account ${keyId} already`;
+  if (accountId === null) return null;
+  const status = accounts.tree(accountId)?.nodes.get(accountId)?.account.status;
+  if (status === undefined) return `there is no account ${accountId}`;
+  return status === 'closed' ? `account ${accountId} is closed` : null;
+}
+
 export function changeKey(accounts: AccountCache, keyId: string, change: KeyChange): KeyChangeOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
@@ -68,7 +86,8 @@ export function changeKey(accounts: AccountCache, keyId: string, change: KeyChan
   if (decision.kind !== 'change') return decision;
   account.key = decision.key;
   saveKey(accounts, account.key);
-  if (key.mode === 'token_budget' && account.key.period !== key.period) countPeriodAnew(accounts, account);
+  const counts = key.mode === 'token_budget' || key.accountId !== null;
+  if (counts && account.key.period !== key.period) countPeriodAnew(accounts, account);
   return { kind: 'changed', key: account.key };
 }
 
@@ -118,7 +137,8 @@ export function addCredit(
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return refused('this purchase was booked before, with another amount');
   }
-  return { kind: 'added', key: account.key, balance: account.purchased - account.used };
+  const balance = account.key.accountId === null ? account.purchased - account.used : 0n;
+  return { kind: 'added', key: account.key, balance };
 }
 
 export function getKey(accounts: AccountCache, keyId: string): KeySummary | null {
@@ -161,10 +181,10 @@ function changedSecrets(accounts: AccountCache, account: Account, prefix: string
   return { kind: 'changed', key: account.key };
 }
 
-function saveKey(accounts: AccountCache, key: KeyRecord): void {
+export function saveKey(accounts: AccountCache, key: KeyRecord): void {
   accounts.sql
     .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, models = ?,
-      rpm_limit = ?, budget = ?, period = ?, prefix = ? WHERE id = ?`)
+      rpm_limit = ?, budget = ?, period = ?, account_id = ?, cap = ?, prefix = ? WHERE id = ?`)
     .run(
       key.version,
       key.label,
@@ -175,13 +195,15 @@ function saveKey(accounts: AccountCache, key: KeyRecord): void {
       key.rpmLimit,
       key.budget,
       key.period,
+      key.accountId,
+      key.cap,
       key.prefix,
       key.id,
     );
 }
 
 /** The charges that fall into the period as the key has it now. */
-function countPeriodAnew(accounts: AccountCache, account: Account): void {
+export function countPeriodAnew(accounts: AccountCache, account: Account): void {
   const startMs = periodStartMs(account.key.period, accounts.nowMs);
   const row = accounts.sql.chargedSince.get(account.key.id, startMs);
   accounts.markDirty(account);

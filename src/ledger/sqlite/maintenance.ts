@@ -1,4 +1,5 @@
 /** What runs in the background: holds of dead owners are ended, and rows that nothing asks for any more are removed. */
+import { totalTokens } from '../../core/usage.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
@@ -36,11 +37,13 @@ function recoverHold(accounts: AccountCache, account: Account, hold: Hold): bool
     voidHold(accounts, account, hold);
     return false;
   }
+  const usage = recoveredUsage(accounts, account, hold, hold.markCharge);
   charge(accounts, account, hold, {
     keyId: hold.keyId,
     holdId: hold.id,
     charge: hold.markCharge,
-    usage: recoveredUsage(accounts, account, hold, hold.markCharge),
+    chargeTokens: BigInt(totalTokens(usage.tokens)),
+    usage,
     reply: null,
     noReplyReason: 'charged_incomplete',
     flag: 'recovered',
@@ -79,8 +82,10 @@ const OLD_VOIDED = `DELETE FROM voided WHERE rowid IN (
   SELECT rowid FROM (SELECT rowid, at_ms FROM voided ORDER BY rowid LIMIT ?) WHERE at_ms <= ?)`;
 const OLD_RATES = `DELETE FROM rates WHERE (key_id, number) IN (
   SELECT key_id, number FROM rates WHERE newest_ms <= ? LIMIT ?)`;
+/** What no rollup counts yet is never old; and the newest record stays, or its number would be given again. */
 const OLD_USAGE = `DELETE FROM usage WHERE number IN (
-  SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?) WHERE at_ms <= ?)`;
+  SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?)
+    WHERE at_ms <= ? AND number <= (SELECT number FROM usage_watermark) AND number < (SELECT max(number) FROM usage))`;
 
 export function prune(accounts: AccountCache, limit: number, usageKeepMs: number | null): Pruned {
   const { sql, nowMs } = accounts;

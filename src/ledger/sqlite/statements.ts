@@ -51,12 +51,19 @@ export function prepareStatements(database: DatabaseSync) {
       INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
         waiting)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    addPathHold: prepare(`
+      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
+        waiting, tokens, root_id, path)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     extendHold: prepare('UPDATE holds SET amount = ?, waiting = ? WHERE key_id = ? AND id = ?'),
+    extendPathHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     addPurchase: prepare(`
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
-    entry: charges.select('SELECT amount, held FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
+    entry: charges.select(
+      `SELECT amount, held, held_tokens, coalesce(path, '') AS path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
+    ),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
     addUnknownVoided: prepare(`
       INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, 0, ?) ON CONFLICT (key_id, hold_id) DO NOTHING`),
@@ -67,6 +74,15 @@ export function prepareStatements(database: DatabaseSync) {
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
     chargedSince: charges.select(`
       SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
+    /** Of a key of an account. */
+    addPathCharge: prepare(`
+      INSERT INTO entries (${CHARGE_COLUMNS.join(', ')}, tokens, held_tokens, root_id, path)
+      VALUES (${CHARGE_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?)`),
+    rootOfAccount: prepare('SELECT root_id FROM tree_accounts WHERE id = ?'),
+    saveNode: prepare(`
+      UPDATE tree_accounts SET purchased = ?, used = ?, reserved = ?, reserved_tokens = ?, live_holds = ?,
+        credit_start_ms = ?, credit_used = ?, tokens_start_ms = ?, tokens_used = ?, hold_ms = ?
+      WHERE id = ?`),
     charges,
     usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
     unrolled: new BatchInsert(database, 'INTO unrolled', ['key_id', 'hold_id']),
@@ -83,6 +99,6 @@ export function prepareStatements(database: DatabaseSync) {
 /** A key with its totals. */
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
-    k.budget, k.period, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
+    k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
     a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms
   FROM keys k JOIN accounts a ON a.key_id = k.id`;

@@ -49,7 +49,7 @@ export function packOutcomes(outcomes: readonly Outcome[]): Packed<Outcome> {
   return pack(outcomes, (outcome) => {
     if (outcome === null || !('kind' in outcome)) return null;
     if (outcome.kind === 'settled') return [outcome.kind, outcome.charged.toString()];
-    if (outcome.kind !== 'admitted') return null;
+    if (outcome.kind !== 'admitted' || outcome.heldTokens !== undefined) return null;
     const { held, rate } = outcome;
     if (rate === null) return [outcome.kind, held.toString()];
     return [outcome.kind, held.toString(), rate.limit, rate.remaining, rate.resetMs];
@@ -84,7 +84,8 @@ function unpack<T>({ text, others }: Packed<T>, restore: (flat: readonly Value[]
 
 function flatAdmit(owner: string, request: AdmitRequest): readonly Value[] | null {
   const { keyId, keyVersion, claim, hold, rateCounted } = request;
-  if (claim !== null) return null;
+  // Of a key of an account: its tokens are not in the flat form.
+  if (claim !== null || hold?.tokens !== undefined) return null;
   const head = ['admit', owner, keyId, keyVersion, rateCounted === true];
   return hold === null ? head : [...head, hold.id, hold.amount.toString(), hold.amountMin.toString(), hold.ttlMs];
 }
@@ -110,7 +111,7 @@ function admitFrom([, , keyId, keyVersion, rateCounted, id, amount, amountMin, t
 /** A reply is cloned, because its bytes would cost more as text; a response to keep is rare, and large. */
 function flatSettle(request: SettleRequest): readonly Value[] | null {
   const { holdId, keyId, charge, usage, reply, noReplyReason, flag } = request;
-  if (reply !== null || request.kept) return null;
+  if (reply !== null || request.kept || request.chargeTokens !== undefined) return null;
   const head = ['settle', holdId, keyId, charge.toString(), noReplyReason, flag];
   if (usage === null) return request.call ? [...head, ...flatCall(request.call)] : head;
   const { tokens } = usage;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
 import { asStoreError, StoreError, type StoreErrorName, storeError } from '../errors.ts';
+import type { LedgerStats } from '../group-commit/batch-stats.ts';
 import type { OperationRunner } from '../store.ts';
 import { connectToWriter } from './writer-client.ts';
 import type { WriterCommand, WriterReport } from './writer-thread.ts';
@@ -41,10 +42,33 @@ export async function openWriterThreadStore({ file, onBroken }: WriterThreadStor
     return port1;
   }
 
+  /** Where several ask at once, all get the next report; a writer that has ended gives none. */
+  function stats(): Promise<LedgerStats> {
+    return new Promise((resolve, reject) => {
+      const onReport = (report: WriterReport): void => {
+        if (report.kind !== 'stats') return;
+        stop();
+        resolve(report.stats);
+      };
+      const onExit = (): void => {
+        stop();
+        reject(new StoreError('the writer of the store has stopped'));
+      };
+      const stop = (): void => {
+        worker.off('message', onReport);
+        worker.off('exit', onExit);
+      };
+      worker.on('message', onReport);
+      worker.once('exit', onExit);
+      worker.postMessage({ kind: 'stats' } satisfies WriterCommand);
+    });
+  }
+
   const client = connectToWriter(connect());
   return {
     ...client,
     connect,
+    stats,
     close: async () => {
       await client.close();
       const first = !closing;

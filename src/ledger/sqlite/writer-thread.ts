@@ -4,6 +4,7 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { asStoreError, type StoreErrorName } from '../errors.ts';
+import type { LedgerStats } from '../group-commit/batch-stats.ts';
 import { GroupCommit } from '../group-commit/group-commit.ts';
 import type { OperationName, Outcome } from '../operations.ts';
 import type { OperationRunner } from '../store.ts';
@@ -11,15 +12,19 @@ import { openInProcessStore } from './in-process-store.ts';
 import { type AnswerMessage, packOutcomes, type RequestMessage, unpackOperations } from './writer-messages.ts';
 
 /** From the thread that started the writer. */
-export type WriterCommand = { readonly kind: 'connect'; readonly port: MessagePort } | { readonly kind: 'close' };
+export type WriterCommand =
+  | { readonly kind: 'connect'; readonly port: MessagePort }
+  | { readonly kind: 'stats' }
+  | { readonly kind: 'close' };
 export type WriterReport =
   | { readonly kind: 'ready' }
+  | { readonly kind: 'stats'; readonly stats: LedgerStats }
   /** It could not start, or not close cleanly; the thread ends. */
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
   /** From now on every operation fails. */
   | { readonly kind: 'broken'; readonly message: string };
 
-function serve(operations: OperationRunner, parent: MessagePort): void {
+function serve(operations: GroupCommit, parent: MessagePort): void {
   const ports = new Set<MessagePort>();
 
   parent.on('message', (command: WriterCommand) => {
@@ -28,6 +33,10 @@ function serve(operations: OperationRunner, parent: MessagePort): void {
       ports.add(port);
       port.on('close', () => ports.delete(port));
       servePort(operations, port);
+      return;
+    }
+    if (command.kind === 'stats') {
+      void operations.stats().then((stats) => report({ kind: 'stats', stats }));
       return;
     }
     operations

@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { FinishReason, TurnEvent } from '../../wire/translate/turn.ts';
 import { joinSignatures, type Signatures, seal, signaturesIn } from './signatures.ts';
-import { tokensOf } from './usage.ts';
+import { serviceTierOf, tokensOf } from './usage.ts';
 
 type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>;
 
@@ -180,7 +180,7 @@ export class PartReader {
     return [...this.#start(), ...this.#closeBlock(), { type: 'opaque', format: 'responses', raw }];
   }
 
-  #finish({ usage, finishReason }: PartOf<'finish'>): readonly TurnEvent[] {
+  #finish({ usage, finishReason, providerMetadata }: PartOf<'finish'>): readonly TurnEvent[] {
     const { unified, raw } = finishReason;
     const reason = REASONS[unified];
     if (reason === null) {
@@ -189,7 +189,7 @@ export class PartReader {
     }
     const events = [...this.#start(), ...this.#closeBlock(), ...this.#endCalls()];
     const tokens = tokensOf(usage);
-    if (tokens) events.push({ type: 'usage', tokens });
+    if (tokens) events.push({ type: 'usage', tokens, serviceTier: serviceTierOf(providerMetadata) });
     const finish = { type: 'finish', reason, raw: { format: 'responses', value: raw ?? unified } } as const;
     return [...events, finish, { type: 'end' }];
   }

@@ -2,7 +2,7 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, type Member, memberRanges, objectLayout } from './scan.ts';
+import { type Layout, layoutAt, type Member, memberRanges } from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -19,7 +19,6 @@ export interface Change {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
 
 /**
  * The text with the changes made: the value replaced where the member exists, the member inserted behind the opening
@@ -107,9 +106,4 @@ function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   }
   bytes.copy(out, to, from);
   return out;
-}
-
-function layoutAt(text: string, start: number): Layout | null {
-  const layout = objectLayout(text, start, NO_LIMITS);
-  return typeof layout === 'string' ? null : layout;
 }

@@ -3,17 +3,7 @@
  * neither the validation nor a provider meets it. What the public schemas do not know stays as it was sent.
  */
 import { type ParsedBody, parseBody } from './parse-request.ts';
-import {
-  type Layout,
-  type Member,
-  memberRanges,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  objectLayout,
-  type Range,
-  skipSpace,
-  valueEnd,
-} from './scan.ts';
+import { type Layout, layoutAt, memberRanges, OPEN_BRACE, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
 
 /** The optional members of an object, and those of the objects inside it. Other members are never looked into. */
 export interface OptionalFields {
@@ -25,9 +15,6 @@ export interface OptionalFields {
 }
 
 const NULL = 'null';
-const COMMA = 0x2c;
-const CLOSE_BRACKET = 0x5d;
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
 
 /** The same object where there is nothing to omit. */
 export function omitNulls(parsed: ParsedBody, fields: OptionalFields): ParsedBody {
@@ -54,15 +41,15 @@ class NullFinder {
   object(layout: Layout, fields: OptionalFields): void {
     const { optional, inside } = this.#applying(layout, fields);
     const text = this.#text;
-    const isOmitted = ({ name, valueStart }: Member): boolean =>
-      text.startsWith(NULL, valueStart) && optional.includes(name);
-    const ranges = memberRanges(text, layout, isOmitted);
+    const omitted = new Set(
+      layout.members.filter(({ name, valueStart }) => text.startsWith(NULL, valueStart) && optional.includes(name)),
+    );
+    const ranges = memberRanges(text, layout, (member) => omitted.has(member));
     let next = 0;
     for (const member of layout.members) {
-      const range = ranges[next];
-      if (range !== undefined && range.end >= member.valueEnd && isOmitted(member)) {
-        this.ranges.push(range);
-        next += 1;
+      if (omitted.has(member)) {
+        const range = ranges[next++];
+        if (range !== undefined) this.ranges.push(range);
         continue;
       }
       const inner = inside?.[member.name];
@@ -76,16 +63,11 @@ class NullFinder {
     const text = this.#text;
     const first = text.charCodeAt(start);
     if (first === OPEN_BRACE) {
-      const layout = objectLayout(text, start, NO_LIMITS);
-      if (layout !== null && typeof layout !== 'string') this.object(layout, fields);
+      const layout = layoutAt(text, start);
+      if (layout !== null) this.object(layout, fields);
     } else if (first === OPEN_BRACKET) {
-      let at = skipSpace(text, start + 1);
-      while (at < end && text.charCodeAt(at) !== CLOSE_BRACKET) {
-        const elementEnd = valueEnd(text, at, end);
-        if (elementEnd === -1) return;
-        if (text.charCodeAt(at) === OPEN_BRACE && this.#holdsNull(at, elementEnd)) this.#value(at, elementEnd, fields);
-        at = skipSpace(text, elementEnd);
-        if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+      for (const element of objectsOfList(text, start, end)) {
+        if (this.#holdsNull(element.start, element.end)) this.#value(element.start, element.end, fields);
       }
     }
   }

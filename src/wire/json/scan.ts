@@ -35,6 +35,8 @@ export interface Range {
 
 export type LayoutRefusal = 'too deep' | 'too many members';
 
+const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
+
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
@@ -140,6 +142,28 @@ function unclosed(text: string, start: number, depthMax: number): LayoutRefusal 
     }
   }
   return null;
+}
+
+/** The elements of the list at `start` that are objects, with their places in it, in the order of the text. */
+export function* objectsOfList(
+  text: string,
+  start: number,
+  end: number,
+): Generator<Range & { readonly index: number }> {
+  let at = skipSpace(text, start + 1);
+  for (let index = 0; at < end && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
+    const elementEnd = valueEnd(text, at, end);
+    if (elementEnd === -1) return;
+    if (text.charCodeAt(at) === OPEN_BRACE) yield { index, start: at, end: elementEnd };
+    at = skipSpace(text, elementEnd);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+}
+
+/** The layout of the object at `start`, however deep and long it is; null where there is none. */
+export function layoutAt(text: string, start: number): Layout | null {
+  const layout = objectLayout(text, start, NO_LIMITS);
+  return typeof layout === 'string' ? null : layout;
 }
 
 /** The name as text: most are plain, the others are decoded. */

@@ -26,13 +26,17 @@ export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string
   if (turn.origin === 'messages') return { thinking: native(asked), effort: asked.effort, derived: false };
   const { effort } = asked;
   if (effort === undefined) return NOTHING;
-  if (effort === 'none') return { ...NOTHING, thinking: { type: 'disabled' } };
+  if (effort === 'none') {
+    if (traits.thinking !== 'always') return { ...NOTHING, thinking: { type: 'disabled' } };
+    warnings.push('reasoning effort: "none" is sent as "low", this model always thinks');
+    return { ...NOTHING, effort: 'low' };
+  }
   const obstacle = thinkingObstacle(turn);
   if (obstacle !== null) {
     warnings.push(`reasoning effort: left out, ${obstacle}`);
     return NOTHING;
   }
-  if (traits.thinking === 'adaptive') {
+  if (traits.thinking !== 'budget') {
     return { thinking: { type: 'adaptive' }, effort: EFFORTS[effort] ?? 'medium', derived: true };
   }
   const budget = budgetOf(effort, traits.outputLimit);

@@ -1,14 +1,29 @@
 /** Usage in the terms of the messages format, whose classes do not overlap. */
 
 import type { ReportedTerms } from '../../core/price-terms.ts';
-import type { TokenCounts } from '../../core/usage.ts';
-import { isObject, type Json, objectAt } from '../../lib/json.ts';
+import { addTokens, type TokenCounts } from '../../core/usage.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
 import { readTerms } from '../reported-terms.ts';
 import { figure, orZero, saneCounts } from '../usage.ts';
 
-/** Null where the report lacks what a charge needs, or holds nonsense. */
+/**
+ * Null where the report lacks what a charge needs, or holds nonsense. A compaction is billed like the answer, and its
+ * tokens are in `iterations` alone (platform.claude.com, "Compaction at a token threshold"; `BetaIterationsUsage` of
+ * @anthropic-ai/sdk). Other entries are parts of the figures around them, or have the price of another model.
+ */
 export function readMessagesTokens(usage: Json | undefined): TokenCounts | null {
   if (!isObject(usage)) return null;
+  let sum = readCounts(usage);
+  for (const entry of arrayAt(usage, 'iterations') ?? []) {
+    if (!isObject(entry) || entry.type !== 'compaction') continue;
+    const compaction = readCounts(entry);
+    if (sum === null || compaction === null) return null;
+    sum = addTokens(sum, compaction);
+  }
+  return sum === null ? null : saneCounts(sum);
+}
+
+function readCounts(usage: JsonObject): TokenCounts | null {
   const creation = objectAt(usage, 'cache_creation');
   const input = figure(usage.input_tokens);
   const output = figure(usage.output_tokens);
@@ -21,14 +36,14 @@ export function readMessagesTokens(usage: Json | undefined): TokenCounts | null 
   if (hour === 'insane' || minutes === 'insane' || total === 'insane' || reasoning === 'insane') return null;
   const written = total === 'absent' ? hour + minutes : total;
   if (hour > written) return null;
-  return saneCounts({
+  return {
     input,
     cacheRead,
     cacheWrite: written - hour,
     cacheWrite1h: hour,
     output,
     reasoning: Math.min(reasoning, output),
-  });
+  };
 }
 
 export function readMessagesTerms(usage: Json | undefined): ReportedTerms | null {

@@ -59,14 +59,14 @@ function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' 
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
-    reasoning: isThinking(body) ? 'on' : 'off',
+    reasoning: reasoningOf(body),
   };
 }
 
-/** A model of this format thinks only where it is asked to. */
-function isThinking(body: JsonObject): boolean {
+function reasoningOf(body: JsonObject): RequestInfo['reasoning'] {
   const thinking = objectAt(body, 'thinking');
-  return thinking !== undefined && thinking.type !== 'disabled';
+  if (thinking === undefined) return 'unsaid';
+  return thinking.type === 'disabled' ? 'off' : 'on';
 }
 
 function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {

@@ -1,6 +1,6 @@
 /** What an answer says of the state that the gateway keeps: the provider knows nothing of it. */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
-import { memberRanges, objectLayout, skipSpace, valueEnd } from '../json/scan.ts';
+import { layoutAt, memberRanges, objectsOfList } from '../json/scan.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 
 export interface AnswerState {
@@ -142,29 +142,17 @@ function editsOf(view: string, at: number, state: AnswerState): readonly Edit[] 
 /** What takes the encrypted reasoning out of a list of items. */
 function encryptedIn(view: string, start: number, end: number): readonly Edit[] {
   const edits: Edit[] = [];
-  let at = skipSpace(view, start + 1);
-  while (at < end && view[at] === '{') {
-    const layout = layoutAt(view, at);
+  for (const item of objectsOfList(view, start, end)) {
+    const layout = layoutAt(view, item.start);
     const isReasoning = layout?.members.some(
-      ({ name, valueStart, valueEnd: to }) => name === 'type' && view.slice(valueStart, to) === '"reasoning"',
+      ({ name, valueStart, valueEnd }) => name === 'type' && view.slice(valueStart, valueEnd) === '"reasoning"',
     );
     if (layout && isReasoning) {
       const ranges = memberRanges(view, layout, ({ name }) => name === 'encrypted_content');
       edits.push(...ranges.map((range) => ({ ...range, text: '' })));
     }
-    const next = valueEnd(view, at, end);
-    if (next === -1) break;
-    at = skipSpace(view, next);
-    if (view[at] === ',') at = skipSpace(view, at + 1);
   }
   return edits;
-}
-
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
-
-function layoutAt(view: string, start: number) {
-  const layout = objectLayout(view, start, NO_LIMITS);
-  return typeof layout === 'string' ? null : layout;
 }
 
 function objectOf(value: Json | undefined): JsonObject | null {

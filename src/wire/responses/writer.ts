@@ -109,6 +109,7 @@ export class ResponsesWriter implements EventWriter {
         return;
       case 'usage':
         this.#tokens = event.tokens;
+        this.#serviceTier = event.serviceTier ?? this.#serviceTier;
         return;
       case 'finish':
         this.#finish = event;

@@ -303,6 +303,8 @@ export type TurnEvent =
       readonly type: 'usage';
       readonly tokens: TokenCounts;
       readonly terms?: ReportedTerms | null | undefined;
+      /** The tier that served the answer, where only the report tells it; in the words of the chat and responses formats. */
+      readonly serviceTier?: string | undefined;
       /** A report of the input, made before the output was known. */
       readonly partial?: boolean | undefined;
     }
@@ -328,13 +330,18 @@ export interface WrittenTurn {
   readonly asksForJsonObject?: boolean | undefined;
 }
 
+/**
+ * How a messages target is asked to think: with a budget of tokens; by effort, while it decides how much it thinks; or by
+ * effort alone, because it always thinks.
+ */
+export type ThinkingStyle = 'budget' | 'adaptive' | 'always';
+
 /** What the target can and wants, beyond its format. */
 export interface TargetTraits {
   readonly outputLimit: number;
   /** Whether the model reasons; false leaves every reasoning setting out. */
   readonly reasoning: boolean;
-  /** How a messages target is asked to think. */
-  readonly thinking: 'budget' | 'adaptive';
+  readonly thinking: ThinkingStyle;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for. */
   readonly extended?: boolean | undefined;
 }

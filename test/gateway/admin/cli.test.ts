@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import type { AuditView, CreatedKey, KeyView } from '../../../src/admin/api.ts';
+import type {
+  AuditTrailPageView,
+  AuditView,
+  CreatedKey,
+  IssuedTokenView,
+  KeyView,
+  ListedOperatorView,
+  OperatorView,
+  SignInLinkView,
+} from '../../../src/admin/api.ts';
 import { storeFile } from '../../../src/admin/data-folder.ts';
 import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
@@ -53,7 +62,7 @@ describe('gateway commands without a gateway', () => {
     assert.deepEqual(await gatewayJson(data, 'keys', 'show', made.id), view);
     assert.deepEqual(
       await gatewayJson(data, 'keys', 'update', made.id, '--label', '', '--rpm', 'none', '--models', 'all'),
-      { ...view, label: null, rpm_limit: null, models: null },
+      { ...view, label: null, rpm_limit: null, models: null, version: 2 },
     );
     const rotated = await gatewayJson<CreatedKey>(data, 'keys', 'rotate', made.id);
     assert.deepEqual(rotated.prefixes, [rotated.prefix, made.prefix]);
@@ -131,7 +140,7 @@ describe('gateway commands without a gateway', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
-        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, keys, credit, audit, help, --version/,
+        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, requests, top, keys, credit, audit, usage, operators, audit-trail, help, --version/,
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
@@ -271,5 +280,38 @@ describe('gateway commands beside a running gateway', () => {
     assert.equal((await gatewayJson(data, 'keys', 'create', '--mode', 'credit')).base_url, 'http://127.0.0.1:9999/v1');
     await running.end('SIGTERM');
     assert.equal(existsSync(socketPath(data)), false);
+  });
+});
+
+describe('operators by command', () => {
+  test('are made, listed, sign in by a link and are revoked; the trail says so, without a secret', async (t) => {
+    const data = temporaryFolder(t);
+    const made = await gatewayJson<IssuedTokenView>(data, 'operators', 'create', 'ann', '--role', 'viewer');
+    const { url } = await gatewayJson<SignInLinkView>(data, 'operators', 'link', '--operator', 'ann');
+    assert.match(url, /^http:\/\/127\.0\.0\.1:8081\/#token=mg_l_[\w-]{43}$/);
+    const listed = await gatewayJson<ListedOperatorView[]>(data, 'operators', 'list');
+    assert.deepEqual(
+      listed.map(({ name, role, status }) => [name, role, status]),
+      [
+        ['owner', 'owner', 'active'],
+        ['ann', 'viewer', 'active'],
+      ],
+    );
+    assert.equal((await gatewayJson<OperatorView>(data, 'operators', 'revoke', 'ann')).status, 'revoked');
+    const refused = await gateway(data, 'operators', 'revoke', 'owner');
+    assert.deepEqual([refused.code, /the built-in owner stays/.test(refused.stderr)], [1, true]);
+    const page = await gatewayJson<AuditTrailPageView>(data, 'audit-trail', '--limit', '10');
+    assert.deepEqual(
+      page.data.map(({ action, outcome, actor }) => [action, outcome, actor?.name, actor?.via]),
+      [
+        ['operator.revoke', 'refused', 'owner', 'command'],
+        ['operator.revoke', 'done', 'owner', 'command'],
+        ['operator.link', 'done', 'owner', 'command'],
+        ['operator.create', 'done', 'owner', 'command'],
+      ],
+    );
+    const secrets = [made.token, url.split('=')[1] ?? ''];
+    const files = readdirSync(data).map((name) => readFileSync(join(data, name), 'latin1'));
+    for (const secret of secrets) assert.ok(!files.some((text) => text.includes(secret)), 'only digests are stored');
   });
 });

@@ -33,6 +33,23 @@ for (const mode of ['credit', 'token_budget'] as const) {
         assert.deepEqual(ids.sort(), ['sandbox/alpha', 'sandbox/beta', 'sandbox/tiny']);
       });
 
+      test('[R57] lists and retrieves models with the fields that it knows', async () => {
+        const page = await client.models.list();
+        assert.deepEqual([page.has_more, page.first_id, page.last_id], [false, page.data[0]?.id, page.data.at(-1)?.id]);
+        assert.ok(page.first_id);
+        const listed = page.data.find(({ id }) => id === 'sandbox/beta');
+        assert.deepEqual(
+          { ...(await client.models.retrieve('sandbox/beta')), _request_id: undefined },
+          { ...listed, _request_id: undefined },
+        );
+        assert.equal(listed?.type, 'model');
+        assert.match(listed.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+        assert.equal(typeof listed.display_name, 'string');
+        assert.equal(typeof listed.max_input_tokens, 'number');
+        assert.equal(typeof listed.max_tokens, 'number');
+        await assert.rejects(client.models.retrieve('no/such'), Anthropic.NotFoundError);
+      });
+
       test('messages, whole and streamed, are equal', async () => {
         const request = {
           model: 'sandbox/beta',
@@ -50,6 +67,17 @@ for (const mode of ['credit', 'token_budget'] as const) {
         );
         assert.equal(streamed.usage.output_tokens, 25);
         assert.equal(streamed.usage.input_tokens, whole.usage.input_tokens);
+      });
+
+      test('[R60] the tool runner, which asks for a thread at the provider and goes on without it', async () => {
+        const runner = client.beta.messages.toolRunner({
+          model: 'sandbox/beta',
+          max_tokens: 500,
+          messages: [{ role: 'user', content: 'the weather [[tool=2]]' }],
+          tools: [{ ...WEATHER, type: 'custom', run: () => 'sunny', parse: (value: unknown) => value }],
+        });
+        const last = await runner.runUntilDone();
+        assert.match(JSON.stringify(last.content), /sunny/);
       });
 
       test('tools, and the answer to their results', async () => {

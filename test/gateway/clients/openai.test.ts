@@ -26,6 +26,16 @@ for (const mode of ['credit', 'token_budget'] as const) {
       assert.deepEqual(ids.sort(), ['sandbox/alpha', 'sandbox/beta', 'sandbox/tiny']);
     });
 
+    test('[R57] retrieves one model, whose id has a slash', async () => {
+      const listed = (await client.models.list()).data.find(({ id }) => id === 'sandbox/alpha');
+      assert.deepEqual(await client.models.retrieve('sandbox/alpha'), listed);
+      await assert.rejects(client.models.retrieve('no/such'), (error: unknown) => {
+        assert.ok(error instanceof OpenAI.NotFoundError);
+        assert.deepEqual([error.code, error.param], ['model_not_found', 'model']);
+        return true;
+      });
+    });
+
     test('chat, whole', async () => {
       const answer = await client.chat.completions.create({
         model: 'sandbox/alpha',

@@ -31,6 +31,7 @@ describe('docs/reliability.md', () => {
       'F32',
       'F33',
       'F36',
+      'F37',
       'F40',
     ]);
     const headings = rows.filter((row) => /^\| (#|Guarantee) \|/.test(row));

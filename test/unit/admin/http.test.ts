@@ -22,8 +22,12 @@ interface AdminPortFixture extends AdminFixture {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-async function adminPort(t: TestContext, hosts: readonly string[] = []): Promise<AdminPortFixture> {
-  const fixture = adminFixture(t);
+async function adminPort(
+  t: TestContext,
+  hosts: readonly string[] = [],
+  options: Parameters<typeof adminFixture>[1] = {},
+): Promise<AdminPortFixture> {
+  const fixture = adminFixture(t, options);
   const listener = await listenOnPort(fixture.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0, hosts });
   t.after(() => listener.close());
   const { port } = listener;
@@ -143,6 +147,19 @@ describe('the admin port', () => {
       assert.deepEqual([status, body.error.code], [429, 'rate_limited']);
       assert.ok(Number(sent['retry-after']) > 0 && Number(sent['retry-after']) <= 60);
     }
+  });
+
+  test('tells a probe without a credential whether the gateway is alive and ready, and nothing else', async (t) => {
+    let ready = true;
+    const { send } = await adminPort(t, [], { ready: async () => ready });
+    const probe = (path: string) => send('GET', path, undefined, { authorization: '', host: 'gateway-7.pods.example' });
+    assert.deepEqual((await probe('/healthz')).body, { status: 'ok' });
+    assert.deepEqual((await probe('/readyz')).body, { status: 'ready' });
+    ready = false;
+    const { status, body, headers } = await probe('/readyz');
+    assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
+    assert.equal((await probe('/healthz')).status, 200);
+    assert.equal((await probe('/admin/v1/health')).status, 403);
   });
 
   test('says with every answer that no page may embed it or guess its type', async (t) => {

@@ -41,30 +41,21 @@ async function served(t: Parameters<typeof adminFixture>[0]) {
     return { status: answer.statusCode, body: answer.json() };
   };
   const document: Document = (await send('GET', '/admin/v1/openapi.json')).body;
-  return { send, document };
+  return { send, document, routes: app.declaredRoutes };
 }
 
 describe('the OpenAPI document of the admin API', () => {
   test('lists every route with a summary, its schemas by name, and the error envelope', async (t) => {
-    const { document } = await served(t);
+    const { document, routes } = await served(t);
     assert.equal(document.openapi, '3.1.0');
     const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
     );
-    assert.deepEqual(operations.map(({ name }) => name).sort(), [
-      'DELETE /admin/v1/keys/{id}',
-      'DELETE /admin/v1/keys/{id}/secrets/{prefix}',
-      'GET /admin/v1/audit',
-      'GET /admin/v1/health',
-      'GET /admin/v1/keys',
-      'GET /admin/v1/keys/{id}',
-      'GET /admin/v1/model-lists',
-      'PATCH /admin/v1/keys/{id}',
-      'POST /admin/v1/keys',
-      'POST /admin/v1/keys/{id}/credit',
-      'POST /admin/v1/keys/{id}/secrets',
-      'POST /admin/v1/model-lists',
-    ]);
+    const described = routes.filter(({ url }) => url.startsWith('/admin/') && !url.endsWith('/openapi.json'));
+    assert.deepEqual(
+      operations.map(({ name }) => name).sort(),
+      described.map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`).sort(),
+    );
     for (const { name, operation } of operations) {
       assert.ok(operation.summary, name);
       for (const { content } of Object.values(operation.responses)) {
@@ -105,6 +96,22 @@ describe('the OpenAPI document of the admin API', () => {
       check('/admin/v1/keys/{id}', 'patch', await send('PATCH', `/admin/v1/keys/${id}`, { rpm_limit: 5 }));
       check('/admin/v1/keys/{id}/secrets', 'post', await send('POST', `/admin/v1/keys/${id}/secrets`));
     }
+    const named = { name: 'org', credit_cap: { amount: 5, period: 'day' }, labels: { tier: 'gold' } };
+    const org = check('/admin/v1/accounts', 'post', await send('POST', '/admin/v1/accounts', named));
+    const team = { name: 'team', parent: org.id, token_cap: '500/month' };
+    const { id: teamId } = check('/admin/v1/accounts', 'post', await send('POST', '/admin/v1/accounts', team));
+    check('/admin/v1/accounts', 'get', await send('GET', '/admin/v1/accounts'));
+    check('/admin/v1/accounts/{id}', 'get', await send('GET', `/admin/v1/accounts/${org.id}`));
+    check('/admin/v1/accounts/{id}', 'get', await send('GET', '/admin/v1/accounts/nobody'));
+    check('/admin/v1/accounts/{id}', 'patch', await send('PATCH', `/admin/v1/accounts/${teamId}`, { rpm_limit: 5 }));
+    const moved = await send('POST', `/admin/v1/accounts/${teamId}/move`, { parent: org.id });
+    check('/admin/v1/accounts/{id}/move', 'post', moved);
+    const bought = await send('POST', `/admin/v1/accounts/${org.id}/credit`, { amount: '5' });
+    check('/admin/v1/accounts/{id}/credit', 'post', bought);
+    const paidFor = { mode: 'credit', account: teamId, cap: '2', period: 'week' };
+    check('/admin/v1/keys', 'post', await send('POST', '/admin/v1/keys', paidFor));
+    const joined = await send('POST', `/admin/v1/accounts/${teamId}/keys`, { key: budget.id });
+    check('/admin/v1/accounts/{id}/keys', 'post', joined);
     const paid = await send('POST', `/admin/v1/keys/${credit.id}/credit`, { amount: '0.5' });
     check('/admin/v1/keys/{id}/credit', 'post', paid);
     check(
@@ -114,7 +121,31 @@ describe('the OpenAPI document of the admin API', () => {
     );
     check('/admin/v1/keys/{id}', 'delete', await send('DELETE', `/admin/v1/keys/${credit.id}`));
     check('/admin/v1/keys/{id}', 'get', await send('GET', '/admin/v1/keys/unknown'));
+    const made = await send('POST', '/admin/v1/operators', { name: 'ann', role: 'viewer' });
+    check('/admin/v1/operators', 'post', made);
+    check('/admin/v1/operators', 'get', await send('GET', '/admin/v1/operators'));
+    const { id: operatorId } = made.body.operator;
+    const operator = `/admin/v1/operators/${operatorId}`;
+    check('/admin/v1/operators/{id}', 'patch', await send('PATCH', operator, { role: 'operator' }));
+    check('/admin/v1/operators/{id}', 'get', await send('GET', operator));
+    check('/admin/v1/operators/{id}/tokens', 'post', await send('POST', `${operator}/tokens`, { label: 'ci' }));
+    const token = `${operator}/tokens/${made.body.token_id}`;
+    check('/admin/v1/operators/{id}/link', 'post', await send('POST', `${operator}/link`));
+    check('/admin/v1/session', 'get', await send('GET', '/admin/v1/session'));
+    check('/admin/v1/session', 'post', await send('POST', '/admin/v1/session', { token: made.body.token }));
+    check('/admin/v1/session', 'post', await send('POST', '/admin/v1/session', { token: 'x' }));
+    check('/admin/v1/sessions', 'delete', await send('DELETE', '/admin/v1/sessions'));
+    check('/admin/v1/session', 'delete', await send('DELETE', '/admin/v1/session'));
+    check('/admin/v1/operators/{id}/tokens/{token_id}', 'delete', await send('DELETE', token));
+    check('/admin/v1/operators/{id}', 'delete', await send('DELETE', operator));
+    check('/admin/v1/audit-trail', 'get', await send('GET', '/admin/v1/audit-trail?limit=3'));
     check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
+    check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?limit=5'));
+    check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?status=nine'));
+    check('/admin/v1/requests/running', 'get', await send('GET', '/admin/v1/requests/running'));
+    check('/admin/v1/requests/{id}', 'get', await send('GET', '/admin/v1/requests/req_none'));
     check('/admin/v1/health', 'get', await send('GET', '/admin/v1/health'));
     check('/admin/v1/model-lists', 'get', await send('GET', '/admin/v1/model-lists'));
     check('/admin/v1/model-lists', 'post', await send('POST', '/admin/v1/model-lists'));

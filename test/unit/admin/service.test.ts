@@ -141,7 +141,7 @@ describe('keys', () => {
     const { service } = adminFixture(t);
     const made = await service.createKey({ mode: 'token_budget', budget: 10, rpm_limit: 5, label: 'a', models: ['m'] });
     const { key, ...before } = made;
-    assert.deepEqual(await service.changeKey(made.id, { label: 'b' }), { ...before, label: 'b' });
+    assert.deepEqual(await service.changeKey(made.id, { label: 'b' }), { ...before, label: 'b', version: 2 });
     const next = await service.changeKey(made.id, {
       budget: 20,
       rpm_limit: null,

@@ -33,6 +33,7 @@ models:
   - { id: claude-sonnet-4-5, provider: anthropic }
   - { id: gpt-5, provider: openai }
   - { id: gpt-5.5, provider: openai }
+  - { id: gpt-5.6-sol, provider: openai, pricing: { input: 5, output: 30 } }
   - { id: gpt-4o, provider: openai }
   - { id: openai/gpt-oss-120b, provider: groq }`,
     );
@@ -43,6 +44,9 @@ models:
     assert.equal(factor(models.get('gpt-5'), 'service_tier', 'priority'), 2);
     assert.equal(factor(models.get('gpt-5'), 'service_tier', 'flex'), 0.5);
     assert.equal(factor(models.get('gpt-5.5'), 'service_tier', 'priority'), 2.5);
+    assert.equal(factor(models.get('gpt-5.5'), 'service_tier', 'fast'), 2.5);
+    assert.equal(factor(models.get('gpt-5.6-sol'), 'service_tier', 'fast'), 2);
+    assert.equal(factor(models.get('gpt-5.6-sol'), 'service_tier', 'ultrafast'), null);
     assert.equal(factor(models.get('gpt-4o'), 'service_tier', 'priority'), null);
     assert.equal(factor(models.get('openai/gpt-oss-120b'), 'service_tier', 'flex'), 1);
     assert.equal(factor(models.get('gpt-5'), 'speed', 'fast'), null);

@@ -7,26 +7,12 @@ import {
   creditsFromNanos,
   type Pricing,
   parseCredits,
-  type Rates,
   worstCostNanos,
 } from '../../../src/core/money.ts';
 import type { TokenCounts } from '../../../src/core/usage.ts';
+import { arbitraryRates } from './arbitrary-rates.ts';
 
-const rate = fc.bigInt({ min: 0n, max: 10n ** 12n });
-const ratesArbitrary: fc.Arbitrary<Rates> = fc.record(
-  {
-    input: rate,
-    output: rate,
-    cacheRead: rate,
-    cacheWrite: rate,
-    cacheWrite1h: rate,
-    inputAudio: rate,
-    inputImage: rate,
-    outputAudio: rate,
-    outputImage: rate,
-  },
-  { requiredKeys: ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h'] },
-);
+const ratesArbitrary = arbitraryRates(10n ** 12n);
 const pricingArbitrary: fc.Arbitrary<Pricing> = fc
   .tuple(
     fc.bigInt({ min: 1n, max: 10n ** 9n }),

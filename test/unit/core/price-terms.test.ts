@@ -7,27 +7,13 @@ import {
   type Fraction,
   PLAIN_TERMS,
   type Pricing,
-  type Rates,
   worstCostNanos,
 } from '../../../src/core/money.ts';
 import { chargeTerms, holdTerms, hostedToolOf, multiplierOf } from '../../../src/core/price-terms.ts';
 import { NO_TOKENS } from '../../../src/core/usage.ts';
+import { arbitraryRates } from './arbitrary-rates.ts';
 
-const rate = fc.bigInt({ min: 0n, max: 10n ** 9n });
-const rates: fc.Arbitrary<Rates> = fc.record(
-  {
-    input: rate,
-    output: rate,
-    cacheRead: rate,
-    cacheWrite: rate,
-    cacheWrite1h: rate,
-    inputAudio: rate,
-    inputImage: rate,
-    outputAudio: rate,
-    outputImage: rate,
-  },
-  { requiredKeys: ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h'] },
-);
+const rates = arbitraryRates(10n ** 9n);
 const fraction: fc.Arbitrary<Fraction> = fc.record({
   numerator: fc.bigInt({ min: 1n, max: 10_000n }),
   denominator: fc.bigInt({ min: 1n, max: 10_000n }),

@@ -17,6 +17,8 @@ const KEY: KeyRecord = {
   rpmLimit: null,
   budget: null,
   period: 'none',
+  accountId: null,
+  cap: null,
   createdAtMs: 0,
   prefix: '',
 };

@@ -57,3 +57,54 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
   await again;
   await maintenance.stop();
 });
+
+test('a failure of the rollups is told, tried again, and says nothing about the store', async () => {
+  const errors: unknown[] = [];
+  const rolls = new Count();
+  let failing = true;
+  const ledger = {
+    leaseMs: LEASE_MS,
+    register: async () => {},
+    heartbeat: async () => {},
+    recover: async () => ({ charged: 0, voided: 0, more: false }),
+    prune: async () => ({ removed: 0, more: false }),
+    rollUp: async () => {
+      rolls.add();
+      if (failing) throw new Error('no');
+      return { charges: 1, more: rolls.count % 3 !== 0 };
+    },
+  } as unknown as OwnedLedger;
+  const maintenance = await startMaintenance(ledger, { rollUpIntervalMs: 2, onError: (error) => errors.push(error) });
+  await rolls.after(3);
+  assert.ok(maintenance.healthy && errors.length >= 2);
+  failing = false;
+  await rolls.after(5);
+  await maintenance.stop();
+  const after = rolls.count;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(rolls.count, after);
+});
+
+test('the retention of usage records is the one that counts now', async () => {
+  const asked: (number | null)[] = [];
+  const prunes = new Count();
+  let keepMs: number | null = null;
+  const ledger = {
+    leaseMs: LEASE_MS,
+    register: async () => {},
+    heartbeat: async () => {},
+    recover: async () => ({ charged: 0, voided: 0, more: false }),
+    rollUp: async () => ({ charges: 0, more: false }),
+    prune: async (usageKeepMs: number | null) => {
+      asked.push(usageKeepMs);
+      prunes.add();
+      return { removed: 0, more: false };
+    },
+  } as unknown as OwnedLedger;
+  const maintenance = await startMaintenance(ledger, { pruneIntervalMs: 2, usageKeepMs: () => keepMs });
+  await prunes.after(1);
+  keepMs = 5_000;
+  await prunes.after(2);
+  await maintenance.stop();
+  assert.deepEqual([asked[0], asked.at(-1)], [null, 5_000]);
+});

@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { DeadlineTimer, HasDeadline } from '../../../lib/deadline-timer.ts';
+import { errorCodeOrName } from '../../../lib/error-code.ts';
 import type { Node } from '../../../lib/linked-list.ts';
 import type { FailureKind } from '../../client.ts';
 import { Http1Error } from '../../errors.ts';
@@ -67,7 +68,7 @@ export class ClientConnection implements CallConnection, HasDeadline {
     deadlines.set(this, connectMs);
     this.#socket.on(origin.secure ? 'secureConnect' : 'connect', () => this.#connected());
     this.#socket.on('end', () => this.#end(''));
-    this.#socket.on('error', (error) => this.#end(codeOf(error), isTimeout(error)));
+    this.#socket.on('error', (error) => this.#end(errorCodeOrName(error), isTimeout(error)));
     this.#socket.on('close', () => this.#end(CLOSED_EARLY));
   }
 
@@ -263,17 +264,12 @@ export class ClientConnection implements CallConnection, HasDeadline {
   /** Bytes that are not a response, or a listener that threw. */
   #fault(error: unknown): void {
     if (this.#call === null) throw error;
-    this.#fail('broken', codeOf(error));
+    this.#fail('broken', errorCodeOrName(error));
   }
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
 /** Each of several addresses was tried, and at least one did not answer. */
 function isTimeout(error: Error): boolean {
   if (!(error instanceof AggregateError)) return false;
-  return codeOf(error) === 'ETIMEDOUT' || error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');
+  return errorCodeOrName(error) === 'ETIMEDOUT' || error.errors.some((one) => errorCodeOrName(one) === 'ETIMEDOUT');
 }

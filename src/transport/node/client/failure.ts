@@ -1,5 +1,7 @@
 /** undici's errors in the words of the port. */
+
 import { errors } from 'undici';
+import { errorCodeOrName } from '../../../lib/error-code.ts';
 import type { CallFailure } from '../../client.ts';
 import { ConnectTimeout } from './connector.ts';
 
@@ -18,7 +20,7 @@ const PROXY_STATUS = /^Proxy (?:response|Authentication Required) \((\d{3})\)/;
 
 /** Of a call whose request has been written. */
 export function failureCode(error: unknown): string {
-  const code = codeOf(error);
+  const code = errorCodeOrName(error);
   if (error instanceof errors.HTTPParserError) return code === 'HPE_INVALID_EOF_STATE' ? 'closed early' : 'malformed';
   return CODES[code] ?? code;
 }
@@ -45,17 +47,12 @@ export function isProxyRefusal(error: Error): boolean {
 
 /** A kept connection broke before the request was written to it. */
 export function isStale(error: Error): boolean {
-  const code = codeOf(error);
+  const code = errorCodeOrName(error);
   return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
 /** Each of several addresses was tried, and at least one did not answer. */
 function isTimeout(error: Error): boolean {
-  if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' || codeOf(error) === 'ETIMEDOUT') return true;
-  return error instanceof AggregateError && error.errors.some((one) => codeOf(one) === 'ETIMEDOUT');
+  if (errorCodeOrName(error) === 'UND_ERR_CONNECT_TIMEOUT' || errorCodeOrName(error) === 'ETIMEDOUT') return true;
+  return error instanceof AggregateError && error.errors.some((one) => errorCodeOrName(one) === 'ETIMEDOUT');
 }

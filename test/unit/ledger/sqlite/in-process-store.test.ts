@@ -8,8 +8,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { StoreError, StoreLockedError } from '../../../../src/ledger/errors.ts';
-import { createLedger, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
+import { GroupCommit } from '../../../../src/ledger/group-commit/group-commit.ts';
+import { createLedger, createLedgerOn, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance.ts';
+import type { Operation, OperationName, OperationOf, Outcome } from '../../../../src/ledger/operations.ts';
 import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
 import { type InProcessStoreOptions, openInProcessStore } from '../../../../src/ledger/sqlite/in-process-store.ts';
 import { type LogFile, openLogFile } from '../../../../src/ledger/sqlite/wal-file.ts';
@@ -139,6 +141,23 @@ describe('what memory decides', () => {
   const { tokens } = usageRecord();
   const clock = new ManualClock();
 
+  /** Notes whether memory alone decided the last admission. */
+  class WatchedCommit extends GroupCommit {
+    byMemory = false;
+    override now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
+      const outcome = super.now<N>(operation);
+      this.byMemory = outcome !== null;
+      return outcome;
+    }
+  }
+
+  async function openWatched(file: string): Promise<{ readonly ledger: OwnedLedger; decidedBy(): 'memory' | 'file' }> {
+    const operations = new WatchedCommit(openInProcessStore({ file, clock }));
+    const ledger = createLedgerOn(operations);
+    await ledger.register();
+    return { ledger, decidedBy: () => (operations.byMemory ? 'memory' : 'file') };
+  }
+
   /** What another process would find if this one were killed now. */
   async function afterKill(file: string): Promise<OwnedLedger> {
     const image = newFile();
@@ -151,7 +170,7 @@ describe('what memory decides', () => {
     const ledger = createLedger(openInProcessStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
-    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
+    assert.equal((await ledger.admit(admitRequest(key.id, 'a', 10n))).kind, 'admitted');
     assert.equal((await ledger.summary(key.id))?.reserved, 10n);
     const afterwards = await afterKill(file);
     assert.deepEqual(await afterwards.recover(), { charged: 0, voided: 0, more: false });
@@ -166,7 +185,7 @@ describe('what memory decides', () => {
     const ledger = createLedger(openInProcessStore({ file, clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
-    ledger.admitNow(admitRequest(key.id, 'a', 10n));
+    await ledger.admit(admitRequest(key.id, 'a', 10n));
     ledger.mark({ holdId: 'a', keyId: key.id, charge: 4n, tokens });
     await ledger.ping();
     const afterwards = await afterKill(file);
@@ -177,23 +196,22 @@ describe('what memory decides', () => {
   });
 
   test('[F6] only within a second of a commit: before, the file must show that it can be written', async () => {
-    const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
-    await ledger.register();
+    const { ledger, decidedBy } = await openWatched(newFile());
     const key = await ledger.createKey(newKey({ credit: 10n }));
     clock.advance(1_001);
-    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 1n)), null);
     assert.equal((await ledger.admit(admitRequest(key.id, 'a', 1n))).kind, 'admitted');
-    assert.equal(ledger.admitNow(admitRequest(key.id, 'b', 1n))?.kind, 'admitted');
+    assert.equal(decidedBy(), 'file');
+    assert.equal((await ledger.admit(admitRequest(key.id, 'b', 1n))).kind, 'admitted');
+    assert.equal(decidedBy(), 'memory');
     await ledger.close();
   });
 
   test('[F4] a claim goes into the file at once', async () => {
-    const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
-    await ledger.register();
+    const { ledger, decidedBy } = await openWatched(newFile());
     const key = await ledger.createKey(newKey({ credit: 10n }));
     const request = admitRequest(key.id, 'a', 10n, { claim: { name: 'c', fingerprint: 'f' } });
-    assert.equal(ledger.admitNow(request), null);
     assert.equal((await ledger.admit(request)).kind, 'admitted');
+    assert.equal(decidedBy(), 'file');
     await ledger.close();
   });
 
@@ -201,7 +219,7 @@ describe('what memory decides', () => {
     const ledger = createLedger(openInProcessStore({ file: newFile(), clock }));
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 10n }));
-    ledger.admitNow(admitRequest(key.id, 'a', 7n));
+    await ledger.admit(admitRequest(key.id, 'a', 7n));
     const { liveHolds, findings } = await ledger.audit();
     assert.deepEqual([liveHolds, findings], [1, []]);
     assert.deepEqual(
@@ -226,15 +244,15 @@ describe('what memory decides', () => {
     };
     const left: number[] = [];
     // In memory, through the file, in memory after everything was written, and one that holds nothing.
-    ledger.admitNow(admitRequest(key.id, 'a', 1n));
+    await ledger.admit(admitRequest(key.id, 'a', 1n));
     left.push(await placesLeft());
     await ledger.admit(admitRequest(key.id, 'b', 1n, { claim: { name: 'c', fingerprint: 'f' } }));
     left.push(await placesLeft());
     await ledger.audit();
     left.push(await placesLeft());
-    ledger.admitNow(admitRequest(key.id, 'c', 1n));
+    await ledger.admit(admitRequest(key.id, 'c', 1n));
     left.push(await placesLeft());
-    ledger.admitNow(admitRequest(key.id, 'd', 1n, { hold: null }));
+    await ledger.admit(admitRequest(key.id, 'd', 1n, { hold: null }));
     left.push(await placesLeft());
     assert.deepEqual(left, [3, 2, 2, 1, 0]);
     await ledger.close();
@@ -251,7 +269,6 @@ describe('what memory decides', () => {
     });
     syncBuiltinESMExports();
     try {
-      assert.equal(ledger.admitNow(admitRequest(limited.id, 'a', 1n)), null);
       await assert.rejects(ledger.admit(admitRequest(limited.id, 'a', 1n)), StoreError);
       assert.equal((await ledger.admit(admitRequest(unlimited.id, 'b', 1n))).kind, 'admitted');
     } finally {
@@ -271,17 +288,16 @@ describe('what memory decides', () => {
     const database = databaseOf(file);
     await ledger.register();
     const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));
-    assert.equal(ledger.admitNow(admitRequest(key.id, 'a', 10n))?.kind, 'admitted');
+    assert.equal((await ledger.admit(admitRequest(key.id, 'a', 10n))).kind, 'admitted');
     database?.exec('VACUUM; PRAGMA query_only = ON');
     await assert.rejects(ledger.settle(settleRequest(key.id, 'a', 4n)), StoreError);
-    assert.equal(ledger.admitNow(admitRequest(key.id, 'b', 10n)), null);
     await assert.rejects(ledger.admit(admitRequest(key.id, 'b', 10n)), StoreError);
     database?.exec('PRAGMA query_only = OFF');
     const summary = await ledger.summary(key.id);
     assert.deepEqual([summary?.reserved, summary?.used, summary?.liveHolds], [10n, 0n, 1]);
     assert.deepEqual(await ledger.settle(settleRequest(key.id, 'a', 4n)), { kind: 'settled', charged: 4n });
-    const again = ledger.admitNow(admitRequest(key.id, 'c', 10n));
-    assert.equal(again?.kind === 'admitted' && again.rate?.remaining, 1);
+    const again = await ledger.admit(admitRequest(key.id, 'c', 10n));
+    assert.equal(again.kind === 'admitted' && again.rate?.remaining, 1);
     assert.deepEqual((await ledger.audit()).findings, []);
     await ledger.close();
   });

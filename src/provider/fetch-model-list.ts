@@ -2,7 +2,7 @@
 import { type Dispatcher, request } from 'undici';
 import { errorCode } from '../lib/error-code.ts';
 import { arrayAt, isObject } from '../lib/json.ts';
-import type { ModelList } from '../provider/adapters.ts';
+import type { ModelList } from './adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 /** A Date header has whole seconds, cut off. */

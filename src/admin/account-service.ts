@@ -1,0 +1,229 @@
+/** What an operator can do with accounts, on an opened store. */
+import type { AccountRecord, Cap } from '../core/account.ts';
+import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../core/money.ts';
+import { PERIODS, type Period } from '../core/period.ts';
+import type {
+  AccountChange,
+  AccountOutcome,
+  AccountSummary,
+  KeyPlaceOutcome,
+  LedgerAdmin,
+  UnknownAccount,
+} from '../ledger/port.ts';
+import { type AccountsApi, type AccountView, AdminError } from './api.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { newId } from './ids.ts';
+import { readCredit, readRpm } from './input.ts';
+import {
+  AccountChangeBody,
+  AccountKeyBody,
+  AccountMoveBody,
+  type AccountSettings,
+  NewAccountBody,
+} from './schema/accounts.ts';
+import { fieldNames, unexpected, validBody } from './validate.ts';
+
+/** Inputs are `unknown` here because this is where they are validated. */
+export class AccountService implements AccountsApi {
+  readonly #ledger: LedgerAdmin;
+  readonly #trail: AuditTrail;
+
+  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
+    this.#ledger = ledger;
+    this.#trail = trail;
+  }
+
+  create(input: unknown): Promise<AccountView> {
+    const change = { action: 'account.create', target: null, after: itself, made: ({ id }: AccountView) => id };
+    return this.#trail.change<AccountView>(change, () => this.#create(input));
+  }
+
+  async #create(input: unknown): Promise<AccountView> {
+    const body = validBody(NewAccountBody, input);
+    const id = newId('acct');
+    const parentId = body.parent ?? null;
+    const outcome = await this.#ledger.createAccount({
+      id,
+      parentId,
+      name: body.name.toWellFormed(),
+      externalId: null,
+      labels: {},
+      rpmLimit: null,
+      creditCap: null,
+      tokenCap: null,
+      ...readSettings(body),
+    });
+    requireAccount(parentId ?? id, outcome);
+    return this.show(id);
+  }
+
+  async list(): Promise<readonly AccountView[]> {
+    return (await this.#ledger.listAccounts()).map(accountView);
+  }
+
+  async show(accountId: string): Promise<AccountView> {
+    const summary = await this.#ledger.getAccount(accountId);
+    if (summary === null) throw unknownAccount(accountId);
+    return accountView(summary);
+  }
+
+  change(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.change', accountId, () => this.#change(accountId, input));
+  }
+
+  async #change(accountId: string, input: unknown): Promise<AccountView> {
+    const body = validBody(AccountChangeBody, input);
+    const change: AccountChange = {
+      ...(body.name !== undefined && { name: body.name.toWellFormed() }),
+      ...(body.status !== undefined && { status: body.status }),
+      ...readSettings(body),
+    };
+    if (Object.keys(change).length === 0) {
+      throw new AdminError(
+        'invalid_input',
+        `nothing to change: give one of ${fieldNames(AccountChangeBody).join(', ')}`,
+      );
+    }
+    requireAccount(accountId, await this.#ledger.changeAccount(accountId, change));
+    return this.show(accountId);
+  }
+
+  move(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.move', accountId, () => this.#move(accountId, input));
+  }
+
+  async #move(accountId: string, input: unknown): Promise<AccountView> {
+    const { parent } = validBody(AccountMoveBody, input);
+    requireAccount(accountId, await this.#ledger.moveAccount(accountId, parent));
+    return this.show(accountId);
+  }
+
+  addCredit(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.credit', accountId, () => this.#addCredit(accountId, input));
+  }
+
+  async #addCredit(accountId: string, input: unknown): Promise<AccountView> {
+    const { entryId, amountNanos, note } = readCredit(input);
+    requireAccount(
+      accountId,
+      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note),
+    );
+    return this.show(accountId);
+  }
+
+  addKey(accountId: string, input: unknown): Promise<AccountView> {
+    return this.#recorded('account.key', accountId, () => this.#addKey(accountId, input));
+  }
+
+  /** A key that pays for itself joins with its balance; a key of another account of the same root moves. */
+  async #addKey(accountId: string, input: unknown): Promise<AccountView> {
+    const { key: keyId, entry_id } = validBody(AccountKeyBody, input);
+    const summary = await this.#ledger.getKey(keyId);
+    const outcome: KeyPlaceOutcome =
+      summary === null
+        ? { kind: 'unknown_key' }
+        : summary.key.accountId === null
+          ? await this.#ledger.joinAccount(keyId, accountId, entry_id?.toWellFormed() ?? newId('transfer'))
+          : await this.#ledger.moveKey(keyId, accountId);
+    if (outcome.kind === 'unknown_key') {
+      throw new AdminError(
+        'unknown_key',
+        `key ${JSON.stringify(keyId)} does not exist: list the keys with "gateway keys list"`,
+        { field: 'key' },
+      );
+    }
+    if (outcome.kind !== 'changed') requireAccount(accountId, outcome);
+    return this.show(accountId);
+  }
+
+  #recorded(action: string, accountId: string, work: () => Promise<AccountView>): Promise<AccountView> {
+    const change = { action, target: accountId, before: () => this.show(accountId), after: itself };
+    return this.#trail.change<AccountView>(change, work);
+  }
+}
+
+function itself(account: AccountView): AccountView {
+  return account;
+}
+
+function requireAccount(
+  accountId: string,
+  outcome: AccountOutcome | UnknownAccount | { readonly kind: 'account_credited' },
+): void {
+  if (outcome.kind === 'unknown_account') throw unknownAccount(accountId);
+  if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+}
+
+function unknownAccount(accountId: string): AdminError {
+  return new AdminError(
+    'unknown_account',
+    `account ${JSON.stringify(accountId)} does not exist: list the accounts with "gateway accounts list"`,
+  );
+}
+
+function readSettings(body: AccountSettings): AccountChange {
+  const { external_id, labels, rpm_limit, credit_cap, token_cap } = body;
+  return {
+    ...(external_id !== undefined && { externalId: external_id?.toWellFormed() || null }),
+    ...(labels !== undefined && { labels }),
+    ...(rpm_limit !== undefined && { rpmLimit: readRpm(rpm_limit) }),
+    ...(credit_cap !== undefined && { creditCap: readCap('credit_cap', credit_cap, parseCredits) }),
+    ...(token_cap !== undefined && { tokenCap: readCap('token_cap', token_cap, BigInt) }),
+  };
+}
+
+type CapField = 'credit_cap' | 'token_cap';
+type GivenCap = NonNullable<AccountSettings[CapField]> | null;
+
+function readCap(field: CapField, value: GivenCap, parse: (amount: string) => bigint): Cap | null {
+  if (value === null || value === 'none') return null;
+  const [amount, period] = typeof value === 'string' ? partsOf(value) : [String(value.amount), value.period];
+  try {
+    const parsed = /^\d/.test(amount) ? parse(amount) : null;
+    if (parsed !== null && parsed <= AMOUNT_MAX && isPeriod(period)) return { amount: parsed, period };
+  } catch (error) {
+    if (!(error instanceof RangeError) && !(error instanceof SyntaxError)) throw error;
+  }
+  throw unexpected(AccountChangeBody, field, value);
+}
+
+function partsOf(value: string): readonly [amount: string, period: string] {
+  const [amount = '', period = '', ...more] = value.split('/');
+  return more.length > 0 ? ['', ''] : [amount, period];
+}
+
+function isPeriod(text: string): text is Period {
+  return PERIODS.some((period) => period === text);
+}
+
+function accountView(summary: AccountSummary): AccountView {
+  const { account, purchased, used, reserved } = summary;
+  const isRoot = account.parentId === null;
+  return {
+    id: account.id,
+    name: account.name,
+    external_id: account.externalId,
+    labels: account.labels,
+    status: account.status,
+    parent: account.parentId,
+    root: account.rootId,
+    rpm_limit: account.rpmLimit,
+    ...capViews(account),
+    created_at: new Date(account.createdAtMs).toISOString(),
+    credit: isRoot ? creditsFromNanos(purchased) : null,
+    balance: isRoot ? creditsFromNanos(purchased - used) : null,
+    used: creditsFromNanos(used),
+    reserved: creditsFromNanos(reserved),
+    credit_used: creditsFromNanos(summary.creditUsed),
+    tokens_used: Number(summary.tokensUsed),
+    tokens_reserved: Number(summary.reservedTokens),
+    live_holds: summary.liveHolds,
+  };
+}
+
+function capViews({ creditCap, tokenCap }: AccountRecord): Pick<AccountView, CapField> {
+  return {
+    credit_cap: creditCap && { amount: creditsFromNanos(creditCap.amount), period: creditCap.period },
+    token_cap: tokenCap && { amount: Number(tokenCap.amount), period: tokenCap.period },
+  };
+}

@@ -1,0 +1,111 @@
+/** Writes what an operator did, or was refused, into the audit trail. */
+import type { AuditRecord, AuditTrailEntry, Caller } from '../operators/port.ts';
+import { AdminError, type AuditTrailEntryView } from './api.ts';
+
+/** Where an entry goes. */
+export interface AuditTrailSink {
+  record(record: Omit<AuditRecord, 'atMs'>): Promise<void>;
+}
+
+export interface AuditTrailOptions {
+  readonly sink: AuditTrailSink;
+  readonly caller: Caller;
+  /** The trail could not be written. What was done is done: whoever is told has to tell somebody. */
+  onFailure(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
+  onRecorded(): void;
+}
+
+export interface Change<T> {
+  /** What is done, as `key.create`. */
+  readonly action: string;
+  /** The id of what it is done to; null where it is still to be made. */
+  readonly target: string | null;
+  before?(): Promise<unknown>;
+  /** Without secrets. */
+  after?(result: T): unknown;
+  made?(result: T): string;
+}
+
+const STATE_CHARACTERS_MAX = 20_000;
+
+export class AuditTrail {
+  readonly #options: AuditTrailOptions;
+
+  constructor(options: AuditTrailOptions) {
+    this.#options = options;
+  }
+
+  /** Does the work and records it, whatever becomes of it. */
+  async change<T>(change: Change<T>, work: () => Promise<T>): Promise<T> {
+    let before: unknown = null;
+    try {
+      before = (await change.before?.()) ?? null;
+      const result = await work();
+      const states = differences(before, change.after?.(result) ?? null);
+      await this.#record(change, change.made?.(result) ?? change.target, 'done', null, states);
+      return result;
+    } catch (error) {
+      const refused = error instanceof AdminError && error.code !== 'unavailable' && error.code !== 'internal';
+      const reason = error instanceof Error ? error.message : String(error);
+      const outcome = refused ? 'refused' : 'unknown';
+      await this.#record(change, change.target, outcome, reason, [null, null]);
+      throw error;
+    }
+  }
+
+  async #record(
+    { action }: Pick<Change<never>, 'action'>,
+    target: string | null,
+    outcome: AuditRecord['outcome'],
+    reason: string | null,
+    [before, after]: readonly [unknown, unknown],
+  ): Promise<void> {
+    const { sink, caller, onFailure, onRecorded } = this.#options;
+    const { actor, from } = caller;
+    const record = { actor, from, action, target, outcome, reason, before: stateText(before), after: stateText(after) };
+    onRecorded();
+    try {
+      await sink.record(record);
+    } catch (error) {
+      onFailure(error, record);
+    }
+  }
+}
+
+/** Of two states of the same thing, what differs; of one alone, all of it. */
+function differences(before: unknown, after: unknown): readonly [unknown, unknown] {
+  if (!isRecord(before) || !isRecord(after)) return [before, after];
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  const pick = (state: Readonly<Record<string, unknown>>): unknown =>
+    Object.fromEntries(changed.filter((name) => name in state).map((name) => [name, state[name]]));
+  return [pick(before), pick(after)];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function stateText(state: unknown): string | null {
+  if (state === null || state === undefined) return null;
+  const text = JSON.stringify(state);
+  return text.length <= STATE_CHARACTERS_MAX ? text : JSON.stringify({ too_large: text.length });
+}
+
+export function auditTrailEntryView(entry: AuditTrailEntry): AuditTrailEntryView {
+  const { actor, from } = entry;
+  return {
+    number: entry.number,
+    at: new Date(entry.atMs).toISOString(),
+    actor: actor && { id: actor.id, name: actor.name, role: actor.role, via: actor.via },
+    action: entry.action,
+    target: entry.target,
+    outcome: entry.outcome,
+    reason: entry.reason,
+    before: entry.before === null ? null : JSON.parse(entry.before),
+    after: entry.after === null ? null : JSON.parse(entry.after),
+    address: from.address,
+    user_agent: from.userAgent,
+    request_id: from.requestId,
+  };
+}

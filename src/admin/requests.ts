@@ -1,0 +1,146 @@
+/** What an operator can ask about requests: those of the log, and those that run now. */
+import { CONDITIONS } from '../core/conditions.ts';
+import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
+import type { RunningRequest } from '../core/request-record.ts';
+import { explain } from '../observe/explain.ts';
+import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
+import type { RequestLogReader, RequestQuery } from '../observe/request-log/store.ts';
+import { AdminError } from './api.ts';
+import type { RequestFilters, RequestSearch } from './schema/requests.ts';
+import type { View } from './schema/view.ts';
+
+const LIMIT_DEFAULT = 50;
+const DAY_MS = 86_400_000;
+
+export type Filters = View<typeof RequestFilters>;
+export type Search = View<typeof RequestSearch>;
+
+export interface RequestPageView {
+  readonly object: 'list';
+  readonly data: readonly RequestView[];
+  readonly next: string | null;
+}
+
+export interface Tail {
+  readonly requests: readonly RequestView[];
+  readonly position: string;
+}
+
+export class Requests {
+  readonly #reader: RequestLogReader | null;
+  readonly #running: () => Promise<readonly RunningRequest[]>;
+
+  /** `reader`: null where nothing was ever logged. */
+  constructor(reader: RequestLogReader | null, running: () => Promise<readonly RunningRequest[]>) {
+    this.#reader = reader;
+    this.#running = running;
+  }
+
+  async show(id: string): Promise<{ readonly request: RequestView; readonly explanation: readonly string[] }> {
+    const entry = (await this.#reader?.find(id)) ?? null;
+    if (entry === null) {
+      const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
+      throw new AdminError(
+        'not_found',
+        `no request ${shown} is in the log: check the id (x-request-id of the answer), and whether it is older than request_log.keep_days or had no valid key`,
+      );
+    }
+    const request = viewOf(entry);
+    return { request, explanation: explain(request) };
+  }
+
+  async list(search: Search, nowMs: number): Promise<RequestPageView> {
+    const query = readSearch(search, nowMs);
+    const page = (await this.#reader?.list(query)) ?? { entries: [], next: null };
+    return { object: 'list', data: page.entries.map(viewOf), next: page.next };
+  }
+
+  /** What has ended since `position`; null: from now on. */
+  async tail(filters: Filters, position: string | null, nowMs: number): Promise<Tail> {
+    const query = readSearch(filters, nowMs);
+    const tail = (await this.#reader?.tail(position)) ?? { entries: [], position: position ?? '0' };
+    return { requests: tail.entries.filter((entry) => fits(entry, query)).map(viewOf), position: tail.position };
+  }
+
+  running(): Promise<readonly RunningRequest[]> {
+    return this.#running();
+  }
+}
+
+export function readSearch(search: Search, nowMs: number): RequestQuery {
+  const sinceMs = search.since === undefined ? null : readTime('since', search.since, nowMs);
+  const untilMs = search.until === undefined ? null : readTime('until', search.until, nowMs);
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) {
+    throw invalid('until', 'must be later than since');
+  }
+  return {
+    keyId: search.key ?? null,
+    model: search.model ?? null,
+    provider: search.provider ?? null,
+    status: search.status === undefined ? null : readStatus(search.status),
+    condition: search.condition === undefined ? null : readCondition(search.condition),
+    sinceMs,
+    untilMs,
+    slowerThanMs: search.slower_than === undefined ? null : readDuration(search.slower_than),
+    costlierThanNanos: search.costlier_than === undefined ? null : readCost(search.costlier_than),
+    before: search.before ?? null,
+    limit: search.limit ?? LIMIT_DEFAULT,
+  };
+}
+
+function readTime(field: string, text: string, nowMs: number): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = unit === undefined ? Date.parse(text) : nowMs - Number(count) * (UNITS[unit] ?? 0);
+  if (Number.isFinite(ms) && ms >= 0 && (unit !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text))) return ms;
+  throw invalid(
+    field,
+    `is ${JSON.stringify(text)}: must be a time such as 2026-01-31T12:00:00Z, or how long ago such as 30m, 24h or 7d`,
+  );
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+
+function readStatus(text: string): { readonly from: number; readonly to: number } {
+  if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };
+  if (/^[1-5]\d\d$/.test(text)) return { from: Number(text), to: Number(text) };
+  throw invalid('status', `is ${JSON.stringify(text)}: must be a status such as 429, or a class such as 5xx`);
+}
+
+function readCondition(text: string): string {
+  if (Object.hasOwn(CONDITIONS, text)) return text;
+  throw invalid('condition', `is ${JSON.stringify(text)}: expected one of ${Object.keys(CONDITIONS).join(', ')}`);
+}
+
+function readDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text) ?? [];
+  const factor = { ms: 1, s: 1_000, m: 60_000 }[unit ?? ''];
+  if (factor !== undefined) return Number(count) * factor;
+  throw invalid('slower_than', `is ${JSON.stringify(text)}: must be a time such as 500ms, 2s or 1m`);
+}
+
+function readCost(text: string): bigint {
+  try {
+    const nanos = parseCredits(text);
+    if (nanos <= AMOUNT_MAX) return nanos;
+  } catch {
+    // Refused below.
+  }
+  throw invalid('costlier_than', `is ${JSON.stringify(text)}: must be an amount of credits such as 0.25`);
+}
+
+function invalid(field: string, what: string): AdminError {
+  return new AdminError('invalid_input', `${field} ${what}`, { field });
+}
+
+function fits(entry: RequestEntry, query: RequestQuery): boolean {
+  const { keyId, model, provider, status, condition, slowerThanMs, costlierThanNanos } = query;
+  return (
+    (keyId == null || entry.keyId === keyId) &&
+    (model == null || entry.model === model) &&
+    (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
+    (status == null || (entry.status !== null && entry.status >= status.from && entry.status <= status.to)) &&
+    (condition == null || entry.condition === condition) &&
+    (slowerThanMs == null || entry.durationMs > slowerThanMs) &&
+    (costlierThanNanos == null || (entry.costNanos !== null && entry.costNanos > costlierThanNanos))
+  );
+}

@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyReply } from 'fastify';
+import { Type } from '../../lib/schema-builder.ts';
+import { AdminError } from '../api.ts';
+import type { AdminApp } from '../http/framework.ts';
+import { VIEWERS } from '../http/roles.ts';
+import type { Filters, Requests } from '../requests.ts';
+import {
+  RequestExplanation,
+  RequestFilters,
+  RequestList,
+  RequestSearch,
+  RunningRequestList,
+} from '../schema/requests.ts';
+import type { AdminService } from '../service.ts';
+
+const RequestPath = Type.Object({ id: Type.String() });
+const POLL_MS = 500;
+/** A proxy in between closes what is silent for long. */
+const SIGN_OF_LIFE_MS = 15_000;
+const STREAMS_MAX = 20;
+
+export function addRequestRoutes(app: AdminApp, service: AdminService): void {
+  app.get(
+    '/requests',
+    {
+      config: { roles: VIEWERS },
+      schema: {
+        summary: 'Requests of the log, newest first',
+        querystring: RequestSearch,
+        response: { 200: RequestList },
+      },
+    },
+    async ({ query }) => service.requests.list(query, Date.now()),
+  );
+
+  app.get(
+    '/requests/running',
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'Requests that run now, with what they hold', response: { 200: RunningRequestList } },
+    },
+    async () => ({ object: 'list' as const, data: await service.requests.running() }),
+  );
+
+  const streams = new RequestStreams();
+  app.addHook('preClose', async () => streams.close());
+  app.get(
+    '/requests/stream',
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'Requests as they end: server-sent events, each with a Request', querystring: RequestFilters },
+    },
+    async (request, reply) => streams.serve(service.requests, request.query, reply),
+  );
+
+  app.get(
+    '/requests/:id',
+    {
+      config: { roles: VIEWERS },
+      schema: {
+        summary: 'One request, and its story in plain words',
+        params: RequestPath,
+        response: { 200: RequestExplanation },
+      },
+    },
+    async ({ params }) => service.requests.show(params.id),
+  );
+}
+
+class RequestStreams {
+  readonly #closed = new AbortController();
+  #open = 0;
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async serve(requests: Requests, filters: Filters, reply: FastifyReply): Promise<void> {
+    if (this.#open >= STREAMS_MAX) {
+      throw new AdminError('rate_limited', `${STREAMS_MAX} streams are open already: close one of them first`);
+    }
+    // What is wrong with the filters is said with a status.
+    let { position } = await requests.tail(filters, null, Date.now());
+    const { raw } = reply;
+    const gone = new AbortController();
+    raw.on('close', () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, this.#closed.signal]);
+    reply.hijack();
+    raw.writeHead(200, {
+      ...headersOf(reply),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+    });
+    raw.write(': requests as they end\n\n');
+    this.#open += 1;
+    try {
+      for (let silentMs = 0; !signal.aborted; ) {
+        const tail = await requests.tail(filters, position, Date.now());
+        ({ position } = tail);
+        for (const view of tail.requests) await write(raw, `event: request\ndata: ${JSON.stringify(view)}\n\n`, signal);
+        silentMs = tail.requests.length > 0 ? 0 : silentMs + POLL_MS;
+        if (silentMs >= SIGN_OF_LIFE_MS) {
+          silentMs = 0;
+          await write(raw, ': still here\n\n', signal);
+        }
+        await delay(POLL_MS, undefined, { signal }).catch(() => {});
+      }
+    } catch {
+      // The log cannot be read: the client sees the end of the stream and may come back.
+    } finally {
+      this.#open -= 1;
+      raw.end();
+    }
+  }
+}
+
+function headersOf(reply: FastifyReply): Record<string, string> {
+  return Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]));
+}
+
+/** Waits for a client that reads slowly. */
+async function write(raw: FastifyReply['raw'], text: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || raw.write(text)) return;
+  await new Promise<void>((resolve) => {
+    raw.once('drain', resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

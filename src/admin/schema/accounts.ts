@@ -1,0 +1,107 @@
+/** Accounts in a tree, as the API takes and gives them. */
+import { Type } from '../../lib/schema-builder.ts';
+import { Credits, Digits, OneLine, RPM_MAX } from './keys.ts';
+import type { View } from './view.ts';
+
+const LABELS_MAX = 50;
+const closed = { additionalProperties: false };
+const Period = Type.Enum(['day', 'week', 'month', 'none']);
+
+/** As an object, or as one text: `50/month`. */
+const cap = <Amount extends typeof Credits | typeof Tokens>(amount: Amount, unit: string) =>
+  Type.Optional(
+    Type.Union([Type.Object({ amount, period: Period }, closed), Type.String(), Type.Null()], {
+      expected: `${unit} and a period (day, week, month or none for ever), like "50/month", or "none"`,
+      description: `The most ${unit} that may be spent below the account in a period.`,
+    }),
+  );
+const Tokens = Type.Union([Type.Integer({ minimum: 0 }), Digits], {
+  expected: 'a whole number of tokens from 0 up',
+});
+
+const settings = {
+  external_id: Type.Optional(
+    Type.Union([OneLine, Type.Literal(''), Type.Null()], {
+      description: 'Your own id for it; no two accounts share one.',
+    }),
+  ),
+  labels: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      maxProperties: LABELS_MAX,
+      expected: `an object of up to ${LABELS_MAX} texts`,
+    }),
+  ),
+  rpm_limit: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: RPM_MAX }), Digits, Type.Literal('none'), Type.Null()], {
+      expected: `a whole number from 1 to ${RPM_MAX}, or "none"`,
+      description: 'Requests per minute of all keys below the account.',
+    }),
+  ),
+  credit_cap: cap(Credits, 'credits'),
+  token_cap: cap(Tokens, 'tokens'),
+};
+
+export const NewAccountBody = Type.Object(
+  {
+    name: OneLine,
+    parent: Type.Optional(Type.Union([OneLine, Type.Null()], { description: 'Absent for the root of a new tree.' })),
+    ...settings,
+  },
+  { title: 'NewAccount', ...closed },
+);
+
+export const AccountChangeBody = Type.Object(
+  {
+    name: Type.Optional(OneLine),
+    status: Type.Optional(Type.Enum(['active', 'suspended', 'closed'])),
+    ...settings,
+  },
+  { title: 'AccountChange', ...closed },
+);
+
+export const AccountMoveBody = Type.Object({ parent: OneLine }, { title: 'AccountMove', ...closed });
+
+export const AccountKeyBody = Type.Object(
+  {
+    key: Type.String({ ...OneLine, description: 'The id of the key.' }),
+    entry_id: Type.Optional(
+      Type.String({ ...OneLine, description: 'Names the transfer of a balance that the key brings along.' }),
+    ),
+  },
+  { title: 'AccountKey', ...closed },
+);
+
+export type AccountSettings = Omit<View<typeof AccountChangeBody>, 'status' | 'name'>;
+
+const text = Type.Union([Type.String(), Type.Null()]);
+const number = Type.Union([Type.Number(), Type.Null()]);
+const Cap = Type.Union([Type.Object({ amount: Type.Number(), period: Period }), Type.Null()]);
+
+export const Account = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    external_id: text,
+    labels: Type.Record(Type.String(), Type.String()),
+    status: Type.Enum(['active', 'suspended', 'closed']),
+    parent: Type.Union([Type.String(), Type.Null()], { description: 'Null for a root.' }),
+    root: Type.String({ description: 'The account that pays.' }),
+    rpm_limit: Type.Union([Type.Integer(), Type.Null()]),
+    credit_cap: Cap,
+    token_cap: Cap,
+    created_at: Type.String(),
+    credit: Type.Union([Type.Number(), Type.Null()], { description: 'Everything bought so far; null below a root.' }),
+    balance: number,
+    used: Type.Number({ description: 'Credits spent by keys below the account, for ever.' }),
+    reserved: Type.Number(),
+    credit_used: Type.Number({ description: 'Credits of the present period of the cap; without a cap, for ever.' }),
+    tokens_used: Type.Integer({ description: 'Tokens of the present period of the cap; without a cap, for ever.' }),
+    tokens_reserved: Type.Integer(),
+    live_holds: Type.Integer(),
+  },
+  { title: 'Account' },
+);
+export const AccountList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(Account) },
+  { title: 'AccountList' },
+);

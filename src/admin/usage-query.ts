@@ -1,0 +1,75 @@
+/** What a usage report is asked for, read strictly. */
+import {
+  DAY_MS,
+  HOUR_MS,
+  USAGE_DIMENSIONS,
+  type UsageDimension,
+  type UsageFilter,
+  type UsageQuery,
+} from '../core/usage-report.ts';
+import { readTime } from './input.ts';
+import { ROWS_MAX, UsageParameters } from './schema/usage.ts';
+import { invalid, unexpected, validQuery } from './validate.ts';
+
+const RANGE_DAYS_MAX = 400;
+const HOURLY_DAYS_MAX = 92;
+const DEFAULT_SINCE = '30d';
+const LENGTH = /^(\d{1,5})([hdw])$/;
+const UNIT_MS = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
+
+export function readUsageQuery(input: object, nowMs: number): UsageQuery {
+  const given = validQuery(UsageParameters, input);
+  const by = readDimensions(given.by);
+  const sinceMs = beginning('since', given.since ?? DEFAULT_SINCE, nowMs);
+  const untilMs = given.until === undefined ? hourAfter(nowMs) : hourAfter(timeOf('until', given.until, nowMs) - 1);
+  if (sinceMs >= untilMs) {
+    throw invalid('since', `is ${iso(sinceMs)}, which is not before the end of the report (${iso(untilMs)})`);
+  }
+  const days = (untilMs - sinceMs) / DAY_MS;
+  if (days > RANGE_DAYS_MAX) {
+    throw invalid(
+      'since',
+      `is ${Math.ceil(days)} days back: a report spans up to ${RANGE_DAYS_MAX} days, so ask for parts`,
+    );
+  }
+  if (by.includes('hour') && days > HOURLY_DAYS_MAX) {
+    throw invalid('by', `has hour, for ${Math.ceil(days)} days: hours are reported for up to ${HOURLY_DAYS_MAX} days`);
+  }
+  return { sinceMs, untilMs, by, filter: filterOf(given), rowsMax: ROWS_MAX };
+}
+
+function readDimensions(text: string | undefined): readonly UsageDimension[] {
+  if (text === undefined || text === '') return [];
+  const names = text.split(',').map((name) => name.trim());
+  const known = names.filter((name): name is UsageDimension => (USAGE_DIMENSIONS as readonly string[]).includes(name));
+  if (known.length < names.length || new Set(names).size < names.length) throw unexpected(UsageParameters, 'by', text);
+  return known;
+}
+
+/** A length of days begins with a whole day, so that the first day of a report is not a part of one. */
+function beginning(field: 'since', text: string, nowMs: number): number {
+  const atMs = timeOf(field, text, nowMs);
+  const unitMs = /[dw]$/.test(text) ? DAY_MS : HOUR_MS;
+  return Math.floor(atMs / unitMs) * unitMs;
+}
+
+function timeOf(field: 'since' | 'until', text: string, nowMs: number): number {
+  const [, count, unit] = LENGTH.exec(text) ?? [];
+  if (count !== undefined) return nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  const atMs = readTime(text);
+  if (atMs === null || atMs < 0) throw unexpected(UsageParameters, field, text);
+  return atMs;
+}
+
+function filterOf(given: Readonly<Partial<Record<keyof UsageFilter, string>>>): UsageFilter {
+  const names = ['key', 'label', 'model', 'provider', 'format'] as const;
+  return Object.fromEntries(names.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])));
+}
+
+function hourAfter(atMs: number): number {
+  return (Math.floor(atMs / HOUR_MS) + 1) * HOUR_MS;
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,48 @@
+/** A usage report as the operator sees it. */
+import { creditsFromNanos } from '../core/money.ts';
+import type { UsageDimension, UsageFigures, UsageOutcome, UsageQuery, UsageRow } from '../core/usage-report.ts';
+import type { UsageFiguresView, UsageRowView, UsageView } from './api.ts';
+
+export function usageView(query: UsageQuery, report: UsageOutcome & { readonly kind: 'usage' }): UsageView {
+  return {
+    object: 'usage',
+    since: new Date(query.sinceMs).toISOString(),
+    until: new Date(query.untilMs).toISOString(),
+    by: query.by,
+    complete: !report.catchingUp,
+    data: report.rows.map((row) => rowView(query.by, row)),
+    total: figuresView(report.total),
+  };
+}
+
+function rowView(by: readonly UsageDimension[], row: UsageRow): UsageRowView {
+  const group = by.map((dimension, index) => [dimension, dimensionView(dimension, row.group[index] ?? null)]);
+  return { ...Object.fromEntries(group), ...figuresView(row) };
+}
+
+function dimensionView(dimension: UsageDimension, value: string | number | null): string | null {
+  if (typeof value !== 'number') return value || null;
+  const time = new Date(value).toISOString();
+  return dimension === 'day' ? time.slice(0, 10) : time;
+}
+
+function figuresView({ sums, firstByteMs, durationMs }: UsageFigures): UsageFiguresView {
+  return {
+    requests: Number(sums.requests),
+    cancelled: Number(sums.charges - sums.requests),
+    broken: Number(sums.broken),
+    cost: creditsFromNanos(sums.cost_nanos),
+    provider_cost: creditsFromNanos(sums.provider_cost_nanos),
+    margin: creditsFromNanos(sums.cost_nanos - sums.provider_cost_nanos),
+    charged_credits: creditsFromNanos(sums.charged_nanos),
+    charged_tokens: Number(sums.charged_tokens),
+    input_tokens: Number(sums.input),
+    cache_read_tokens: Number(sums.cache_read),
+    cache_write_tokens: Number(sums.cache_write),
+    cache_write_1h_tokens: Number(sums.cache_write_1h),
+    output_tokens: Number(sums.output),
+    reasoning_tokens: Number(sums.reasoning),
+    first_byte_ms: firstByteMs,
+    duration_ms: durationMs,
+  };
+}

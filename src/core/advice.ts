@@ -1,0 +1,50 @@
+/**
+ * What each condition means and what to do about it, for people: the text of docs/errors.md, which a test compares with
+ * this, and of `gateway requests show`.
+ */
+import type { Condition } from './conditions.ts';
+
+/** Of a failure after the status had been sent. */
+export const IN_BAND_ADVICE =
+  'The stream had begun when it failed: what had been produced by then is charged, and the client was told inside the stream. Send the request again where the whole answer is needed.';
+
+export const ADVICE: Readonly<Record<Condition, string>> = {
+  invalid_credentials:
+    'The key is missing, malformed, unknown, revoked or suspended; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. On the model routes and the usage route it also stands for an expired or disabled key and for the wrong origin. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
+  key_expired: "The key's expiry has passed. The operator can move it, or create another key.",
+  key_disabled:
+    "One of three: the operator disabled the key; the key is used on the other mode's origin, and the message names the base URL to use; or the model is outside the key's provider scope or its list of models. `GET /v1/models` with the key shows what it may use.",
+  rate_limit_exceeded:
+    'The key has made `rpm_limit` requests in the last 60 seconds. `Retry-After` is the exact wait. A try before that is refused as well, and does not make the wait longer: what the limit refuses does not count.',
+  balance_temporarily_reserved:
+    'The balance would do, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
+  limit_reached:
+    'The token budget of the period is used up, or what is left is under 256 tokens and does not carry the request. `Retry-After` is the time to the next period, which may be weeks. Ask the operator, or wait.',
+  insufficient_credit:
+    'What is left does not carry the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
+  invalid_request:
+    "The body or a header is not what the route takes. `param` names the first field that is wrong. It is also the answer when the model lacks what was asked for (tools, images), when a hosted tool or service tier has no price here, and when the provider itself refuses the body; then the message is the provider's.",
+  model_not_found:
+    'No model of that id is in the catalog, or, for `GET /v1/models/{id}`, the key may not use it. Take ids from `GET /v1/models`.',
+  context_length_exceeded:
+    "The input does not fit in the model's context window. Shorten it, or use a model with a larger one. On Format B the message reads `prompt is too long: N tokens > M maximum`.",
+  idempotency_in_flight:
+    'A request with this `Idempotency-Key` is still running. Retry after the given second: once it has ended, its answer is replayed.',
+  idempotency_conflict:
+    'This `Idempotency-Key` cannot be used here, and the message says why: it belongs to another request; its request was charged but did not complete; or its answer was too large to be kept. Use a new key. In the last two cases a new run is charged again.',
+  provider_unavailable:
+    "No target could take the request: it could not be reached, was resting after failures, or was overloaded or limiting. Nothing was charged. Retry with backoff; a `Retry-After` is the provider's own wish.",
+  upstream_error:
+    'The provider answered with an error, with something unreadable, or broke off; on chat and responses, also when it took too long. Before the stream began nothing was charged. Retry with backoff.',
+  upstream_timeout:
+    'The provider took too long, or the stream reached its five minutes. Retry with backoff, stream long answers, or ask for less output.',
+  service_unavailable:
+    'The gateway cannot serve right now: its store is out of reach, or it is shutting down. It never admits what it cannot book. Retry after `Retry-After`.',
+  internal_error:
+    'A fault of the gateway. The operator finds the cause in the log under the request id. Retry with backoff.',
+  request_too_large: 'The body is over the limit, 32 MiB unless the operator set another.',
+  not_found:
+    'There is no such route. Paths begin with `/v1`, for token-budget keys with `/token/v1`. A Format B client adds `/v1` itself: its base URL is the bare origin.',
+  method_not_allowed: 'The route exists and takes another method, which is in the `Allow` header.',
+  upgrade_required: '`/v1/responses` was asked for a WebSocket. Send a POST with `"stream": true`.',
+};

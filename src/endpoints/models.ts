@@ -1,0 +1,76 @@
+/** The catalog as a caller sees it: all of it, or one model. */
+import { pathParameter } from '../core/endpoints.ts';
+import type { Model } from '../core/model.ts';
+import { countAgainstRateLimit } from '../exchange/admit.ts';
+import { authenticateOptional } from '../exchange/authenticate.ts';
+import type { Gateway } from '../exchange/gateway.ts';
+import { mayUse, unknownModel } from '../exchange/make-plan.ts';
+import type { ClientRequest } from '../exchange/request.ts';
+import type { CatalogModel, CatalogModelList, CatalogModelPage } from './models-schema.ts';
+
+export async function listModels(
+  gateway: Gateway,
+  request: ClientRequest,
+): Promise<{ readonly body: CatalogModelList | CatalogModelPage }> {
+  const sees = await visibleTo(gateway, request);
+  const data = [...gateway.catalog().models.values()].filter(sees).map(publisherFor(request));
+  return { body: namesVersion(request) ? onlyPage(data) : { object: 'list', data } };
+}
+
+/** A model that the caller does not see is as unknown as one that there is not. */
+export async function getModel(gateway: Gateway, request: ClientRequest): Promise<{ readonly body: CatalogModel }> {
+  const sees = await visibleTo(gateway, request);
+  const id = pathParameter(request.endpoint, request.path) ?? '';
+  const model = gateway.catalog().models.get(id);
+  if (model === undefined || !sees(model)) throw unknownModel(id);
+  return { body: publisherFor(request)(model) };
+}
+
+/** Without a credential: the models that the operator marked public. */
+async function visibleTo(gateway: Gateway, request: ClientRequest): Promise<(model: Model) => boolean> {
+  const sender = await authenticateOptional(gateway, request);
+  const caller = sender && (await countAgainstRateLimit(gateway, request, sender));
+  return (model) => (caller ? mayUse(caller.key, model) : model.public);
+}
+
+/** Anthropic's own SDKs always do. The interface gives the list no fields beyond its own, whatever the credential. */
+function namesVersion({ headers }: ClientRequest): boolean {
+  return headers.get('anthropic-version') !== null;
+}
+
+/** With the fields that Anthropic's clients read, for whoever may be one: entries may have further fields. */
+function publisherFor(request: ClientRequest): (model: Model) => CatalogModel {
+  const mayBeAnthropic = namesVersion(request) || request.headers.get('x-api-key') !== null;
+  return mayBeAnthropic ? (model) => ({ ...published(model), ...anthropicFields(model) }) : published;
+}
+
+function published(model: Model): CatalogModel {
+  return {
+    id: model.id,
+    object: 'model',
+    created: model.createdS,
+    owned_by: model.ownedBy,
+    ...(model.displayName === undefined ? {} : { display_name: model.displayName }),
+    ...(model.tagline === undefined ? {} : { tagline: model.tagline }),
+    provider: model.provider,
+    context_window: model.contextWindow,
+    max_output_tokens: model.maxOutputTokens,
+    capabilities: { ...model.capabilities, formats: [...new Set(model.targets.map(({ format }) => format))] },
+    pricing: model.publishedPricing,
+  };
+}
+
+function anthropicFields(model: Model): Partial<CatalogModel> {
+  return {
+    type: 'model',
+    created_at: new Date(model.createdS * 1_000).toISOString().replace('.000Z', 'Z'),
+    display_name: model.displayName ?? model.id,
+    max_input_tokens: model.contextWindow,
+    max_tokens: model.maxOutputTokens,
+  };
+}
+
+/** The list is never cut into pages. */
+function onlyPage(data: CatalogModel[]): CatalogModelPage {
+  return { object: 'list', data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+}

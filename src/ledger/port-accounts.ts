@@ -1,0 +1,73 @@
+/** The part of the ledger's port that is about accounts in a tree. */
+import type { AccountRecord } from '../core/account.ts';
+import type { KeyChangeOutcome } from './port.ts';
+
+/** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
+export interface LedgerAccounts {
+  createAccount(request: NewAccount): Promise<AccountOutcome>;
+  changeAccount(accountId: string, change: AccountChange): Promise<AccountOutcome>;
+  /** Below another account of the same root; only while nothing is held below it. */
+  moveAccount(accountId: string, parentId: string): Promise<AccountOutcome>;
+  /** To another account of the same root; only while the key holds nothing. */
+  moveKey(keyId: string, accountId: string): Promise<KeyPlaceOutcome>;
+  /**
+   * A key that paid for itself becomes one of an account, while it holds nothing: its balance crosses to the root as two
+   * entries with the id `entryId`, out and in.
+   */
+  joinAccount(keyId: string, accountId: string, entryId: string): Promise<KeyPlaceOutcome>;
+  /** To a root; `entryId` makes it safe to send again. */
+  addAccountCredit(
+    accountId: string,
+    entryId: string,
+    amountNanos: bigint,
+    note: string | null,
+  ): Promise<AccountCreditOutcome>;
+  getAccount(accountId: string): Promise<AccountSummary | null>;
+  /** In the order of their creation. */
+  listAccounts(): Promise<readonly AccountSummary[]>;
+}
+
+export type NewAccount = Pick<
+  AccountRecord,
+  'id' | 'parentId' | 'name' | 'externalId' | 'labels' | 'rpmLimit' | 'creditCap' | 'tokenCap'
+>;
+
+export type AccountChange = Partial<
+  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
+>;
+
+export interface UnknownAccount {
+  readonly kind: 'unknown_account';
+}
+
+export interface AccountRefusal {
+  readonly kind: 'refused';
+  readonly reason: string;
+}
+
+export type AccountOutcome =
+  | { readonly kind: 'account'; readonly account: AccountRecord }
+  | UnknownAccount
+  | AccountRefusal;
+
+export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, { readonly kind: 'other_version' }> | UnknownAccount;
+
+export type AccountCreditOutcome =
+  | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }
+  | UnknownAccount
+  | AccountRefusal;
+
+/** What has passed through an account, by the paths that it was charged on. */
+export interface AccountSummary {
+  readonly account: AccountRecord;
+  /** Only a root buys. */
+  readonly purchased: bigint;
+  /** By credit keys, in nanos, for ever. */
+  readonly used: bigint;
+  /** In the period of the cap; without a cap, for ever. */
+  readonly creditUsed: bigint;
+  readonly tokensUsed: bigint;
+  readonly reserved: bigint;
+  readonly reservedTokens: bigint;
+  readonly liveHolds: number;
+}

@@ -1,0 +1,316 @@
+/**
+ * The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. Each is one
+ * transaction under the lock of the root.
+ */
+import type { AccountRecord } from '../../core/account.ts';
+import type { KeyRecord } from '../../core/key.ts';
+import { type Period, periodStartMs } from '../../core/period.ts';
+import type { AccountOperation, Outcome } from '../operations.ts';
+import type {
+  AccountChange,
+  AccountCreditOutcome,
+  AccountOutcome,
+  AccountSummary,
+  KeyPlaceOutcome,
+  NewAccount,
+  Unit,
+} from '../port.ts';
+import {
+  createdBefore,
+  decideAccountChange,
+  newAccountRecord,
+  TRANSFER_KINDS,
+  wrongAccountPurchase,
+  wrongMove,
+  wrongNewAccount,
+  wrongPlace,
+  wrongTransfer,
+} from '../rules/account-rules.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import { accountSummary, type NodeTotals } from '../rules/tree.ts';
+import { amount, integer, readersOf, text } from './columns.ts';
+import type { Query } from './connection.ts';
+import { countPeriodAnew, lock, saveKey, type Work } from './keys.ts';
+
+const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
+const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
+
+/** An account in its tree, whose root is locked. */
+interface Found {
+  readonly nodes: ReadonlyMap<string, NodeTotals>;
+  readonly node: NodeTotals;
+  readonly root: NodeTotals;
+  readonly nowMs: number;
+}
+
+export function performOnAccounts(work: Work, operation: AccountOperation): Promise<Outcome> {
+  switch (operation.op) {
+    case 'createAccount':
+      return createAccount(work, operation.request);
+    case 'changeAccount':
+      return changeAccount(work, operation.accountId, operation.change);
+    case 'moveAccount':
+      return moveAccount(work, operation.accountId, operation.parentId);
+    case 'moveKey':
+      return moveKey(work, operation.keyId, operation.accountId);
+    case 'joinAccount':
+      return joinAccount(work, operation.keyId, operation.accountId, operation.entryId);
+    case 'addAccountCredit':
+      return addAccountCredit(work, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+    case 'getAccount':
+      return getAccount(work, operation.accountId);
+    case 'listAccounts':
+      return listAccounts(work);
+  }
+}
+
+/** Whoever has the lock decides about the tree; every batch that needs it waits, and then sees what was decided. */
+export async function findLocked({ query, nowMs }: Work, accountId: string): Promise<Found | null> {
+  const [place] = await query('SELECT root_id FROM gateway.tree_accounts WHERE id = $1', [accountId]);
+  if (place === undefined) return null;
+  const rootId = text(place, 'root_id');
+  const [locked] = await query('SELECT seen_ms FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
+  const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
+  const nodes = new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
+  const [node, root] = [nodes.get(accountId), nodes.get(rootId)];
+  if (locked === undefined || node === undefined || root === undefined) throw new Error(`account ${accountId} is gone`);
+  return { nodes, node, root, nowMs: Math.max(nowMs, integer(locked, 'seen_ms')) };
+}
+
+async function createAccount(work: Work, request: NewAccount): Promise<AccountOutcome> {
+  const { query } = work;
+  const parent = request.parentId === null ? null : await findLocked(work, request.parentId);
+  const known = await findLocked(work, request.id);
+  if (known !== null) return createdBefore(known.node.account, request);
+  if (parent === null && request.parentId !== null) return UNKNOWN_ACCOUNT;
+  const wrong =
+    wrongNewAccount(request, parent?.nodes ?? null) ??
+    (await wrongExternalId(query, request.id, request.externalId)) ??
+    (await wrongId(query, request.id));
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  const nowMs = parent?.nowMs ?? work.nowMs;
+  const account = newAccountRecord(request, parent?.root.account.id ?? request.id, nowMs);
+  await query(
+    `INSERT INTO gateway.tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
+      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, seen_ms)
+    VALUES ($1, $2, $3, 1, $4, $5, $6, 'active', $7, $8, $9, $10, $11, $12, $13, $14, $12)`,
+    [
+      account.id,
+      account.rootId,
+      account.parentId,
+      account.name,
+      account.externalId,
+      JSON.stringify(account.labels),
+      account.rpmLimit,
+      ...capValues(account),
+      nowMs,
+      periodStartMs(account.creditCap?.period ?? 'none', nowMs),
+      periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+    ],
+  );
+  return { kind: 'account', account };
+}
+
+async function changeAccount(work: Work, accountId: string, change: AccountChange): Promise<AccountOutcome> {
+  const { query } = work;
+  const found = await findLocked(work, accountId);
+  if (found === null) return UNKNOWN_ACCOUNT;
+  const before = found.node.account;
+  const decision = decideAccountChange(found.node, change, await isInUse(query, accountId));
+  if (decision.kind !== 'change') return decision;
+  const { account } = decision;
+  const wrong = await wrongExternalId(query, account.id, account.externalId);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  await query(
+    `UPDATE gateway.tree_accounts SET version = $2, name = $3, external_id = $4, labels = $5, status = $6, rpm_limit = $7,
+      credit_cap = $8, credit_period = $9, token_cap = $10, token_period = $11 WHERE id = $1`,
+    [
+      account.id,
+      account.version,
+      account.name,
+      account.externalId,
+      JSON.stringify(account.labels),
+      account.status,
+      account.rpmLimit,
+      ...capValues(account),
+    ],
+  );
+  if (account.creditCap?.period !== before.creditCap?.period) await countAnew(query, found, account, 'credit');
+  if (account.tokenCap?.period !== before.tokenCap?.period) await countAnew(query, found, account, 'tokens');
+  return { kind: 'account', account };
+}
+
+async function moveAccount(work: Work, accountId: string, parentId: string): Promise<AccountOutcome> {
+  const found = await findLocked(work, accountId);
+  const [parent] = await work.query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1', [parentId]);
+  if (found === null || parent === undefined) return UNKNOWN_ACCOUNT;
+  const { account } = found.node;
+  if (account.parentId === parentId) return { kind: 'account', account };
+  const wrong = wrongMove(found.nodes, found.node, found.nodes.get(parentId));
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  const moved = { ...account, parentId, version: account.version + 1 };
+  await work.query('UPDATE gateway.tree_accounts SET parent_id = $2, version = $3 WHERE id = $1', [
+    accountId,
+    parentId,
+    moved.version,
+  ]);
+  return { kind: 'account', account: moved };
+}
+
+async function moveKey(work: Work, keyId: string, accountId: string): Promise<KeyPlaceOutcome> {
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const { key, liveHolds } = locked.totals;
+  const [place] = await work.query('SELECT root_id FROM gateway.tree_accounts WHERE id = $1', [accountId]);
+  if (place === undefined) return UNKNOWN_ACCOUNT;
+  if (key.accountId === accountId) return { kind: 'changed', key };
+  // The lock of the key is that of its root: another root is not touched.
+  const own = locked.rootId;
+  if (own === null || own !== text(place, 'root_id')) {
+    return { kind: 'refused', reason: 'a key moves below its own root only' };
+  }
+  const found = await findLocked(work, accountId);
+  if (found === null) return UNKNOWN_ACCOUNT;
+  const wrong = wrongPlace(key, liveHolds, found.node);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  return placed(work.query, key, accountId, own);
+}
+
+/** The key is locked first and its new root then, which is the order of every batch. */
+async function joinAccount(work: Work, keyId: string, accountId: string, entryId: string): Promise<KeyPlaceOutcome> {
+  const { query } = work;
+  const locked = await lock(work, keyId);
+  if (locked === null) return UNKNOWN_KEY;
+  const { key, liveHolds, purchased, used } = locked.totals;
+  if (key.accountId !== null) {
+    const [known] = await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1', [accountId]);
+    if (known === undefined) return UNKNOWN_ACCOUNT;
+    if (key.accountId === accountId) return { kind: 'changed', key };
+    return { kind: 'refused', reason: 'the key belongs to an account already: move it' };
+  }
+  const found = await findLocked(work, accountId);
+  if (found === null) return UNKNOWN_ACCOUNT;
+  const { root } = found;
+  const rootId = root.account.id;
+  const balance = purchased - used;
+  const wrong = wrongPlace(key, liveHolds, found.node) ?? wrongTransfer(root, balance);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  const nowMs = Math.max(locked.nowMs, found.nowMs);
+  if (balance > 0n) {
+    await addEntry(query, keyId, TRANSFER_KINDS.out, entryId, balance, nowMs, rootId, null);
+    await addEntry(query, rootId, TRANSFER_KINDS.in, entryId, balance, nowMs, keyId, null);
+    await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
+    await query('UPDATE gateway.accounts SET purchased = purchased - $2 WHERE key_id = $1', [keyId, balance]);
+  }
+  if (key.mode === 'credit') await countPeriodAnew(query, key, nowMs);
+  return placed(query, key, accountId, rootId);
+}
+
+async function addAccountCredit(
+  work: Work,
+  accountId: string,
+  entryId: string,
+  amountNanos: bigint,
+  note: string | null,
+): Promise<AccountCreditOutcome> {
+  const { query } = work;
+  const found = await findLocked(work, accountId);
+  if (found === null) return UNKNOWN_ACCOUNT;
+  const { account, purchased, used } = found.node;
+  const credited = (balance: bigint): AccountCreditOutcome => ({ kind: 'account_credited', account, balance });
+  const [earlier] = await query(
+    `SELECT amount FROM gateway.account_entries WHERE node_id = $1 AND kind = 'purchase' AND id = $2`,
+    [accountId, entryId],
+  );
+  if (earlier !== undefined) {
+    if (amount(earlier, 'amount') === amountNanos) return credited(purchased - used);
+    return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
+  }
+  const wrong = wrongAccountPurchase(found.node, amountNanos);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [accountId, amountNanos]);
+  await addEntry(query, accountId, 'purchase', entryId, amountNanos, found.nowMs, null, note);
+  return credited(purchased + amountNanos - used);
+}
+
+const WITH_TIME = `SELECT t.*, r.seen_ms AS tree_seen_ms FROM gateway.tree_accounts t
+  JOIN gateway.tree_accounts r ON r.id = t.root_id`;
+
+async function getAccount({ query, nowMs }: Work, accountId: string): Promise<AccountSummary | null> {
+  const [row] = await query(`${WITH_TIME} WHERE t.id = $1`, [accountId]);
+  if (row === undefined) return null;
+  return accountSummary(nodeFrom(readersOf(row)), Math.max(nowMs, integer(row, 'tree_seen_ms')));
+}
+
+async function listAccounts({ query, nowMs }: Work): Promise<readonly AccountSummary[]> {
+  const rows = await query(`${WITH_TIME} ORDER BY t.created_number`);
+  return rows.map((row) => accountSummary(nodeFrom(readersOf(row)), Math.max(nowMs, integer(row, 'tree_seen_ms'))));
+}
+
+async function placed(query: Query, key: KeyRecord, accountId: string, rootId: string): Promise<KeyPlaceOutcome> {
+  const moved = { ...key, accountId, version: key.version + 1 };
+  await saveKey(query, moved);
+  await query('UPDATE gateway.accounts SET account_id = $2, root_id = $3 WHERE key_id = $1', [
+    key.id,
+    accountId,
+    rootId,
+  ]);
+  return { kind: 'changed', key: moved };
+}
+
+function capValues({ creditCap, tokenCap }: AccountRecord): readonly unknown[] {
+  return [creditCap?.amount ?? null, creditCap?.period ?? null, tokenCap?.amount ?? null, tokenCap?.period ?? null];
+}
+
+async function addEntry(
+  query: Query,
+  nodeId: string,
+  kind: string,
+  id: string,
+  amountNanos: bigint,
+  atMs: number,
+  otherId: string | null,
+  note: string | null,
+): Promise<void> {
+  await query(
+    `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id, note)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [nodeId, kind, id, amountNanos, atMs, otherId, note],
+  );
+}
+
+async function wrongId(query: Query, id: string): Promise<string | null> {
+  const [key] = await query('SELECT 1 FROM gateway.accounts WHERE key_id = $1', [id]);
+  return key === undefined ? null : `there is a key ${id} already`;
+}
+
+async function wrongExternalId(query: Query, id: string, externalId: string | null): Promise<string | null> {
+  if (externalId === null) return null;
+  const [other] = await query('SELECT 1 FROM gateway.tree_accounts WHERE external_id = $1 AND id <> $2', [
+    externalId,
+    id,
+  ]);
+  return other === undefined ? null : `another account has the external id ${JSON.stringify(externalId)}`;
+}
+
+async function isInUse(query: Query, accountId: string): Promise<boolean> {
+  const [row] = await query(
+    `SELECT EXISTS (SELECT FROM gateway.tree_accounts WHERE parent_id = $1 AND status <> 'closed')
+      OR EXISTS (SELECT FROM gateway.accounts WHERE account_id = $1 AND status <> 'revoked') AS used`,
+    [accountId],
+  );
+  return row?.used === true;
+}
+
+/** The charges on paths through the account that fall into the period as its cap has it now. */
+async function countAnew(query: Query, { root, nowMs }: Found, account: AccountRecord, unit: Unit): Promise<void> {
+  const period: Period = (unit === 'credit' ? account.creditCap : account.tokenCap)?.period ?? 'none';
+  const sum = unit === 'credit' ? `CASE a.mode WHEN 'credit' THEN e.amount ELSE 0 END` : 'e.tokens';
+  await query(
+    `UPDATE gateway.tree_accounts SET ${unit}_start_ms = $2, ${unit}_used = (
+      SELECT coalesce(sum(${sum}), 0) FROM gateway.entries e JOIN gateway.accounts a ON a.key_id = e.key_id
+      WHERE e.root_id = $3 AND e.at_ms >= $2 AND $1 = ANY (e.path)
+    ) WHERE id = $1`,
+    [account.id, periodStartMs(period, nowMs), root.account.id],
+  );
+}

@@ -1,0 +1,107 @@
+/** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
+import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
+import { dimensionColumn, filterColumns, isByKey, sourcesOf, TAIL_MAX } from '../rules/usage-sources.ts';
+import { integer, text } from './columns.ts';
+import type { Row } from './connection.ts';
+import type { Work } from './keys.ts';
+import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './usage-rollup.ts';
+
+const BEHIND = `
+  SELECT EXISTS (SELECT FROM gateway.usage_history) OR
+    (SELECT count(*) FROM (SELECT FROM gateway.unrolled LIMIT ${TAIL_MAX + 1}) t) > ${TAIL_MAX} AS far`;
+/** One column for all of them: a driver needs its time for each. */
+const SUMS = `ARRAY[${USAGE_SUMS.map((name) => `sum(r.${name})`).join(', ')}]::text AS sums`;
+
+/** The transaction must see one moment (`REPEATABLE READ`). */
+export async function usageReport({ query: ask }: Work, query: UsageQuery): Promise<UsageOutcome> {
+  const fold = new UsageFold();
+  const add = (rows: readonly Row[]): void => {
+    for (const row of rows) {
+      // Without a dimension there is a row even where there is nothing to add up.
+      const [charges, ...sums] = numbers(row, 'sums');
+      if (charges !== undefined && charges !== '0') {
+        fold.add(groupFrom(query, row), sumsFrom([charges, ...sums]), numbers(row, 'times').map(Number));
+      }
+    }
+  };
+  const rollups = rollupQuery(query);
+  const rows = await ask(rollups.sql, rollups.values);
+  if (rows.length > query.rowsMax) return { kind: 'too_many_rows' };
+  add(rows);
+  const [behind] = await ask(BEHIND);
+  const catchingUp = behind?.far === true;
+  if (!catchingUp) {
+    const tail = tailQuery(query);
+    await ask('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+    add(await ask(tail.sql, tail.values));
+  }
+  return fold.outcome(query.rowsMax, catchingUp);
+}
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+function rollupQuery(query: UsageQuery): Statement {
+  const key = isByKey(query) ? ['key_id'] : [];
+  const columns = [...key, 'start_ms', 'model', 'provider', 'format', ...USAGE_SUMS, ...TIME_COLUMNS].join(', ');
+  const times = TIME_COLUMNS.map((name) => `sum(r.${name})`);
+  return grouped(query, times, (given) =>
+    sourcesOf(query)
+      .map(
+        ({ table, sinceMs, untilMs }) => `SELECT ${columns} FROM gateway.${table}
+          WHERE start_ms >= ${given(sinceMs)} AND start_ms < ${given(untilMs)}`,
+      )
+      .join(' UNION ALL '),
+  );
+}
+
+/** The charges that no rollup counts. */
+function tailQuery(query: UsageQuery): Statement {
+  const { sinceMs, untilMs } = query;
+  const within = (given: Given) => `e.at_ms >= ${given(sinceMs)} AND e.at_ms < ${given(untilMs)}`;
+  return grouped(query, TIME_COUNTS, (given) => chargeFacts('gateway.unrolled', within(given)));
+}
+
+/** Names a value of the statement. */
+type Given = (value: string | number) => string;
+
+function grouped(query: UsageQuery, times: readonly string[], from: (given: Given) => string): Statement {
+  const values: (string | number)[] = [];
+  const given: Given = (value) => `$${values.push(value)}`;
+  const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS g${index}, `);
+  const source = from(given);
+  const filters = filterColumns(query).map(([column, value]) => `${column} = ${given(value)}`);
+  return {
+    sql: `SELECT ${dimensions.join('')}${SUMS}, ARRAY[${times.join(', ')}]::text AS times FROM (${source}) r
+      ${isByKey(query) ? 'LEFT JOIN gateway.accounts k ON k.key_id = r.key_id' : ''}
+      ${filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`}
+      ${query.by.length === 0 ? '' : `GROUP BY ${query.by.map((_, index) => index + 1).join(', ')}`}
+      LIMIT ${given(query.rowsMax + 1)}`,
+    values,
+  };
+}
+
+function groupFrom({ by }: UsageQuery, row: Row): readonly (string | number | null)[] {
+  return by.map((dimension, index) => {
+    const column = `g${index}`;
+    if (row[column] === null) return null;
+    return dimension === 'day' || dimension === 'hour' ? integer(row, column) : text(row, column);
+  });
+}
+
+/** An array of numbers as PostgreSQL writes it; nothing counts as 0. */
+function numbers(row: Row, column: string): readonly string[] {
+  return text(row, column)
+    .slice(1, -1)
+    .split(',')
+    .map((number) => (number === 'NULL' ? '0' : number));
+}
+
+function sumsFrom(values: readonly string[]): UsageSums {
+  return Object.fromEntries(USAGE_SUMS.map((name, index) => [name, BigInt(values[index] ?? 0)])) as Record<
+    keyof UsageSums,
+    bigint
+  >;
+}

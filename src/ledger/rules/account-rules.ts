@@ -1,0 +1,132 @@
+/** What an operator may do to accounts, and to keys of accounts; the same in every backend. Pure. */
+import { ACCOUNT_LEVELS_MAX, type AccountRecord, type Cap } from '../../core/account.ts';
+import type { KeyRecord } from '../../core/key.ts';
+import { AMOUNT_MAX } from '../../core/money.ts';
+import type { AccountChange, AccountOutcome, NewAccount } from '../port.ts';
+import { REVOKED_IS_FINAL } from './key-rules.ts';
+import { heightOf, type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
+
+export const TRANSFER_KINDS = { out: 'transfer_out', in: 'transfer_in' } as const;
+const CLOSED_IS_FINAL = 'the account is closed, which is final';
+
+/** Why this account cannot be made; null when it can. `tree`: the one that its parent belongs to; null for a root. */
+export function wrongNewAccount(request: NewAccount, tree: TreeNodes | null): string | null {
+  const wrong = wrongAccountLimits(request);
+  if (wrong !== null || tree === null || request.parentId === null) return wrong;
+  const path = pathFrom(tree, request.parentId);
+  if (path[0]?.account.status === 'closed') return CLOSED_IS_FINAL;
+  return path.length >= ACCOUNT_LEVELS_MAX ? tooDeep() : null;
+}
+
+/** An account that is made again under its id: what was made before counts, where it was the same. */
+export function createdBefore(known: AccountRecord, request: NewAccount): AccountOutcome {
+  if (known.parentId === request.parentId && known.name === request.name) return { kind: 'account', account: known };
+  return { kind: 'refused', reason: `there is an account ${request.id} already` };
+}
+
+export function newAccountRecord(request: NewAccount, rootId: string, nowMs: number): AccountRecord {
+  const { id, parentId, name, externalId, labels, rpmLimit, creditCap, tokenCap } = request;
+  return {
+    id,
+    version: 1,
+    parentId,
+    rootId,
+    name,
+    externalId,
+    labels,
+    status: 'active',
+    rpmLimit,
+    creditCap,
+    tokenCap,
+    createdAtMs: nowMs,
+  };
+}
+
+export type AccountDecision = { readonly kind: 'change'; readonly account: AccountRecord } | AccountOutcome;
+
+/** `inUse`: whether an account below it is open, or a key of it is not revoked. */
+export function decideAccountChange(node: NodeTotals, change: AccountChange, inUse: boolean): AccountDecision {
+  const { account } = node;
+  const next = { ...account, ...change };
+  if (sameAccount(account, next)) return { kind: 'account', account };
+  const refused = (reason: string): AccountOutcome => ({ kind: 'refused', reason });
+  if (account.status === 'closed') return refused(CLOSED_IS_FINAL);
+  const wrong = wrongAccountLimits(next) ?? wrongCaps(node, change);
+  if (wrong !== null) return refused(wrong);
+  if (next.status === 'closed') {
+    if (node.liveHolds > 0) return refused('requests below the account are in flight: try again when they have ended');
+    if (inUse) return refused('the account has open accounts or keys below it: close and revoke those first');
+  }
+  return { kind: 'change', account: { ...next, version: account.version + 1 } };
+}
+
+/** Why the account cannot be moved below this parent; null when it can. */
+export function wrongMove(tree: TreeNodes, node: NodeTotals, parent: NodeTotals | undefined): string | null {
+  if (parent === undefined) return 'accounts move below their own root only';
+  if (node.account.parentId === null) return 'a root cannot be moved';
+  if (node.account.status === 'closed' || parent.account.status === 'closed') return CLOSED_IS_FINAL;
+  const path = pathFrom(tree, parent.account.id);
+  if (path.some(({ account }) => account.id === node.account.id)) return 'an account cannot be below itself';
+  if (path.length + heightOf(tree, node.account.id) > ACCOUNT_LEVELS_MAX) return tooDeep();
+  return node.liveHolds > 0 ? 'requests below the account are in flight: try again when they have ended' : null;
+}
+
+/** Why the key cannot come to this account, from another one or from none; null when it can. */
+export function wrongPlace(key: KeyRecord, liveHolds: number, node: NodeTotals): string | null {
+  if (key.status === 'revoked') return REVOKED_IS_FINAL;
+  if (node.account.status === 'closed') return CLOSED_IS_FINAL;
+  return liveHolds > 0 ? 'requests of the key are in flight: try again when they have ended' : null;
+}
+
+/** Why the balance of a key cannot cross to this root; null when it can. */
+export function wrongTransfer(root: NodeTotals, balance: bigint): string | null {
+  return root.purchased + balance > AMOUNT_MAX ? 'the balance would be too large' : null;
+}
+
+/** Why this purchase cannot be booked on this account; null when it can. */
+export function wrongAccountPurchase({ account, purchased }: NodeTotals, amountNanos: bigint): string | null {
+  if (account.parentId !== null) return 'credit is bought by the root of the tree: add it there';
+  if (account.status === 'closed') return CLOSED_IS_FINAL;
+  if (amountNanos <= 0n) return 'the amount must be more than 0';
+  return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+}
+
+export function wrongAccountLimits({
+  rpmLimit,
+  creditCap,
+  tokenCap,
+}: Pick<AccountRecord, 'rpmLimit' | 'creditCap' | 'tokenCap'>): string | null {
+  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
+    return 'the requests per minute must be a whole number from 1';
+  }
+  const outOfRange = (cap: Cap | null): boolean => cap !== null && (cap.amount < 0n || cap.amount > AMOUNT_MAX);
+  if (outOfRange(creditCap)) return 'the credit cap is out of range';
+  return outOfRange(tokenCap) ? 'the token cap is out of range' : null;
+}
+
+function wrongCaps(node: NodeTotals, { creditCap, tokenCap }: AccountChange): string | null {
+  if (creditCap && creditCap.amount < node.reserved) return 'the credit cap is less than what requests in flight hold';
+  if (tokenCap && tokenCap.amount < node.reservedTokens)
+    return 'the token cap is less than what requests in flight hold';
+  return null;
+}
+
+function tooDeep(): string {
+  return `a tree has at most ${ACCOUNT_LEVELS_MAX} levels of accounts`;
+}
+
+function sameAccount(account: AccountRecord, next: AccountRecord): boolean {
+  return (
+    account.name === next.name &&
+    account.externalId === next.externalId &&
+    JSON.stringify(account.labels) === JSON.stringify(next.labels) &&
+    account.status === next.status &&
+    account.rpmLimit === next.rpmLimit &&
+    sameCap(account.creditCap, next.creditCap) &&
+    sameCap(account.tokenCap, next.tokenCap)
+  );
+}
+
+function sameCap(one: Cap | null, other: Cap | null): boolean {
+  return one?.amount === other?.amount && one?.period === other?.period;
+}

@@ -1,0 +1,160 @@
+/**
+ * Whether a path carries a hold: the key, the account that it belongs to, and so on up to the root, which pays. Every limit of
+ * every level is asked, from the key upwards; the first that refuses decides. Pure: decides, moves nothing.
+ */
+import { AMOUNT_MAX } from '../../core/money.ts';
+import { type Period, periodEndMs } from '../../core/period.ts';
+import { NO_PERIOD_RETRY_MS } from '../operations.ts';
+import { BUDGET_REST_TOKENS, type ByLevel, type PathFigures, type Summary, type Unit } from '../port.ts';
+import { type AccountTotals, summaryOf } from './account.ts';
+import { type NodeTotals, rollOverNode } from './tree.ts';
+
+/** One limit of one level. */
+export interface Level<N extends NodeTotals = NodeTotals> {
+  /** Null for the key itself. */
+  readonly node: N | null;
+  readonly unit: Unit;
+  /** What it could carry if nothing were held. */
+  readonly means: bigint;
+  readonly reserved: bigint;
+  /** Of a cap or budget; null for a balance. */
+  readonly period: Period | null;
+  /** Whether somebody has set it; otherwise it is only what the sums can hold. */
+  readonly set: boolean;
+}
+
+/** The periods of the key and of its path must have been rolled over. */
+export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: readonly N[]): readonly Level<N>[] {
+  const { key, reserved } = totals;
+  const credit = key.mode === 'credit';
+  const levels: Level<N>[] = [];
+  const own = credit ? key.cap : (key.budget ?? AMOUNT_MAX);
+  if (own !== null) {
+    levels.push({
+      node: null,
+      unit: credit ? 'credit' : 'tokens',
+      means: own - totals.periodUsed,
+      reserved,
+      period: key.period,
+      set: credit || key.budget !== null,
+    });
+  }
+  if (credit) {
+    // What the key may spend in all, which must fit into its sums.
+    levels.push({ node: null, unit: 'credit', means: AMOUNT_MAX - totals.used, reserved, period: 'none', set: false });
+  }
+  for (const node of path) {
+    const { creditCap, tokenCap, parentId } = node.account;
+    if (credit && creditCap !== null) {
+      const means = creditCap.amount - node.creditUsed;
+      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: creditCap.period, set: true });
+    }
+    levels.push({
+      node,
+      unit: 'tokens',
+      means: (tokenCap?.amount ?? AMOUNT_MAX) - node.tokensUsed,
+      reserved: node.reservedTokens,
+      period: tokenCap?.period ?? 'none',
+      set: tokenCap !== null,
+    });
+    if (credit && parentId === null) {
+      const means = node.purchased - node.used;
+      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: null, set: true });
+    }
+  }
+  return levels;
+}
+
+/** What a key and its levels show; the periods must have been rolled over. */
+function pathFigures(totals: AccountTotals, path: readonly NodeTotals[]): PathFigures {
+  const unit: Unit = totals.key.mode === 'credit' ? 'credit' : 'tokens';
+  let least: { readonly left: bigint; readonly account: boolean } | null = null;
+  for (const level of levelsOf(totals, path)) {
+    const left = level.means - level.reserved;
+    if (!level.set || level.unit !== unit || (least !== null && left >= least.left)) continue;
+    least = { left, account: level.node !== null };
+  }
+  const root = path.at(-1);
+  return {
+    purchased: root?.purchased ?? 0n,
+    used: root?.used ?? 0n,
+    reserved: root?.reserved ?? 0n,
+    liveHolds: root?.liveHolds ?? 0,
+    remaining: least === null ? null : least.left < 0n ? 0n : least.left,
+    accountBinds: least?.account ?? false,
+  };
+}
+
+/** Amounts in the key's unit, and in tokens; the same for a token-budget key. */
+export interface WantedHold {
+  readonly amount: bigint;
+  readonly amountMin: bigint;
+  readonly tokens: bigint;
+  readonly tokensMin: bigint;
+}
+
+export type PathDecision<N extends NodeTotals = NodeTotals> =
+  | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
+  | { readonly kind: 'insufficient'; readonly by: Level<N> }
+  | { readonly kind: 'temporarily_held'; readonly by: Level<N> }
+  | { readonly kind: 'limit_reached'; readonly by: Level<N> };
+
+export function decideAlong<N extends NodeTotals>(levels: readonly Level<N>[], wanted: WantedHold): PathDecision<N> {
+  let { amount, tokens } = wanted;
+  const oneUnit = levels.every(({ unit }) => unit === 'tokens');
+  for (const by of levels) {
+    const { unit, means, reserved, period } = by;
+    const inTokens = unit === 'tokens';
+    const most = inTokens ? tokens : amount;
+    const least = inTokens ? wanted.tokensMin : wanted.amountMin;
+    const rest = inTokens && means < least && means < BUDGET_REST_TOKENS;
+    if (period !== null && (means <= 0n || rest)) return { kind: 'limit_reached', by };
+    if (means < least) return { kind: 'insufficient', by };
+    const held = most < means ? most : means;
+    if (means - reserved < held) return { kind: 'temporarily_held', by };
+    if (inTokens) tokens = held;
+    else amount = held;
+  }
+  return { kind: 'carries', amount: oneUnit ? tokens : amount, tokens };
+}
+
+export type ExtensionDecision<N extends NodeTotals = NodeTotals> =
+  | { readonly kind: 'carries' }
+  | { readonly kind: 'insufficient' }
+  /** Only other holds are in the way, at this level. */
+  | { readonly kind: 'held'; readonly by: Level<N> };
+
+/** Whether a live hold can be raised to so much in all; neither is less than what it has. */
+export function decideExtensionAlong<N extends NodeTotals>(
+  levels: readonly Level<N>[],
+  held: { readonly amount: bigint; readonly tokens: bigint },
+  wanted: { readonly amount: bigint; readonly tokens: bigint },
+): ExtensionDecision<N> {
+  for (const by of levels) {
+    const inTokens = by.unit === 'tokens';
+    const most = inTokens ? wanted.tokens : wanted.amount;
+    const more = most - (inTokens ? held.tokens : held.amount);
+    if (more <= 0n) continue;
+    if (by.means < most) return { kind: 'insufficient' };
+    if (by.means - by.reserved < more) return { kind: 'held', by };
+  }
+  return { kind: 'carries' };
+}
+
+/** `atMs`: never before the period that the level is counted in. */
+export function untilRenewedMs({ period }: Level, atMs: number, nowMs: number): number {
+  const endMs = periodEndMs(period ?? 'none', atMs);
+  return endMs === null ? NO_PERIOD_RETRY_MS : endMs - nowMs;
+}
+
+export function byLevel({ node, unit }: Level): Required<ByLevel> {
+  return { level: { account: node !== null, unit } };
+}
+
+/** With what the levels above the key leave it; `path` is empty for a key without an account. */
+export function summaryAlong(totals: AccountTotals, path: readonly NodeTotals[], nowMs: number): Summary {
+  const summary = summaryOf(totals, nowMs);
+  if (path.length === 0) return summary;
+  for (const node of path) rollOverNode(node, nowMs);
+  return { ...summary, path: pathFigures(totals, path) };
+}

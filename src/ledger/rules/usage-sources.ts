@@ -1,0 +1,91 @@
+/** Which rollups answer a usage report, and the parts of its SQL that both dialects have in common. */
+import { DAY_MS, HOUR_MS, type UsageDimension, type UsageGroup, type UsageQuery } from '../../core/usage-report.ts';
+
+export interface UsageSource {
+  readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days';
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
+/** A charge, or the sum of several, before it belongs to a group of the report. */
+export interface UsagePlace {
+  /** Of its hour. */
+  readonly startMs: number;
+  readonly keyId: string;
+  readonly label: string | null;
+  readonly model: string;
+  readonly provider: string;
+  readonly format: string;
+}
+
+/** Beyond so many charges that no rollup counts yet, a report says that it is catching up instead of reading them. */
+export const TAIL_MAX = 50_000;
+
+export function isByKey({ by, filter }: UsageQuery): boolean {
+  return by.includes('key') || by.includes('label') || filter.key !== undefined || filter.label !== undefined;
+}
+
+/** The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them. */
+export function sourcesOf(query: UsageQuery): readonly UsageSource[] {
+  const { sinceMs, untilMs } = query;
+  if (!isByKey(query)) return [{ table: 'usage_hours', sinceMs, untilMs }];
+  const firstDayMs = Math.ceil(sinceMs / DAY_MS) * DAY_MS;
+  const lastDayMs = Math.floor(untilMs / DAY_MS) * DAY_MS;
+  if (query.by.includes('hour') || firstDayMs >= lastDayMs) return [{ table: 'usage_key_hours', sinceMs, untilMs }];
+  const sources: UsageSource[] = [
+    { table: 'usage_key_hours', sinceMs, untilMs: firstDayMs },
+    { table: 'usage_key_days', sinceMs: firstDayMs, untilMs: lastDayMs },
+    { table: 'usage_key_hours', sinceMs: lastDayMs, untilMs },
+  ];
+  return sources.filter((source) => source.sinceMs < source.untilMs);
+}
+
+/** By the columns of a rollup `r` and of the keys `k`. */
+const COLUMNS: Readonly<Record<UsageDimension, string>> = {
+  day: `r.start_ms / ${DAY_MS} * ${DAY_MS}`,
+  hour: 'r.start_ms',
+  key: 'r.key_id',
+  label: 'k.label',
+  model: 'r.model',
+  provider: 'r.provider',
+  format: 'r.format',
+};
+
+export function dimensionColumn(dimension: UsageDimension): string {
+  return COLUMNS[dimension];
+}
+
+/** What a row has to satisfy: pairs of a column and the text that it must equal. */
+export function filterColumns({ filter }: UsageQuery): readonly (readonly [column: string, value: string])[] {
+  return (Object.keys(filter) as (keyof typeof filter)[]).flatMap((name) => {
+    const value = filter[name];
+    return value === undefined ? [] : [[COLUMNS[name], value] as const];
+  });
+}
+
+/** The group of a charge that is in no rollup; null where the report does not ask for it. */
+export function groupOf({ by, filter, sinceMs, untilMs }: UsageQuery, place: UsagePlace): UsageGroup | null {
+  const { startMs, keyId, label, model, provider, format } = place;
+  if (startMs < sinceMs || startMs >= untilMs) return null;
+  const values = {
+    day: dayOf(startMs),
+    hour: startMs,
+    key: keyId,
+    label,
+    model,
+    provider,
+    format,
+  } as const;
+  for (const [name, wanted] of Object.entries(filter)) {
+    if (wanted !== undefined && values[name as UsageDimension] !== wanted) return null;
+  }
+  return by.map((dimension) => values[dimension]);
+}
+
+export function hourOf(atMs: number): number {
+  return Math.floor(atMs / HOUR_MS) * HOUR_MS;
+}
+
+export function dayOf(atMs: number): number {
+  return Math.floor(atMs / DAY_MS) * DAY_MS;
+}

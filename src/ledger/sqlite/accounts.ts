@@ -1,0 +1,268 @@
+/** The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. */
+import type { Period } from '../../core/period.ts';
+import { periodStartMs } from '../../core/period.ts';
+import type {
+  AccountChange,
+  AccountCreditOutcome,
+  AccountOutcome,
+  AccountSummary,
+  KeyPlaceOutcome,
+  NewAccount,
+} from '../port.ts';
+import {
+  createdBefore,
+  decideAccountChange,
+  newAccountRecord,
+  TRANSFER_KINDS,
+  wrongAccountPurchase,
+  wrongMove,
+  wrongNewAccount,
+  wrongPlace,
+  wrongTransfer,
+} from '../rules/account-rules.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import { accountSummary } from '../rules/tree.ts';
+import type { Account, AccountCache } from './account-cache.ts';
+import { amount, integer, readersOf } from './columns.ts';
+import { countPeriodAnew, saveKey } from './keys.ts';
+import type { ColdStatements } from './statements.ts';
+import { pathOf, type Tree, type TreeNode } from './tree-cache.ts';
+
+const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
+const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
+
+interface Found {
+  readonly tree: Tree;
+  readonly node: TreeNode;
+}
+
+function find(accounts: AccountCache, accountId: string): Found | undefined {
+  const tree = accounts.tree(accountId);
+  const node = tree?.nodes.get(accountId);
+  return tree === undefined || node === undefined ? undefined : { tree, node };
+}
+
+export function createAccount(accounts: AccountCache, request: NewAccount): AccountOutcome {
+  const { sql, nowMs } = accounts;
+  const known = find(accounts, request.id);
+  if (known !== undefined) return createdBefore(known.node.account, request);
+  const parent = request.parentId === null ? null : find(accounts, request.parentId);
+  if (parent === undefined) return UNKNOWN_ACCOUNT;
+  const wrong =
+    wrongNewAccount(request, parent?.tree.nodes ?? null) ??
+    wrongExternalId(accounts, request.id, request.externalId) ??
+    (accounts.get(request.id) === undefined ? null : `there is a key ${request.id} already`);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  const account = newAccountRecord(request, parent?.tree.rootId ?? request.id, nowMs);
+  sql
+    .cold(`INSERT INTO tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
+      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms)
+      VALUES (?, ?, ?, 1, ?, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .run(
+      account.id,
+      account.rootId,
+      account.parentId,
+      account.name,
+      account.externalId,
+      JSON.stringify(account.labels),
+      account.rpmLimit,
+      account.creditCap?.amount ?? null,
+      account.creditCap?.period ?? null,
+      account.tokenCap?.amount ?? null,
+      account.tokenCap?.period ?? null,
+      nowMs,
+      periodStartMs(account.creditCap?.period ?? 'none', nowMs),
+      periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+    );
+  const row = sql.cold('SELECT * FROM tree_accounts WHERE id = ?').get(account.id);
+  if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(readersOf(row)));
+  return { kind: 'account', account };
+}
+
+export function changeAccount(accounts: AccountCache, accountId: string, change: AccountChange): AccountOutcome {
+  const found = find(accounts, accountId);
+  if (found === undefined) return UNKNOWN_ACCOUNT;
+  const { node } = found;
+  const before = node.account;
+  const decision = decideAccountChange(node, change, isInUse(accounts, accountId));
+  if (decision.kind !== 'change') return decision;
+  const { account } = decision;
+  const wrong = wrongExternalId(accounts, account.id, account.externalId);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  node.account = account;
+  accounts.sql
+    .cold(`UPDATE tree_accounts SET version = ?, name = ?, external_id = ?, labels = ?, status = ?, rpm_limit = ?,
+      credit_cap = ?, credit_period = ?, token_cap = ?, token_period = ? WHERE id = ?`)
+    .run(
+      account.version,
+      account.name,
+      account.externalId,
+      JSON.stringify(account.labels),
+      account.status,
+      account.rpmLimit,
+      account.creditCap?.amount ?? null,
+      account.creditCap?.period ?? null,
+      account.tokenCap?.amount ?? null,
+      account.tokenCap?.period ?? null,
+      account.id,
+    );
+  if (account.creditCap?.period !== before.creditCap?.period) countAnew(accounts, found, 'credit');
+  if (account.tokenCap?.period !== before.tokenCap?.period) countAnew(accounts, found, 'tokens');
+  return { kind: 'account', account };
+}
+
+export function moveAccount(accounts: AccountCache, accountId: string, parentId: string): AccountOutcome {
+  const found = find(accounts, accountId);
+  if (found === undefined || find(accounts, parentId) === undefined) return UNKNOWN_ACCOUNT;
+  const { tree, node } = found;
+  if (node.account.parentId === parentId) return { kind: 'account', account: node.account };
+  const wrong = wrongMove(tree.nodes, node, tree.nodes.get(parentId));
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  node.account = { ...node.account, parentId, version: node.account.version + 1 };
+  accounts.sql
+    .cold('UPDATE tree_accounts SET parent_id = ?, version = ? WHERE id = ?')
+    .run(parentId, node.account.version, accountId);
+  accounts.placeAgain(tree);
+  return { kind: 'account', account: node.account };
+}
+
+export function moveKey(accounts: AccountCache, keyId: string, accountId: string): KeyPlaceOutcome {
+  const account = accounts.get(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const found = find(accounts, accountId);
+  if (found === undefined) return UNKNOWN_ACCOUNT;
+  if (account.key.accountId === accountId) return { kind: 'changed', key: account.key };
+  if (account.path?.tree !== found.tree) return { kind: 'refused', reason: 'a key moves below its own root only' };
+  const wrong = wrongPlace(account.key, account.liveHolds, found.node);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  return place(accounts, account, found);
+}
+
+export function joinAccount(
+  accounts: AccountCache,
+  keyId: string,
+  accountId: string,
+  entryId: string,
+): KeyPlaceOutcome {
+  const account = accounts.get(keyId);
+  if (account === undefined) return UNKNOWN_KEY;
+  const found = find(accounts, accountId);
+  if (found === undefined) return UNKNOWN_ACCOUNT;
+  if (account.key.accountId === accountId) return { kind: 'changed', key: account.key };
+  if (account.path !== null) return { kind: 'refused', reason: 'the key belongs to an account already: move it' };
+  const root = rootOf(found.tree);
+  const balance = account.purchased - account.used;
+  const wrong = wrongPlace(account.key, account.liveHolds, found.node) ?? wrongTransfer(root, balance);
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
+  if (balance > 0n) {
+    const rootId = root.account.id;
+    addEntry(accounts, keyId, TRANSFER_KINDS.out, entryId, balance, rootId, null);
+    addEntry(accounts, rootId, TRANSFER_KINDS.in, entryId, balance, keyId, null);
+    accounts.trees.markDirty(root);
+    root.purchased += balance;
+    account.purchased -= balance;
+  }
+  accounts.markDirty(account);
+  const outcome = place(accounts, account, found);
+  if (account.key.mode === 'credit') countPeriodAnew(accounts, account);
+  return outcome;
+}
+
+export function addAccountCredit(
+  accounts: AccountCache,
+  accountId: string,
+  entryId: string,
+  amountNanos: bigint,
+  note: string | null,
+): AccountCreditOutcome {
+  const node = find(accounts, accountId)?.node;
+  if (node === undefined) return UNKNOWN_ACCOUNT;
+  const earlier = accounts.sql
+    .cold(`SELECT amount FROM account_entries WHERE node_id = ? AND kind = 'purchase' AND id = ?`)
+    .get(accountId, entryId);
+  if (earlier === undefined) {
+    const wrong = wrongAccountPurchase(node, amountNanos);
+    if (wrong !== null) return { kind: 'refused', reason: wrong };
+    accounts.trees.markDirty(node);
+    node.purchased += amountNanos;
+    addEntry(accounts, accountId, 'purchase', entryId, amountNanos, null, note);
+  } else if (amount(earlier, 'amount') !== amountNanos) {
+    return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
+  }
+  return { kind: 'account_credited', account: node.account, balance: node.purchased - node.used };
+}
+
+export function getAccount(accounts: AccountCache, accountId: string): AccountSummary | null {
+  const found = find(accounts, accountId);
+  return found === undefined ? null : accountSummary(found.node, accounts.nowMs);
+}
+
+/** The sums in memory must have been written. */
+export function listAccounts(sql: ColdStatements, nowMs: number): readonly AccountSummary[] {
+  return sql('SELECT * FROM tree_accounts ORDER BY rowid')
+    .all()
+    .map((row) => accountSummary(nodeFrom(readersOf(row)), nowMs));
+}
+
+function place(accounts: AccountCache, account: Account, { tree, node }: Found): KeyPlaceOutcome {
+  account.key = { ...account.key, accountId: node.account.id, version: account.key.version + 1 };
+  account.path = pathOf(tree, node.account.id);
+  saveKey(accounts, account.key);
+  return { kind: 'changed', key: account.key };
+}
+
+function rootOf(tree: Tree): TreeNode {
+  const root = tree.nodes.get(tree.rootId);
+  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
+  return root;
+}
+
+function addEntry(
+  accounts: AccountCache,
+  nodeId: string,
+  kind: string,
+  id: string,
+  amountNanos: bigint,
+  otherId: string | null,
+  note: string | null,
+): void {
+  accounts.sql
+    .cold('INSERT INTO account_entries (node_id, kind, id, amount, at_ms, other_id, note) VALUES (?, ?, ?, ?, ?, ?, ?)')
+    .run(nodeId, kind, id, amountNanos, accounts.nowMs, otherId, note);
+}
+
+function wrongExternalId(accounts: AccountCache, id: string, externalId: string | null): string | null {
+  if (externalId === null) return null;
+  const other = accounts.sql.cold('SELECT 1 FROM tree_accounts WHERE external_id = ? AND id <> ?').get(externalId, id);
+  return other === undefined ? null : `another account has the external id ${JSON.stringify(externalId)}`;
+}
+
+function isInUse(accounts: AccountCache, accountId: string): boolean {
+  const row = accounts.sql
+    .cold(`SELECT EXISTS (SELECT 1 FROM tree_accounts WHERE parent_id = ?1 AND status <> 'closed')
+      OR EXISTS (SELECT 1 FROM keys WHERE account_id = ?1 AND status <> 'revoked') AS used`)
+    .get(accountId);
+  return row !== undefined && integer(row, 'used') === 1;
+}
+
+/** The charges on paths through the account that fall into the period as its cap has it now. */
+function countAnew(accounts: AccountCache, { tree, node }: Found, unit: 'credit' | 'tokens'): void {
+  const cap = unit === 'credit' ? node.account.creditCap : node.account.tokenCap;
+  const period: Period = cap?.period ?? 'none';
+  const startMs = periodStartMs(period, accounts.nowMs);
+  const row = accounts.sql
+    .cold(`SELECT coalesce(sum(CASE k.mode WHEN 'credit' THEN e.amount ELSE 0 END), 0) AS credit,
+        coalesce(sum(e.tokens), 0) AS tokens
+      FROM entries e JOIN keys k ON k.id = e.key_id
+      WHERE e.root_id = ?1 AND e.at_ms >= ?2 AND EXISTS (SELECT 1 FROM json_each(e.path) WHERE value = ?3)`)
+    .get(tree.rootId, startMs, node.account.id);
+  const used = row === undefined ? 0n : amount(row, unit);
+  accounts.trees.markDirty(node);
+  if (unit === 'credit') {
+    node.creditStartMs = startMs;
+    node.creditUsed = used;
+  } else {
+    node.tokensStartMs = startMs;
+    node.tokensUsed = used;
+  }
+}

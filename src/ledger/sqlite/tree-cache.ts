@@ -1,0 +1,142 @@
+/**
+ * Trees of accounts in memory: each is loaded with its root and dropped with it. The sums count every hold below; the file's
+ * sums only those that it has.
+ */
+import { CompactingMap } from '../../lib/compacting-map.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import { type NodeTotals, pathFrom } from '../rules/tree.ts';
+import type { Account, Hold } from './account-cache.ts';
+import { type Row, readersOf, text } from './columns.ts';
+import type { RateWindow } from './rate-window.ts';
+import type { Statements } from './statements.ts';
+
+export interface TreeNode extends NodeTotals {
+  persistedReserved: bigint;
+  persistedReservedTokens: bigint;
+  persistedHolds: number;
+  readonly window: RateWindow;
+  dirty: boolean;
+}
+
+export interface Tree {
+  readonly rootId: string;
+  readonly nodes: Map<string, TreeNode>;
+  /** The keys that hold something, by their ids. */
+  readonly holding: CompactingMap<string, Account>;
+}
+
+/** The accounts above a key, from the nearest to the root. */
+export interface Path {
+  readonly tree: Tree;
+  readonly nodes: readonly TreeNode[];
+  /** As holds and entries carry it. */
+  readonly text: string;
+}
+
+/** What of a hold changes a sum: all of it, or the difference to before. */
+export interface HoldShare {
+  readonly amount: bigint;
+  readonly tokens: bigint;
+  readonly holds: 0 | 1 | -1;
+}
+
+export class TreeCache {
+  readonly #sql: Statements;
+  readonly #windowOf: (id: string) => RateWindow;
+  readonly #trees = new Map<string, Tree>();
+  readonly #dirty: TreeNode[] = [];
+
+  constructor(sql: Statements, windowOf: (id: string) => RateWindow) {
+    this.#sql = sql;
+    this.#windowOf = windowOf;
+  }
+
+  /** The account's tree, if there is such an account. `onLoad` brings the keys that hold something below a tree just loaded. */
+  treeOf(accountId: string, onLoad: (tree: Tree) => void): Tree | undefined {
+    const row = this.#sql.rootOfAccount.get(accountId);
+    if (row === undefined) return undefined;
+    const rootId = text(row, 'root_id');
+    const known = this.#trees.get(rootId);
+    if (known !== undefined) return known;
+    const tree: Tree = { rootId, nodes: new Map(), holding: new CompactingMap() };
+    for (const each of this.#sql.cold('SELECT * FROM tree_accounts WHERE root_id = ?').all(rootId)) {
+      this.put(tree, nodeFrom(readersOf(each as Row)));
+    }
+    this.#trees.set(rootId, tree);
+    onLoad(tree);
+    return tree;
+  }
+
+  /** A new account, as the file has it. */
+  put(tree: Tree, totals: NodeTotals): void {
+    tree.nodes.set(totals.account.id, {
+      ...totals,
+      persistedReserved: totals.reserved,
+      persistedReservedTokens: totals.reservedTokens,
+      persistedHolds: totals.liveHolds,
+      window: this.#windowOf(totals.account.id),
+      dirty: false,
+    });
+  }
+
+  markDirty(node: TreeNode): void {
+    if (node.dirty) return;
+    node.dirty = true;
+    this.#dirty.push(node);
+  }
+
+  get unwritten(): boolean {
+    return this.#dirty.length > 0;
+  }
+
+  flush(): void {
+    for (const node of this.#dirty) {
+      this.#sql.saveNode.run(
+        node.purchased,
+        node.used,
+        node.persistedReserved,
+        node.persistedReservedTokens,
+        node.persistedHolds,
+        node.creditStartMs,
+        node.creditUsed,
+        node.tokensStartMs,
+        node.tokensUsed,
+        node.holdMs,
+        node.account.id,
+      );
+      node.dirty = false;
+    }
+    this.#dirty.length = 0;
+  }
+
+  drop(): void {
+    this.#trees.clear();
+    this.#dirty.length = 0;
+  }
+}
+
+export function pathOf(tree: Tree, accountId: string): Path {
+  const nodes = pathFrom(tree.nodes, accountId);
+  return { tree, nodes, text: JSON.stringify(nodes.map(({ account }) => account.id)) };
+}
+
+/** The accounts that a hold was admitted on. */
+export function nodesOf(account: Account, hold: Hold): readonly TreeNode[] {
+  const { path } = account;
+  if (path === null || hold.path === null) return [];
+  if (path.text === hold.path) return path.nodes;
+  return (JSON.parse(hold.path) as string[]).map((id) => {
+    const node = path.tree.nodes.get(id);
+    if (node === undefined) throw new Error(`account ${id} of hold ${hold.id} is not in its tree`);
+    return node;
+  });
+}
+
+/** In memory: every hold counts. */
+export function reserveAt(nodes: readonly TreeNode[], credit: boolean, { amount, tokens, holds }: HoldShare): void {
+  for (const node of nodes) {
+    if (credit) node.reserved += amount;
+    node.reservedTokens += tokens;
+    node.liveHolds += holds;
+  }
+}

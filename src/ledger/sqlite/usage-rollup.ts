@@ -1,0 +1,222 @@
+/**
+ * Adds charges and their usage records to the rollups, a step at a time. What a step adds is read and summed up without
+ * writing anything, which another thread can do; adding it is a few rows in one short transaction, together with the
+ * watermark. So each charge is added once, whatever ends the process.
+ */
+import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
+import type { RolledUp } from '../operations.ts';
+import { dayOf, hourOf, type UsagePlace } from '../rules/usage-sources.ts';
+import { amount, integer, integerOrNull, type Row, text, textOrNull } from './columns.ts';
+import type { ColdStatements } from './statements.ts';
+import { packTimes } from './time-counts.ts';
+
+export interface RollupStep {
+  /** The version of the rollups that it was read for; to any other it must not be added. */
+  readonly version: number;
+  /** Usage records up to this number are counted, and charges without one up to that. */
+  readonly number: number;
+  readonly unrolledTo: number;
+  readonly charges: number;
+  readonly more: boolean;
+  readonly hours: readonly RollupRow[];
+  readonly keyHours: readonly RollupRow[];
+  readonly keyDays: readonly RollupRow[];
+}
+
+export interface RollupRow {
+  readonly startMs: number;
+  /** Null in the rollup of all keys together. */
+  readonly keyId: string | null;
+  readonly model: string;
+  readonly provider: string;
+  readonly format: string;
+  readonly sums: UsageSums;
+  readonly times: Uint8Array;
+}
+
+/** One charge, with its usage record where it has one. */
+export interface ChargeFact {
+  /** Of its usage record, or in `unrolled`. */
+  readonly number: number;
+  readonly place: UsagePlace;
+  readonly sums: UsageSums;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number | null;
+}
+
+/**
+ * Rows by hour and key that one step adds, and about as many in each of the other rollups: it is about a millisecond in
+ * which nothing else is committed.
+ */
+const ROWS_MAX = 32;
+
+const ENTRY = `e.at_ms, e.key_id, k.label, k.mode, e.amount`;
+const WITH_RECORD = `
+  SELECT u.number, ${ENTRY}, coalesce(e.model, u.model) AS model, coalesce(e.provider, u.provider) AS provider,
+    coalesce(e.format, u.format) AS format,
+    coalesce(e.cost_nanos, CASE k.mode WHEN 'credit' THEN e.amount ELSE u.cost_nanos END) AS cost_nanos,
+    coalesce(e.provider_cost_nanos, u.provider_cost_nanos) AS provider_cost_nanos, u.outcome, u.input, u.cache_read,
+    u.cache_write, u.cache_write_1h, u.output, u.reasoning, u.first_byte_ms, u.duration_ms
+  FROM usage u
+  CROSS JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id
+  CROSS JOIN keys k ON k.id = u.key_id
+  WHERE u.number > ? ORDER BY u.number LIMIT ?`;
+const WITHOUT_RECORD = `
+  SELECT n.number, ${ENTRY}, coalesce(e.model, '') AS model, coalesce(e.provider, '') AS provider,
+    coalesce(e.format, '') AS format, e.cost_nanos, e.provider_cost_nanos, NULL AS outcome
+  FROM unrolled n
+  CROSS JOIN entries e ON e.key_id = n.key_id AND e.kind = 'charge' AND e.id = n.hold_id
+  CROSS JOIN keys k ON k.id = n.key_id
+  WHERE n.number > ? ORDER BY n.number LIMIT ?`;
+
+export interface Watermark {
+  readonly number: number;
+  readonly version: number;
+}
+
+export function readWatermark(sql: ColdStatements): Watermark {
+  const row = sql('SELECT number, version FROM usage_watermark').get();
+  if (row === undefined) throw new TypeError('the rollups have no watermark');
+  return { number: integer(row, 'number'), version: integer(row, 'version') };
+}
+
+/** The charges with a usage record behind the watermark, in their order. */
+export function* chargesWithRecord(sql: ColdStatements, after: number, limit: number): Generator<ChargeFact> {
+  for (const row of sql(WITH_RECORD).iterate(after, limit)) yield factOf(row);
+}
+
+/** The charges without a usage record that no rollup counts. */
+export function* chargesWithoutRecord(sql: ColdStatements, limit: number): Generator<ChargeFact> {
+  for (const row of sql(WITHOUT_RECORD).iterate(0, limit)) yield factOf(row);
+}
+
+/** What to add next: up to `limit` charges, as long as they come to no more than `rowsMax` rows. */
+export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX): RollupStep {
+  const { number: after, version } = readWatermark(sql);
+  const hours = new Tallies();
+  const keyHours = new Tallies();
+  const keyDays = new Tallies();
+  let charges = 0;
+  let more = false;
+
+  const last = (facts: Iterable<ChargeFact>, from: number): number => {
+    let to = from;
+    for (const fact of facts) {
+      if (keyHours.size >= rowsMax || charges >= limit) {
+        more = true;
+        break;
+      }
+      const { place } = fact;
+      keyHours.add(place.startMs, place.keyId, fact);
+      keyDays.add(dayOf(place.startMs), place.keyId, fact);
+      hours.add(place.startMs, null, fact);
+      charges++;
+      to = fact.number;
+    }
+    return to;
+  };
+  const unrolledTo = last(chargesWithoutRecord(sql, limit + 1), 0);
+  const number = last(chargesWithRecord(sql, after, limit + 1), after);
+  const rows = { hours: hours.rows(), keyHours: keyHours.rows(), keyDays: keyDays.rows() };
+  return { version, number, unrolledTo, charges, more, ...rows };
+}
+
+/** In the caller's transaction. Nothing is added where something else was since the step was read. */
+export function addToRollups(sql: ColdStatements, step: RollupStep): RolledUp {
+  if (readWatermark(sql).version !== step.version) return { charges: 0, more: true };
+  if (step.charges === 0) return { charges: 0, more: false };
+  addRows(sql, 'usage_hours', step.hours);
+  addRows(sql, 'usage_key_hours', step.keyHours);
+  addRows(sql, 'usage_key_days', step.keyDays);
+  sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);
+  sql('UPDATE usage_watermark SET number = ?, version = version + 1').run(step.number);
+  return { charges: step.charges, more: step.more };
+}
+
+function addRows(sql: ColdStatements, table: keyof typeof ADD, rows: readonly RollupRow[]): void {
+  const statement = sql(ADD[table]);
+  for (const { startMs, keyId, model, provider, format, sums, times } of rows) {
+    const key = keyId === null ? [startMs] : [startMs, keyId];
+    statement.run(...key, model, provider, format, ...USAGE_SUMS.map((name) => sums[name]), times);
+  }
+}
+
+const ADD = {
+  usage_hours: addStatement('usage_hours', ['start_ms', 'model', 'provider', 'format']),
+  usage_key_hours: addStatement('usage_key_hours', ['start_ms', 'key_id', 'model', 'provider', 'format']),
+  usage_key_days: addStatement('usage_key_days', ['start_ms', 'key_id', 'model', 'provider', 'format']),
+} as const;
+
+/** Sums stop at what a column can hold instead of failing. */
+function addStatement(table: string, key: readonly string[]): string {
+  const columns = [...key, ...USAGE_SUMS, 'times'];
+  const sums = USAGE_SUMS.map(
+    (name) => `${name} = CASE WHEN ${name} > 9223372036854775807 - excluded.${name} THEN 9223372036854775807
+      ELSE ${name} + excluded.${name} END`,
+  );
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sums.join(', ')}, times = add_times(times, excluded.times)`;
+}
+
+/** The rows of one rollup, by their key. */
+class Tallies {
+  readonly #tallies = new Map<string, Omit<RollupRow, 'sums' | 'times'> & { readonly tally: UsageTally }>();
+
+  get size(): number {
+    return this.#tallies.size;
+  }
+
+  add(startMs: number, keyId: string | null, { place, sums, firstByteMs, durationMs }: ChargeFact): void {
+    const { model, provider, format } = place;
+    const name = JSON.stringify([startMs, keyId, model, provider, format]);
+    let found = this.#tallies.get(name);
+    if (found === undefined) {
+      found = { startMs, keyId, model, provider, format, tally: new UsageTally() };
+      this.#tallies.set(name, found);
+    }
+    found.tally.addCharge(sums, firstByteMs, durationMs);
+  }
+
+  rows(): readonly RollupRow[] {
+    return [...this.#tallies.values()].map(({ tally, ...key }) => ({
+      ...key,
+      sums: tally.saturated(),
+      times: packTimes(tally.times),
+    }));
+  }
+}
+
+function factOf(row: Row): ChargeFact {
+  const charged = amount(row, 'amount');
+  const isCredit = text(row, 'mode') === 'credit';
+  const recorded = row.outcome !== null;
+  const counted = (column: string): bigint => (recorded ? amount(row, column) : 0n);
+  return {
+    number: integer(row, 'number'),
+    place: {
+      startMs: hourOf(integer(row, 'at_ms')),
+      keyId: text(row, 'key_id'),
+      label: textOrNull(row, 'label'),
+      model: text(row, 'model'),
+      provider: text(row, 'provider'),
+      format: text(row, 'format'),
+    },
+    sums: {
+      charges: 1n,
+      requests: recorded ? 1n : 0n,
+      broken: row.outcome === 'broken' ? 1n : 0n,
+      charged_nanos: isCredit ? charged : 0n,
+      charged_tokens: isCredit ? 0n : charged,
+      cost_nanos: amount(row, 'cost_nanos'),
+      provider_cost_nanos: amount(row, 'provider_cost_nanos'),
+      input: counted('input'),
+      cache_read: counted('cache_read'),
+      cache_write: counted('cache_write'),
+      cache_write_1h: counted('cache_write_1h'),
+      output: counted('output'),
+      reasoning: counted('reasoning'),
+    },
+    firstByteMs: recorded ? integerOrNull(row, 'first_byte_ms') : null,
+    durationMs: recorded ? integer(row, 'duration_ms') : null,
+  };
+}

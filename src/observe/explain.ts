@@ -1,0 +1,259 @@
+/** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
+import { ADVICE, IN_BAND_ADVICE } from '../core/advice.ts';
+import { CONDITIONS, type Condition } from '../core/conditions.ts';
+import { creditsFromNanos } from '../core/money.ts';
+import { printable } from '../lib/printable.ts';
+import type { AttemptView, RequestView } from './request-log/entry.ts';
+
+const WIDTH = 100;
+const TIME_COLUMN = 12;
+
+interface Moment {
+  readonly ms: number | null;
+  readonly text: string;
+}
+
+export function explain(view: RequestView): readonly string[] {
+  return [
+    `${view.id}: ${outcomeOf(view)}`,
+    `  ${identity(view)}`,
+    '',
+    ...timeline(view),
+    '',
+    ...paragraph('Outcome: ', ending(view)),
+    ...paragraph('Money: ', money(view)),
+    ...paragraph('What to do: ', adviceFor(view)),
+    ...operatorAdvice(view).flatMap((text) => paragraph('For the operator: ', text)),
+  ];
+}
+
+export function outcomeOf({ status, condition, stopped }: RequestView): string {
+  if (stopped === 'client_gone') return 'cancelled by the client';
+  if (condition === null) return `${status ?? 'no status'}, answered`;
+  return status === 200 ? `200, then ${condition} inside the stream` : `${status ?? 'no status'} ${condition}`;
+}
+
+function identity(view: RequestView): string {
+  const key =
+    view.key_id === null
+      ? 'no known key'
+      : `key ${view.key_id}${view.key_label === null ? '' : ` "${printable(view.key_label)}"`}`;
+  const model =
+    view.model === null ? null : `model ${printable(view.model)}${view.model_known ? '' : ' (not in the catalog)'}`;
+  const parts = [
+    view.endpoint,
+    model,
+    view.streamed ? 'streamed' : null,
+    key,
+    view.received_at,
+    `took ${milliseconds(view.duration_ms)}`,
+  ];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+function timeline(view: RequestView): readonly string[] {
+  const moments: Moment[] = [
+    { ms: 0, text: received(view) },
+    ...(view.admitted_ms === null ? [] : [{ ms: view.admitted_ms, text: `admitted, ${amount(view, view.held)} held` }]),
+    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1)),
+    ...signOfLife(view),
+    ...(view.first_content_ms === null ? [] : [{ ms: view.first_content_ms, text: 'first content to the client' }]),
+    ...(view.settled_ms === null ? [] : [{ ms: view.settled_ms, text: settled(view) }]),
+    ...(view.last_byte_ms === null
+      ? []
+      : [
+          {
+            ms: view.last_byte_ms,
+            text: `last bytes to the client, ${view.bytes_out} in all${view.chunks > 0 ? ` in ${view.chunks + 1} pieces` : ''}`,
+          },
+        ]),
+    ...(view.client_closed
+      ? [{ ms: null, text: 'the client closed the connection before the answer was complete' }]
+      : []),
+  ];
+  const known = moments.filter(({ ms }) => ms !== null).sort((a, b) => Number(a.ms) - Number(b.ms));
+  return [
+    ...[...known, ...moments.filter(({ ms }) => ms === null)].map(line),
+    ...view.skipped.map(({ provider, model, reason }) =>
+      line({ ms: null, text: `${provider} ${model}: ${SKIPPED[reason] ?? reason}` }),
+    ),
+    ...view.warnings.map((warning) => line({ ms: null, text: `left out by the translation: ${printable(warning)}` })),
+  ];
+}
+
+/** A stream may get a sign of life before its first content. */
+function signOfLife({ streamed, first_byte_ms: first, first_content_ms: content }: RequestView): readonly Moment[] {
+  if (!streamed || first === null || (content !== null && first >= content)) return [];
+  return [{ ms: first, text: 'first bytes to the client' }];
+}
+
+const SKIPPED: Readonly<Record<string, string>> = {
+  circuit_open: 'not asked, its circuit was open after too many failures',
+  cooling: 'asked after the others only, it was resting after a failure',
+  no_credential: 'not asked again, each of its credentials had been refused',
+  no_time_left: 'not asked, the time for attempts was over',
+  retry_budget: 'not asked, too many of the recent requests were retries already',
+};
+
+function received(view: RequestView): string {
+  const from = [
+    view.client_address === null ? null : `from ${printable(view.client_address)}`,
+    view.user_agent === null ? null : `by ${printable(view.user_agent)}`,
+    view.client_request_id === null ? null : `the client calls it ${printable(view.client_request_id)}`,
+    view.idempotency === 'none' ? null : `its Idempotency-Key: ${IDEMPOTENCY[view.idempotency] ?? view.idempotency}`,
+  ].filter((part) => part !== null);
+  return [`received${view.bytes_in > 0 ? `, ${view.bytes_in} bytes` : ''}`, ...from].join(', ');
+}
+
+const IDEMPOTENCY: Readonly<Record<string, string>> = {
+  fresh: 'used for the first time',
+  replay: 'the stored answer was sent again',
+  conflict: 'used before for something else, or for an answer that was not kept',
+  in_flight: 'the request that used it first was still running',
+};
+
+function attemptMoments(attempt: AttemptView, number: number): readonly Moment[] {
+  const credential = attempt.credential === 0 ? '' : `, credential ${attempt.credential}`;
+  const how = attempt.lane === 'translate' ? `translated to ${attempt.format}` : attempt.format;
+  const waited = attempt.waited_ms > 0 ? `, after a pause of ${milliseconds(attempt.waited_ms)}` : '';
+  const id = attempt.provider_request_id === null ? '' : `, its id ${printable(attempt.provider_request_id)}`;
+  const answered =
+    attempt.status === null
+      ? []
+      : [
+          {
+            ms: attempt.first_byte_ms,
+            text: `attempt ${number}: the provider answered with status ${attempt.status}${id}`,
+          },
+        ];
+  return [
+    {
+      ms: attempt.started_ms,
+      text: `attempt ${number}: ${attempt.provider} ${attempt.model} is called (${how}${credential})${waited}`,
+    },
+    ...answered,
+    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt)}` },
+  ];
+}
+
+function attemptEnd({ outcome, condition, message, retry_after_s }: AttemptView): string {
+  if (outcome === 'complete') return 'complete';
+  if (outcome === 'stopped') return 'stopped by the gateway';
+  const wish = retry_after_s === null ? '' : ` (it asks to be left alone for ${retry_after_s} s)`;
+  return `failed, ${condition}${wish}${message === null ? '' : `: ${printable(message)}`}`;
+}
+
+function settled(view: RequestView): string {
+  return view.settlement === 'charge'
+    ? `charged ${amount(view, view.charged)}, durable`
+    : 'the hold is released, nothing is charged';
+}
+
+function ending(view: RequestView): string {
+  if (view.stopped === 'client_gone') return 'The client closed the connection before the answer was complete.';
+  if (view.condition === null)
+    return view.idempotency === 'replay'
+      ? 'The stored answer of an earlier request was sent.'
+      : 'The answer is complete.';
+  const message = view.message === null ? '' : ` The client was told: ${printable(view.message)}`;
+  return `${CONDITIONS[view.condition as Condition]?.sentence ?? view.condition}${message}`;
+}
+
+function money(view: RequestView): string {
+  if (view.settlement === null) return 'Nothing was held, nothing is charged.';
+  if (view.settlement === 'void')
+    return `Nothing is charged${view.settled_ms === null ? '; the end of the hold is not stored yet' : ''}.`;
+  const { usage } = view;
+  const cached = usage === null ? 0 : usage.cache_read + usage.cache_write + usage.cache_write_1h;
+  const tokens =
+    usage === null
+      ? ''
+      : ` for ${usage.input} input${cached === 0 ? '' : ` and ${cached} cached`} and ${usage.output} output tokens, ${
+          usage.source === 'reported'
+            ? 'as the provider reported'
+            : 'counted here because the provider did not report them'
+        }`;
+  const cost =
+    view.provider_cost_nanos === null ? '' : ` The provider asks ${credits(view.provider_cost_nanos)} for it.`;
+  const flag = view.flag === null ? '' : ` Look at it: ${view.flag}.`;
+  const late =
+    view.settled_ms === null
+      ? ' The charge was not stored yet when the request ended; it is made once, when the store is back.'
+      : '';
+  return `${amount(view, view.charged)} are charged${tokens}.${cost}${flag}${late}`;
+}
+
+function adviceFor(view: RequestView): string {
+  if (view.stopped === 'client_gone') {
+    return 'Nothing, where the client meant to. Otherwise look at its time-out: what the provider had accepted by then is charged.';
+  }
+  if (view.condition === null) return 'Nothing.';
+  if (view.status === 200) return IN_BAND_ADVICE;
+  return ADVICE[view.condition as Condition] ?? 'See docs/errors.md.';
+}
+
+/** What only the operator can do about the attempts that failed. */
+function operatorAdvice({ attempts, skipped, condition, message }: RequestView): readonly string[] {
+  const advice = new Set<string>();
+  for (const { provider, model, status, credential, condition: failure } of attempts) {
+    if (status === 401 || status === 403) {
+      advice.add(`Credential ${credential} of provider ${provider} is refused: replace it, then run "gateway doctor".`);
+    } else if (status === 429) {
+      advice.add(
+        `Provider ${provider} limits this account: raise its limits, add a credential, or add a second target to the model.`,
+      );
+    } else if (status === 404) {
+      advice.add(
+        `Provider ${provider} does not know the model ${model}: correct the target, then run "gateway doctor".`,
+      );
+    } else if (failure === 'upstream_timeout') {
+      advice.add(
+        `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it, or add a second target.`,
+      );
+    } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
+      advice.add(
+        `Provider ${provider} failed: "gateway requests list --provider ${provider} --status 5xx" shows whether others are affected.`,
+      );
+    }
+  }
+  if (skipped.some(({ reason }) => reason === 'circuit_open')) {
+    advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
+  }
+  if (condition === 'service_unavailable' && attempts.length === 0 && (message ?? '').includes('ledger')) {
+    advice.add('The store was out of reach: look at the log and at /readyz; "gateway doctor" checks it.');
+  }
+  return [...advice];
+}
+
+/** In the key's unit. */
+function amount({ mode }: RequestView, value: string | null): string {
+  if (value === null) return 'nothing';
+  return mode === 'token_budget' ? `${value} tokens` : credits(value);
+}
+
+function credits(nanos: string): string {
+  return `${creditsFromNanos(BigInt(nanos))} credits`;
+}
+
+export function milliseconds(ms: number): string {
+  if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${ms >= 10 ? Math.round(ms) : Math.round(ms * 10) / 10} ms`;
+}
+
+function line({ ms, text }: Moment): string {
+  return `${(ms === null ? '' : milliseconds(ms)).padStart(TIME_COLUMN)}  ${text}`;
+}
+
+function paragraph(title: string, text: string): readonly string[] {
+  const lines: string[] = [];
+  let current = title;
+  for (const word of text.split(' ')) {
+    if (current.length + word.length > WIDTH && current.trim() !== '') {
+      lines.push(current.trimEnd());
+      current = '  ';
+    }
+    current += `${word} `;
+  }
+  lines.push(current.trimEnd());
+  return lines;
+}

@@ -1,0 +1,334 @@
+/**
+ * What is stored of a request: a few columns to search by, and everything else as one JSON array. Without the names the
+ * array is half as large and written in two thirds of the time; a later release may only add to its end.
+ */
+import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
+import type { Usage } from '../../core/usage.ts';
+
+export interface RequestEntry {
+  readonly id: string;
+  readonly receivedAtMs: number;
+  /** Null: one of the sampled requests without a known key. */
+  readonly keyId: string | null;
+  /** As asked for; it may be in no catalog. */
+  readonly model: string | null;
+  readonly status: number | null;
+  readonly condition: string | null;
+  readonly durationMs: number;
+  readonly costNanos: bigint | null;
+  readonly detail: string;
+}
+
+/** Where in the array of `detail` the names of the providers are, for a search by them. */
+export const ATTEMPTS_AT = 13;
+/** And in the array of an attempt. */
+export const PROVIDER_AT = 0;
+
+export function entryOf(record: RequestRecord): RequestEntry {
+  const { endedAt, receivedAt } = record;
+  return {
+    id: record.requestId,
+    receivedAtMs: record.receivedAtMs,
+    keyId: record.keyId,
+    model: wellFormed(record.askedModel),
+    status: record.status,
+    condition: record.condition,
+    durationMs: Math.round((endedAt ?? receivedAt) - receivedAt),
+    costNanos: record.costNanos,
+    detail: JSON.stringify(detailOf(record)),
+  };
+}
+
+/** In the order in which `readDetail` takes them apart. */
+function detailOf(record: RequestRecord): readonly unknown[] {
+  const { receivedAt, usage, skipped, warnings, attempts, rate } = record;
+  return [
+    record.endpoint,
+    record.format,
+    wellFormed(record.keyLabel),
+    record.mode,
+    record.askedModel !== null && record.model === null ? 0 : 1,
+    record.streamed ? 1 : 0,
+    record.idempotency,
+    wellFormed(record.clientRequestId),
+    wellFormed(record.userAgent),
+    record.clientAddress,
+    wellFormed(record.message),
+    record.stopped,
+    record.clientClosed ? 1 : 0,
+    attempts.map((attempt) => attemptOf(attempt, receivedAt)),
+    rate === null ? null : [rate.limit, rate.remaining],
+    skipped.length === 0 ? null : skipped.map(({ target, reason }) => [target.provider, target.upstreamModel, reason]),
+    warnings.length === 0 ? null : warnings.map(wellFormed),
+    amount(record.held),
+    record.settlement,
+    amount(record.charged),
+    usage === null ? null : usageOf(usage),
+    amount(record.providerCostNanos),
+    record.flag,
+    moment(receivedAt, record.admittedAt),
+    moment(receivedAt, record.firstByteAt),
+    moment(receivedAt, record.firstContentAt),
+    moment(receivedAt, record.lastByteAt),
+    moment(receivedAt, record.settledAt),
+    record.bytesIn,
+    record.bytesOut,
+    record.chunks,
+  ];
+}
+
+function attemptOf(attempt: AttemptRecord, receivedAt: number): readonly unknown[] {
+  return [
+    attempt.provider,
+    attempt.upstreamModel,
+    attempt.format,
+    attempt.lane,
+    attempt.credential,
+    attempt.outcome,
+    Math.round(attempt.waitedMs * MICROSECONDS),
+    moment(receivedAt, attempt.startedAt),
+    moment(receivedAt, attempt.firstByteAt),
+    moment(receivedAt, attempt.endedAt),
+    attempt.status,
+    wellFormed(attempt.providerRequestId),
+    attempt.condition,
+    wellFormed(attempt.message),
+    attempt.retryAfterS,
+  ];
+}
+
+function usageOf({ source, tokens }: Usage): readonly unknown[] {
+  const { input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning } = tokens;
+  return [source, input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning];
+}
+
+/** In one millisecond. */
+const MICROSECONDS = 1_000;
+
+function moment(receivedAt: number, at: number | null): number | null {
+  return at === null ? null : Math.round((at - receivedAt) * MICROSECONDS);
+}
+
+/** As a number, which JSON has, where that is exact. */
+function amount(value: bigint | null): number | string | null {
+  if (value === null) return null;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : String(value);
+}
+
+/** A text of the client or the provider may be no well-formed Unicode, and a zero character cannot be stored everywhere. */
+function wellFormed(text: string | null): string | null {
+  return text === null || PRINTABLE.test(text) ? text : text.toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+const PRINTABLE = /^[ -~]*$/;
+
+/** A request as the operator sees it. Times are milliseconds since it was received. */
+export interface RequestView {
+  readonly id: string;
+  readonly received_at: string;
+  readonly key_id: string | null;
+  readonly key_label: string | null;
+  readonly mode: string | null;
+  readonly endpoint: string | null;
+  readonly format: string | null;
+  readonly model: string | null;
+  /** Whether the model was in the catalog. */
+  readonly model_known: boolean;
+  readonly streamed: boolean;
+  readonly idempotency: string;
+  readonly client_request_id: string | null;
+  readonly user_agent: string | null;
+  readonly client_address: string | null;
+  readonly status: number | null;
+  readonly condition: string | null;
+  readonly message: string | null;
+  /** Who ended it before its answer was complete: `client_gone`, `deadline` or `drain`. */
+  readonly stopped: string | null;
+  readonly client_closed: boolean;
+  readonly rate: { readonly limit: number; readonly remaining: number } | null;
+  readonly attempts: readonly AttemptView[];
+  readonly skipped: readonly { readonly provider: string; readonly model: string; readonly reason: string }[];
+  readonly warnings: readonly string[];
+  /** In the key's unit: nanos of a credit, or tokens. */
+  readonly held: string | null;
+  readonly settlement: string | null;
+  readonly charged: string | null;
+  readonly usage: UsageView | null;
+  readonly cost_nanos: string | null;
+  readonly provider_cost_nanos: string | null;
+  readonly flag: string | null;
+  readonly admitted_ms: number | null;
+  readonly first_byte_ms: number | null;
+  readonly first_content_ms: number | null;
+  readonly last_byte_ms: number | null;
+  readonly settled_ms: number | null;
+  readonly duration_ms: number;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly chunks: number;
+}
+
+export interface AttemptView {
+  readonly provider: string;
+  readonly model: string;
+  readonly format: string;
+  readonly lane: string;
+  readonly credential: number;
+  readonly outcome: string;
+  readonly waited_ms: number;
+  readonly started_ms: number | null;
+  readonly first_byte_ms: number | null;
+  readonly ended_ms: number | null;
+  readonly status: number | null;
+  readonly provider_request_id: string | null;
+  readonly condition: string | null;
+  readonly message: string | null;
+  readonly retry_after_s: number | null;
+}
+
+export interface UsageView {
+  readonly source: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+  readonly cache_write_1h: number;
+  readonly reasoning: number;
+}
+
+export function viewOf(entry: RequestEntry): RequestView {
+  const detail = new Cells(JSON.parse(entry.detail));
+  return {
+    id: entry.id,
+    received_at: new Date(entry.receivedAtMs).toISOString(),
+    key_id: entry.keyId,
+    endpoint: detail.text(),
+    format: detail.text(),
+    key_label: detail.text(),
+    mode: detail.text(),
+    model: entry.model,
+    model_known: detail.flag(),
+    streamed: detail.flag(),
+    idempotency: detail.text() ?? 'none',
+    client_request_id: detail.text(),
+    user_agent: detail.text(),
+    client_address: detail.text(),
+    status: entry.status,
+    condition: entry.condition,
+    message: detail.text(),
+    stopped: detail.text(),
+    client_closed: detail.flag(),
+    attempts: detail.rows().map(attemptView),
+    rate: detail.optional(([limit, remaining]) => ({ limit: Number(limit), remaining: Number(remaining) })),
+    skipped: detail.rows().map(([provider, model, reason]) => ({
+      provider: String(provider),
+      model: String(model),
+      reason: String(reason),
+    })),
+    warnings: detail.row().map(String),
+    held: detail.amount(),
+    settlement: detail.text(),
+    charged: detail.amount(),
+    usage: detail.optional((cells) => usageView(new Cells(cells))),
+    cost_nanos: entry.costNanos === null ? null : String(entry.costNanos),
+    provider_cost_nanos: detail.amount(),
+    flag: detail.text(),
+    admitted_ms: detail.milliseconds(),
+    first_byte_ms: detail.milliseconds(),
+    first_content_ms: detail.milliseconds(),
+    last_byte_ms: detail.milliseconds(),
+    settled_ms: detail.milliseconds(),
+    duration_ms: entry.durationMs,
+    bytes_in: detail.number() ?? 0,
+    bytes_out: detail.number() ?? 0,
+    chunks: detail.number() ?? 0,
+  };
+}
+
+function attemptView(row: readonly unknown[]): AttemptView {
+  const cells = new Cells(row);
+  return {
+    provider: cells.text() ?? '',
+    model: cells.text() ?? '',
+    format: cells.text() ?? '',
+    lane: cells.text() ?? '',
+    credential: cells.number() ?? 0,
+    outcome: cells.text() ?? '',
+    waited_ms: cells.milliseconds() ?? 0,
+    started_ms: cells.milliseconds(),
+    first_byte_ms: cells.milliseconds(),
+    ended_ms: cells.milliseconds(),
+    status: cells.number(),
+    provider_request_id: cells.text(),
+    condition: cells.text(),
+    message: cells.text(),
+    retry_after_s: cells.number(),
+  };
+}
+
+function usageView(cells: Cells): UsageView {
+  return {
+    source: cells.text() ?? '',
+    input: cells.number() ?? 0,
+    output: cells.number() ?? 0,
+    cache_read: cells.number() ?? 0,
+    cache_write: cells.number() ?? 0,
+    cache_write_1h: cells.number() ?? 0,
+    reasoning: cells.number() ?? 0,
+  };
+}
+
+/** One after the other; what is not there, as in a row of an earlier release, is null. */
+class Cells {
+  readonly #cells: readonly unknown[];
+  #at = 0;
+
+  constructor(cells: unknown) {
+    this.#cells = Array.isArray(cells) ? cells : [];
+  }
+
+  #next(): unknown {
+    const cell = this.#cells[this.#at];
+    this.#at += 1;
+    return cell;
+  }
+
+  text(): string | null {
+    const cell = this.#next();
+    return typeof cell === 'string' ? cell : null;
+  }
+
+  number(): number | null {
+    const cell = this.#next();
+    return typeof cell === 'number' ? cell : null;
+  }
+
+  flag(): boolean {
+    return this.#next() === 1;
+  }
+
+  amount(): string | null {
+    const cell = this.#next();
+    return typeof cell === 'number' || typeof cell === 'string' ? String(cell) : null;
+  }
+
+  milliseconds(): number | null {
+    const microseconds = this.number();
+    return microseconds === null ? null : microseconds / MICROSECONDS;
+  }
+
+  row(): readonly unknown[] {
+    const cell = this.#next();
+    return Array.isArray(cell) ? cell : [];
+  }
+
+  rows(): readonly (readonly unknown[])[] {
+    return this.row().filter((row) => Array.isArray(row));
+  }
+
+  optional<T>(read: (row: readonly unknown[]) => T): T | null {
+    const cell = this.#next();
+    return Array.isArray(cell) ? read(cell) : null;
+  }
+}

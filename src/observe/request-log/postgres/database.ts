@@ -1,0 +1,127 @@
+/** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
+import { Pool } from 'pg';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+const DAY_MS = 86_400_000;
+const STATEMENT_MS = 10_000;
+/** Only one process at a time makes or drops partitions. */
+const LOCK = 0x6a7e_3a12;
+const DUPLICATE = new Set(['42P07', '42710', '23505']);
+
+const TABLE = `
+  CREATE SCHEMA IF NOT EXISTS gateway;
+  CREATE SEQUENCE IF NOT EXISTS gateway.request_log_seq;
+  CREATE TABLE IF NOT EXISTS gateway.request_log (
+    day integer NOT NULL,
+    id text NOT NULL,
+    seq bigint NOT NULL DEFAULT nextval('gateway.request_log_seq'),
+    stored_at timestamptz NOT NULL DEFAULT now(),
+    received_at_ms bigint NOT NULL,
+    key_id text,
+    model text,
+    status integer,
+    condition text,
+    duration_ms bigint NOT NULL,
+    cost_nanos bigint,
+    detail text NOT NULL,
+    PRIMARY KEY (day, id)
+  ) PARTITION BY RANGE (day);
+  CREATE INDEX IF NOT EXISTS request_log_seq_idx ON gateway.request_log (seq);
+  CREATE INDEX IF NOT EXISTS request_log_failed_idx ON gateway.request_log (condition, id) WHERE condition IS NOT NULL;`;
+
+/** Of the time that an id begins with. */
+export function dayOf(id: string): number {
+  return dayAt(Number.parseInt(id.slice(4, 16), 16) || 0);
+}
+
+export function dayAt(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
+/** One connection that comes back by itself. Nothing here is money: a commit is not waited for. */
+export class LogDatabase {
+  readonly #pool: Pool;
+  #prepared: Promise<void> | null = null;
+
+  constructor(url: string) {
+    this.#pool = new Pool({
+      connectionString: url,
+      application_name: 'model-gateway-requests',
+      max: 1,
+      connectionTimeoutMillis: 5_000,
+      query_timeout: STATEMENT_MS + 3_000,
+      statement_timeout: STATEMENT_MS,
+      options: '-c synchronous_commit=off',
+      allowExitOnIdle: true,
+    });
+    // A connection that breaks while nobody uses it; the next query opens another one.
+    this.#pool.on('error', () => {});
+  }
+
+  async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    this.#prepared ??= this.#prepare();
+    try {
+      await this.#prepared;
+    } catch (error) {
+      this.#prepared = null;
+      throw error;
+    }
+    return (await this.#pool.query<Row>(text, [...values])).rows;
+  }
+
+  async #prepare(): Promise<void> {
+    const { rows } = await this.#pool.query<Row>(
+      `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = 'gateway' AND c.relname = 'request_log'`,
+    );
+    if (rows.length === 0) await this.#change(TABLE);
+  }
+
+  /** The partition of each of these days, where it is not there yet. */
+  async makePartitions(days: readonly number[]): Promise<void> {
+    const made = new Set((await this.partitions()).map(({ day }) => day));
+    const missing = days.filter((day) => !made.has(day));
+    if (missing.length === 0) return;
+    await this.#change(
+      missing
+        .map(
+          (day) => `CREATE TABLE IF NOT EXISTS gateway.request_log_d${day}
+            PARTITION OF gateway.request_log FOR VALUES FROM (${day}) TO (${day + 1});`,
+        )
+        .join('\n'),
+    );
+  }
+
+  /** Oldest first. */
+  async partitions(): Promise<readonly { readonly day: number; readonly bytes: number }[]> {
+    const rows = await this.query(
+      `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes
+       FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+       WHERE i.inhparent = 'gateway.request_log'::regclass`,
+    );
+    return rows
+      .map((row) => ({ day: Number(String(row.name).replace('request_log_d', '')), bytes: Number(row.bytes) }))
+      .sort((a, b) => a.day - b.day);
+  }
+
+  async dropPartition(day: number): Promise<void> {
+    await this.#change(`DROP TABLE IF EXISTS gateway.request_log_d${Math.floor(day)}`);
+  }
+
+  /** As one transaction, after whoever else is at it. */
+  async #change(sql: string): Promise<void> {
+    try {
+      await this.#pool.query(
+        `BEGIN; SET LOCAL lock_timeout = 2000; SELECT pg_advisory_xact_lock(${LOCK}); ${sql}; COMMIT`,
+      );
+    } catch (error) {
+      await this.#pool.query('ROLLBACK');
+      if (!DUPLICATE.has(String((error as { code?: unknown }).code))) throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}

@@ -1,0 +1,138 @@
+/** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
+import { ATTEMPTS_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import {
+  idAt,
+  type RequestLogReader,
+  type RequestPage,
+  type RequestQuery,
+  type RequestTail,
+  type Retention,
+} from '../store.ts';
+import { dayAt, dayOf, LogDatabase, type Row } from './database.ts';
+
+const SCANNED_ROWS = 20_000;
+const SCAN_MS = 2_000;
+const TAIL_ROWS = 1_000;
+const NEWEST = 'req_~';
+const ID = /^req_[0-9a-f]{32}$/;
+
+export class PostgresRequestReader implements RequestLogReader {
+  readonly #database: LogDatabase;
+
+  constructor(url: string) {
+    this.#database = new LogDatabase(url);
+  }
+
+  async find(id: string): Promise<RequestEntry | null> {
+    if (!ID.test(id)) return null;
+    const [row] = await this.#database.query('SELECT * FROM gateway.request_log WHERE day = $1 AND id = $2', [
+      dayOf(id),
+      id,
+    ]);
+    return row === undefined ? null : entryIn(row);
+  }
+
+  async list(query: RequestQuery): Promise<RequestPage> {
+    const entries: RequestEntry[] = [];
+    let before = query.before ?? (query.untilMs == null ? NEWEST : idAt(query.untilMs));
+    for (const untilMs = performance.now() + SCAN_MS; ; ) {
+      const values: unknown[] = [];
+      const value = (given: unknown): string => `$${values.push(given)}`;
+      const scanned = `FROM gateway.request_log WHERE ${rangeOf(query, before, value)}
+        ORDER BY day DESC, id DESC LIMIT ${SCANNED_ROWS}`;
+      const room = query.limit - entries.length;
+      // The filters are applied to what is scanned, so that a search that finds little ends all the same.
+      const rows = await this.#database.query(
+        `WITH scanned AS (SELECT * ${scanned}), bounds AS (SELECT min(id) AS last_id, count(*)::int AS rows FROM scanned)
+         SELECT scanned.*, bounds.last_id, bounds.rows FROM bounds
+         LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${filtersOf(query, value)} ORDER BY id DESC LIMIT ${room}) scanned ON true`,
+        values,
+      );
+      for (const row of rows) if (row.id !== null) entries.push(entryIn(row));
+      const found = entries.at(-1);
+      if (entries.length >= query.limit && found) return { entries, next: found.id };
+      const [bounds] = rows;
+      if (bounds === undefined || Number(bounds.rows) < SCANNED_ROWS) return { entries, next: null };
+      before = String(bounds.last_id);
+      if (performance.now() > untilMs) return { entries, next: before };
+    }
+  }
+
+  /** Only what is a second old: of those that commit at the same time, an earlier one may be seen later. */
+  async tail(position: string | null): Promise<RequestTail> {
+    if (position === null) {
+      const [newest] = await this.#database.query('SELECT coalesce(max(seq), 0)::text AS seq FROM gateway.request_log');
+      return { entries: [], position: String(newest?.seq ?? 0) };
+    }
+    const rows = await this.#database.query(
+      `SELECT * FROM gateway.request_log WHERE seq > $1 AND stored_at < now() - interval '1 second'
+       ORDER BY seq LIMIT ${TAIL_ROWS}`,
+      [position],
+    );
+    return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
+  }
+
+  /** The days that are too old, and the oldest ones while all of them are too large; today's stays. */
+  async prune({ keepMs, maxBytes }: Retention, nowMs: number): Promise<boolean> {
+    const today = dayAt(nowMs);
+    await this.#database.makePartitions([today, today + 1]);
+    const partitions = await this.#database.partitions();
+    const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0);
+    const [oldest] = partitions;
+    if (oldest === undefined || oldest.day >= today) return false;
+    if (oldest.day >= dayAt(nowMs - keepMs) && bytes <= maxBytes) return false;
+    await this.#database.dropPartition(oldest.day);
+    return true;
+  }
+
+  async bytes(): Promise<number> {
+    return (await this.#database.partitions()).reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+}
+
+type Value = (given: unknown) => string;
+
+function rangeOf({ sinceMs, untilMs, condition }: RequestQuery, before: string, value: Value): string {
+  const parts = [`id < ${value(before)}`];
+  if (before !== NEWEST) parts.push(`day <= ${value(dayOf(before))}`);
+  if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
+  if (untilMs != null) parts.push(`day <= ${value(dayAt(untilMs))}`);
+  if (condition != null) parts.push(`condition = ${value(condition)}`);
+  return parts.join(' AND ');
+}
+
+function filtersOf(query: RequestQuery, value: Value): string {
+  const parts = ['true'];
+  if (query.keyId != null) parts.push(`key_id = ${value(query.keyId)}`);
+  if (query.model != null) parts.push(`model = ${value(query.model)}`);
+  if (query.provider != null) {
+    const attempts = `jsonb_array_elements(detail::jsonb -> ${ATTEMPTS_AT}) attempt`;
+    parts.push(`EXISTS (SELECT 1 FROM ${attempts} WHERE attempt ->> ${PROVIDER_AT} = ${value(query.provider)})`);
+  }
+  if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
+  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
+  if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);
+  return parts.join(' AND ');
+}
+
+function entryIn(row: Row): RequestEntry {
+  return {
+    id: String(row.id),
+    receivedAtMs: Number(row.received_at_ms),
+    keyId: textIn(row.key_id),
+    model: textIn(row.model),
+    status: row.status === null ? null : Number(row.status),
+    condition: textIn(row.condition),
+    durationMs: Number(row.duration_ms),
+    costNanos: row.cost_nanos === null ? null : BigInt(String(row.cost_nanos)),
+    detail: String(row.detail),
+  };
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

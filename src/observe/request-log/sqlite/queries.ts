@@ -1,0 +1,113 @@
+/** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { ATTEMPTS_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { idAt, type RequestPage, type RequestQuery, type RequestTail, type Retention } from '../store.ts';
+
+/** How many rows are looked at between two looks at the clock. */
+const SCANNED_ROWS = 20_000;
+const SCAN_MS = 2_000;
+const TAIL_ROWS = 1_000;
+/** A step takes a few milliseconds, in which a batch of the log may have to wait. */
+const PRUNED_ROWS = 500;
+/** After every id: it sorts behind all digits. */
+const NEWEST = 'req_~';
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function findRequest(database: DatabaseSync, id: string): RequestEntry | null {
+  const row = database.prepare('SELECT * FROM requests WHERE id = ?').get(id);
+  return row === undefined ? null : entryIn(row);
+}
+
+/** A search that finds little ends after a while, with what it has found and where to go on. */
+export function listRequests(database: DatabaseSync, query: RequestQuery): RequestPage {
+  const { sql, values } = conditionsOf(query);
+  const from = query.sinceMs == null ? '' : idAt(query.sinceMs);
+  const failed = query.condition == null ? '' : 'condition = ? AND ';
+  const scanned = `FROM requests WHERE ${failed}id < ? AND id >= ? ORDER BY id DESC LIMIT ${SCANNED_ROWS}`;
+  const rows = database.prepare(`SELECT * FROM (SELECT * ${scanned}) WHERE ${sql} LIMIT ?`);
+  const last = database.prepare(`SELECT min(id) AS id, count(*) AS rows FROM (SELECT id ${scanned})`);
+  const entries: RequestEntry[] = [];
+  let before = query.before ?? (query.untilMs == null ? NEWEST : idAt(query.untilMs));
+  for (const untilMs = performance.now() + SCAN_MS; ; ) {
+    const range: SQLInputValue[] = [...(query.condition == null ? [] : [query.condition]), before, from];
+    const room = query.limit - entries.length;
+    for (const row of rows.all(...range, ...values, room)) entries.push(entryIn(row));
+    const found = entries.at(-1);
+    if (entries.length >= query.limit && found) return { entries, next: found.id };
+    const end = last.get(...range);
+    if (Number(end?.rows ?? 0) < SCANNED_ROWS) return { entries, next: null };
+    before = String(end?.id);
+    if (performance.now() > untilMs) return { entries, next: before };
+  }
+}
+
+function conditionsOf(query: RequestQuery): { readonly sql: string; readonly values: SQLInputValue[] } {
+  const parts: string[] = [];
+  const values: SQLInputValue[] = [];
+  const where = (sql: string, ...given: SQLInputValue[]): void => {
+    parts.push(sql);
+    values.push(...given);
+  };
+  if (query.keyId != null) where('key_id = ?', query.keyId);
+  if (query.model != null) where('model = ?', query.model);
+  if (query.provider != null) {
+    const attempts = `json_each(detail, '$[${ATTEMPTS_AT}]') AS attempt`;
+    where(
+      `EXISTS (SELECT 1 FROM ${attempts} WHERE json_extract(attempt.value, '$[${PROVIDER_AT}]') = ?)`,
+      query.provider,
+    );
+  }
+  if (query.status != null) where('status BETWEEN ? AND ?', query.status.from, query.status.to);
+  if (query.slowerThanMs != null) where('duration_ms > ?', query.slowerThanMs);
+  if (query.costlierThanNanos != null) where('cost_nanos > ?', query.costlierThanNanos);
+  return { sql: parts.length === 0 ? 'true' : parts.join(' AND '), values };
+}
+
+export function tailRequests(database: DatabaseSync, position: string | null): RequestTail {
+  if (position === null) {
+    const newest = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
+    return { entries: [], position: String(newest?.seq ?? 0) };
+  }
+  const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq LIMIT ${TAIL_ROWS}`);
+  const found = rows.all(BigInt(position));
+  return { entries: found.map(entryIn), position: String(found.at(-1)?.seq ?? position) };
+}
+
+/** One step; whether there is more to do. */
+export function pruneRequests(database: DatabaseSync, { keepMs, maxBytes }: Retention, nowMs: number): boolean {
+  const oldest = `SELECT seq FROM requests`;
+  const old = database
+    .prepare(`DELETE FROM requests WHERE seq IN (${oldest} WHERE id < ? ORDER BY id LIMIT ${PRUNED_ROWS})`)
+    .run(idAt(nowMs - keepMs)).changes;
+  if (Number(old) === PRUNED_ROWS) return true;
+  if (usedBytes(database) <= maxBytes) return false;
+  const over = database
+    .prepare(`DELETE FROM requests WHERE seq IN (${oldest} ORDER BY seq LIMIT ${PRUNED_ROWS})`)
+    .run();
+  return Number(over.changes) === PRUNED_ROWS;
+}
+
+/** Without the room that what was removed has left in the file. */
+export function usedBytes(database: DatabaseSync): number {
+  const figure = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+  return (figure('page_count') - figure('freelist_count')) * figure('page_size');
+}
+
+function entryIn(row: Row): RequestEntry {
+  return {
+    id: String(row.id),
+    receivedAtMs: Number(row.received_at_ms),
+    keyId: textIn(row.key_id),
+    model: textIn(row.model),
+    status: row.status === null ? null : Number(row.status),
+    condition: textIn(row.condition),
+    durationMs: Number(row.duration_ms),
+    costNanos: typeof row.cost_nanos === 'bigint' ? row.cost_nanos : null,
+    detail: String(row.detail),
+  };
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

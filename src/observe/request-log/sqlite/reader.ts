@@ -1,0 +1,95 @@
+/** The reader of the file: through a thread of its own in a gateway, at once in a command. */
+
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { workerFile } from '../../../lib/worker-file.ts';
+import type { RequestEntry } from '../entry.ts';
+import type { RequestLogReader, RequestPage, RequestQuery, RequestTail, Retention } from '../store.ts';
+import { openRequestLogFile } from './file.ts';
+import { findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
+import type { ThreadAnswer, ThreadTask } from './thread.ts';
+
+/** The thread starts when it is first asked, and never keeps the process alive. */
+export class SqliteRequestReader implements RequestLogReader {
+  readonly #file: string;
+  #worker: Worker | null = null;
+  #waiting: PromiseWithResolvers<unknown>[] = [];
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async find(id: string): Promise<RequestEntry | null> {
+    return (await this.#ask({ op: 'find', id })) as RequestEntry | null;
+  }
+
+  async list(query: RequestQuery): Promise<RequestPage> {
+    return (await this.#ask({ op: 'list', query })) as RequestPage;
+  }
+
+  async tail(position: string | null): Promise<RequestTail> {
+    return (await this.#ask({ op: 'tail', position })) as RequestTail;
+  }
+
+  async prune(retention: Retention, nowMs: number): Promise<boolean> {
+    return (await this.#ask({ op: 'prune', retention, nowMs })) as boolean;
+  }
+
+  async bytes(): Promise<number> {
+    return (await this.#ask({ op: 'bytes' })) as number;
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === null) return;
+    const exited = once(worker, 'exit').catch(() => {});
+    worker.ref();
+    worker.postMessage(null);
+    await exited;
+  }
+
+  #ask(task: ThreadTask): Promise<unknown> {
+    this.#worker ??= this.#start();
+    const asked = Promise.withResolvers<unknown>();
+    this.#waiting.push(asked);
+    this.#worker.ref();
+    this.#worker.postMessage(task);
+    return asked.promise;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(workerFile('thread', import.meta.url), { workerData: { file: this.#file } });
+    worker.on('message', (answer: ThreadAnswer) => {
+      const asked = this.#waiting.shift();
+      if (this.#waiting.length === 0) worker.unref();
+      if ('failed' in answer) asked?.reject(new Error(answer.failed));
+      else asked?.resolve(answer.value);
+    });
+    let reason = '';
+    worker.on('error', (error: Error) => {
+      reason = `: ${error.message}`;
+    });
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = null;
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const asked of waiting) asked.reject(new Error(`the thread of the request log has stopped${reason}`));
+    });
+    return worker;
+  }
+}
+
+/** For a command: the file is read where it is, also while a gateway appends to it. Null where there is none. */
+export function openFileReader(file: string): RequestLogReader | null {
+  if (!existsSync(file)) return null;
+  const database = openRequestLogFile(file);
+  return {
+    find: async (id) => findRequest(database, id),
+    list: async (query) => listRequests(database, query),
+    tail: async (position) => tailRequests(database, position),
+    prune: async (retention, nowMs) => pruneRequests(database, retention, nowMs),
+    bytes: async () => usedBytes(database),
+    close: async () => database.close(),
+  };
+}

@@ -1,0 +1,64 @@
+/** The port of the request log: the SQLite file and PostgreSQL implement it. */
+import type { RequestEntry } from './entry.ts';
+
+/** One per serving thread. */
+export interface RequestLogAppender {
+  /** All of them or none; entries that are there already stay as they are. Rejects when the store did not take them. */
+  append(entries: readonly RequestEntry[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What is looked for; what is absent or null does not matter. */
+export interface RequestQuery {
+  readonly keyId?: string | null;
+  readonly model?: string | null;
+  /** One that was called for the request. */
+  readonly provider?: string | null;
+  /** From `from` to `to`, both included. */
+  readonly status?: { readonly from: number; readonly to: number } | null;
+  readonly condition?: string | null;
+  readonly sinceMs?: number | null;
+  readonly untilMs?: number | null;
+  readonly slowerThanMs?: number | null;
+  readonly costlierThanNanos?: bigint | null;
+  /** Where the page before ended. */
+  readonly before?: string | null;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export interface RequestPage {
+  readonly entries: readonly RequestEntry[];
+  /** Where the next page begins; null where there is no more. A page may be short, or empty, before the end is reached. */
+  readonly next: string | null;
+}
+
+/** In the order in which they were stored. */
+export interface RequestTail {
+  readonly entries: readonly RequestEntry[];
+  /** For the next call. */
+  readonly position: string;
+}
+
+export interface Retention {
+  readonly keepMs: number;
+  readonly maxBytes: number;
+}
+
+/** For the operator; what it does takes no time of the threads that serve. */
+export interface RequestLogReader {
+  find(id: string): Promise<RequestEntry | null>;
+  list(query: RequestQuery): Promise<RequestPage>;
+  /** What was stored since `position`; null: what is stored from now on. */
+  tail(position: string | null): Promise<RequestTail>;
+  /** One small step; whether there is more to do at once. */
+  prune(retention: Retention, nowMs: number): Promise<boolean>;
+  /** How much room the log takes. */
+  bytes(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Ids begin with the time of the request: this is where those of that time begin. */
+export function idAt(ms: number): string {
+  return `req_${Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')}`;
+}

@@ -1,0 +1,154 @@
+/**
+ * The request log's end on a serving thread: takes the record of every request, and stores them in batches, off the path of
+ * any request. It is bounded: where the store does not keep up, records are dropped and counted, and requests go on.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../core/log.ts';
+import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import { entryOf, type RequestEntry } from './entry.ts';
+import type { RequestLogAppender } from './store.ts';
+
+/** So that no more than a second of the log is lost with the process. */
+const FLUSH_MS = 250;
+/** Of one batch: less than a millisecond of the thread. */
+const BATCH_ROWS = 128;
+export const BUFFERED_RECORDS_MAX = 10_000;
+const RETRY_FIRST_MS = 50;
+const RETRY_MAX_MS = 5_000;
+/** What has no key is counted; so often at most, one of them is stored. */
+const SAMPLE_MS = 1_000;
+const WARN_MS = 60_000;
+const CLOSE_WAIT_MS = 2_000;
+
+export interface RequestLogStats {
+  readonly written: number;
+  /** Requests that the log could not take. */
+  readonly dropped: number;
+  readonly buffered: number;
+  /** Batches that the store did not take at the first try. */
+  readonly failures: number;
+  /** Requests without a known key. */
+  readonly unauthenticated: number;
+}
+
+export interface RequestLogWriterOptions {
+  readonly appender: RequestLogAppender;
+  readonly log: Log;
+  enabled(): boolean;
+}
+
+export class RequestLogWriter implements RequestObserver {
+  readonly #options: RequestLogWriterOptions;
+  #buffer: RequestRecord[] = [];
+  /** A batch that is being stored, or has not been taken yet. */
+  #batch: readonly RequestEntry[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #flushing: Promise<void> | null = null;
+  #retryMs = RETRY_FIRST_MS;
+  #written = 0;
+  #dropped = 0;
+  #failures = 0;
+  #unauthenticated = 0;
+  #sampledAt = Number.NEGATIVE_INFINITY;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+  #closed = false;
+
+  constructor(options: RequestLogWriterOptions) {
+    this.#options = options;
+  }
+
+  get stats(): RequestLogStats {
+    return {
+      written: this.#written,
+      dropped: this.#dropped,
+      buffered: this.#buffer.length + this.#batch.length,
+      failures: this.#failures,
+      unauthenticated: this.#unauthenticated,
+    };
+  }
+
+  started(): void {}
+
+  finished(record: RequestRecord): void {
+    if (record.keyId === null && !this.#isSample(record)) return;
+    if (!this.#options.enabled()) return;
+    if (this.#buffer.length >= BUFFERED_RECORDS_MAX || this.#closed) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#buffer.push(record);
+    if (this.#timer === null && this.#flushing === null) this.#arm(FLUSH_MS);
+  }
+
+  #isSample({ endedAt }: RequestRecord): boolean {
+    this.#unauthenticated += 1;
+    if (endedAt === null || endedAt - this.#sampledAt < SAMPLE_MS) return false;
+    this.#sampledAt = endedAt;
+    return true;
+  }
+
+  #arm(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#flushing = this.#flush().finally(() => {
+        this.#flushing = null;
+        if (!this.#closed && this.#timer === null && this.#buffer.length + this.#batch.length > 0) this.#arm(FLUSH_MS);
+      });
+    }, ms).unref();
+  }
+
+  /** Until nothing is left, or the store does not take a batch. Never rejects. */
+  async #flush(): Promise<void> {
+    while (this.#batch.length > 0 || this.#buffer.length > 0) {
+      if (this.#batch.length === 0) this.#batch = this.#nextBatch();
+      try {
+        await this.#options.appender.append(this.#batch);
+      } catch (error) {
+        this.#failed(error);
+        return;
+      }
+      this.#written += this.#batch.length;
+      this.#batch = [];
+      this.#retryMs = RETRY_FIRST_MS;
+      // Requests come first.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #nextBatch(): readonly RequestEntry[] {
+    const records = this.#buffer.length <= BATCH_ROWS ? this.#buffer : this.#buffer.splice(0, BATCH_ROWS);
+    if (records === this.#buffer) this.#buffer = [];
+    return records.map(entryOf);
+  }
+
+  #failed(err: unknown): void {
+    this.#failures += 1;
+    if (this.#closed) return;
+    const now = performance.now();
+    // A neighbour's batch may have been in the way once.
+    if (this.#retryMs > RETRY_FIRST_MS && now - this.#warnedAt > WARN_MS) {
+      this.#warnedAt = now;
+      const { dropped, buffered } = this.stats;
+      this.#options.log.warn(
+        { err, dropped, buffered },
+        'the request log cannot be written; requests go on without it',
+      );
+    }
+    this.#arm(this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
+  }
+
+  /** Stores what is there, for a short time at most. The appender stays open. */
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#closed = true;
+    const stored = (this.#flushing ?? Promise.resolve()).then(() => this.#flush());
+    const giveUp = new AbortController();
+    await Promise.race([stored, delay(CLOSE_WAIT_MS, undefined, { signal: giveUp.signal }).catch(() => {})]);
+    giveUp.abort();
+    const { buffered, dropped } = this.stats;
+    if (buffered + dropped === 0) return;
+    this.#options.log.warn({ dropped: dropped + buffered }, 'the request log is not complete');
+  }
+}

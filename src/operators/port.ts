@@ -1,0 +1,153 @@
+/**
+ * Who may do what on the operator's side, and what was done: operators, their credentials, the audit trail and the claims
+ * of `Idempotency-Key`s. Two engines keep them, so that all gateways on one database agree.
+ */
+
+/**
+ * `owner`: everything. `operator`: keys, credit and requests. `viewer`: reads. `account-admin`: one account and what is
+ * below it, by the routes that name this role.
+ */
+export const ROLES = ['owner', 'operator', 'viewer', 'account-admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface Operator {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  /** The top of the subtree of an `account-admin`; null for the other roles. */
+  readonly accountId: string | null;
+  readonly createdAtMs: number;
+  /** Null while the operator may sign in. */
+  readonly revokedAtMs: number | null;
+}
+
+/** The operator that the admin secret, the Unix socket and the first sign-in link act as. It cannot be revoked. */
+export const BUILT_IN_OWNER = 'owner';
+
+/** `sign_in` can be exchanged for a session once. */
+export type CredentialKind = 'token' | 'sign_in' | 'session';
+
+/** What is stored of a secret; its text exists only where it was made and where it is used. */
+export interface Credential {
+  readonly id: string;
+  readonly kind: CredentialKind;
+  readonly operatorId: string;
+  readonly digest: string;
+  readonly label: string | null;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  /** Revoked, signed out or exchanged. */
+  readonly endedAtMs: number | null;
+}
+
+export interface FoundCredential {
+  readonly credential: Credential;
+  readonly operator: Operator;
+}
+
+/** Which credentials of an operator are meant: all of the kind, or the one with this id. */
+export interface CredentialFilter {
+  readonly operatorId: string;
+  readonly kinds: readonly CredentialKind[];
+  readonly id?: string;
+}
+
+/** How a caller has proved who it is. `process`: the gateway itself, at its start. `command`: a command without a gateway. */
+export type ActorVia = 'token' | 'session' | 'secret' | 'socket' | 'command' | 'process';
+
+export interface Actor {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly accountId: string | null;
+  readonly via: ActorVia;
+}
+
+/** Where a request came from. */
+export interface Provenance {
+  readonly address: string | null;
+  readonly userAgent: string | null;
+  readonly requestId: string | null;
+}
+
+/** `actor` is null where nobody has proved who it is. */
+export interface Caller {
+  readonly actor: Actor | null;
+  readonly from: Provenance;
+}
+
+/** `unknown`: the store failed, and what came of it has to be looked up. */
+export type AuditOutcome = 'done' | 'refused' | 'unknown';
+
+/** `before` and `after` are JSON of the resource, without any secret; null where there is none. */
+export interface AuditRecord extends Caller {
+  readonly action: string;
+  readonly target: string | null;
+  readonly outcome: AuditOutcome;
+  /** Why it was refused. */
+  readonly reason: string | null;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly atMs: number;
+}
+
+export interface AuditTrailEntry extends AuditRecord {
+  readonly number: number;
+}
+
+export interface AuditTrailQuery {
+  readonly limit: number;
+  /** Only entries with a smaller number. */
+  readonly before?: number | undefined;
+  readonly actorId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly target?: string | undefined;
+  readonly outcome?: AuditOutcome | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+}
+
+/** The claim of an `Idempotency-Key`. `name` is a digest; `reply` is encrypted. */
+export interface ReplyClaim {
+  readonly name: string;
+  readonly fingerprint: string;
+  readonly atMs: number;
+}
+
+/** `running` is also what a process that died meanwhile leaves behind. */
+export type ClaimOutcome =
+  | { readonly kind: 'fresh' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'other_request' }
+  | { readonly kind: 'replay'; readonly reply: string };
+
+export interface OperatorStore {
+  /** Oldest first. */
+  operators(): Promise<readonly Operator[]>;
+  operator(id: string): Promise<Operator | null>;
+  /** False where an operator that is not revoked has this name. */
+  createOperator(operator: Operator): Promise<boolean>;
+  changeRole(id: string, role: Role, accountId: string | null): Promise<void>;
+  /** Ends its credentials too. */
+  revokeOperator(id: string, atMs: number): Promise<void>;
+
+  createCredential(credential: Credential): Promise<void>;
+  /** Whatever its state; null where there is none. */
+  findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null>;
+  /** Of all kinds, newest first. */
+  credentials(operatorId: string): Promise<readonly Credential[]>;
+  /** How many were ended by this call; one that had ended before is not counted. */
+  endCredentials(filter: CredentialFilter, atMs: number): Promise<number>;
+  /** Removes credentials that nobody can use since before `untilMs`. */
+  pruneCredentials(untilMs: number): Promise<void>;
+
+  append(record: AuditRecord): Promise<void>;
+  /** Newest first. */
+  auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]>;
+
+  claim(claim: ReplyClaim): Promise<ClaimOutcome>;
+  keepReply(name: string, reply: string): Promise<void>;
+  pruneClaims(untilMs: number): Promise<void>;
+
+  close(): Promise<void>;
+}

@@ -1,0 +1,271 @@
+/** The operators' store in SQL that both engines understand: every operation is one statement. */
+import type {
+  Actor,
+  ActorVia,
+  AuditOutcome,
+  AuditRecord,
+  AuditTrailEntry,
+  AuditTrailQuery,
+  ClaimOutcome,
+  Credential,
+  CredentialFilter,
+  CredentialKind,
+  FoundCredential,
+  Operator,
+  OperatorStore,
+  ReplyClaim,
+  Role,
+} from './port.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Value = string | number | null;
+
+/** An opened engine. Parameters are `$1`, `$2` and so on, each used at least once. */
+export interface SqlEngine {
+  /** Before the name of every table. */
+  readonly schema: '' | 'gateway.';
+  read(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
+  /** Resolves when the change is safe from a loss of power. */
+  write(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+const OPERATOR = 'o.id, o.name, o.role, o.account_id, o.created_at_ms, o.revoked_at_ms';
+const CREDENTIAL =
+  'c.id AS credential_id, c.kind, c.operator_id, c.digest, c.label, c.created_at_ms AS made_at_ms, c.expires_at_ms, c.ended_at_ms';
+
+export class SqlOperatorStore implements OperatorStore {
+  readonly #sql: SqlEngine;
+
+  constructor(engine: SqlEngine) {
+    this.#sql = engine;
+  }
+
+  async operators(): Promise<readonly Operator[]> {
+    const rows = await this.#read(`SELECT ${OPERATOR} FROM @operators o ORDER BY o.created_at_ms, o.id`);
+    return rows.map(operatorIn);
+  }
+
+  async operator(id: string): Promise<Operator | null> {
+    const [row] = await this.#read(`SELECT ${OPERATOR} FROM @operators o WHERE o.id = $1`, id);
+    return row === undefined ? null : operatorIn(row);
+  }
+
+  async createOperator({ id, name, role, accountId, createdAtMs }: Operator): Promise<boolean> {
+    const rows = await this.#write(
+      `INSERT INTO @operators (id, name, role, account_id, created_at_ms) VALUES ($1, $2, $3, $4, $5)
+      ON CONFLICT DO NOTHING RETURNING id`,
+      id,
+      name,
+      role,
+      accountId,
+      createdAtMs,
+    );
+    return rows.length === 1;
+  }
+
+  async changeRole(id: string, role: Role, accountId: string | null): Promise<void> {
+    await this.#write('UPDATE @operators SET role = $2, account_id = $3 WHERE id = $1', id, role, accountId);
+  }
+
+  async revokeOperator(id: string, atMs: number): Promise<void> {
+    await this.#write('UPDATE @operators SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL', id, atMs);
+    await this.endCredentials({ operatorId: id, kinds: ['token', 'sign_in', 'session'] }, atMs);
+  }
+
+  async createCredential(credential: Credential): Promise<void> {
+    const { id, kind, operatorId, digest, label, createdAtMs, expiresAtMs } = credential;
+    await this.#write(
+      `INSERT INTO @operator_credentials (id, kind, operator_id, digest, label, created_at_ms, expires_at_ms)
+      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      id,
+      kind,
+      operatorId,
+      digest,
+      label,
+      createdAtMs,
+      expiresAtMs,
+    );
+  }
+
+  async findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null> {
+    const [row] = await this.#read(
+      `SELECT ${OPERATOR}, ${CREDENTIAL} FROM @operator_credentials c JOIN @operators o ON o.id = c.operator_id
+      WHERE c.digest = $1 AND c.kind = $2`,
+      digest,
+      kind,
+    );
+    return row === undefined ? null : { credential: credentialIn(row), operator: operatorIn(row) };
+  }
+
+  async credentials(operatorId: string): Promise<readonly Credential[]> {
+    const rows = await this.#read(
+      `SELECT ${CREDENTIAL} FROM @operator_credentials c WHERE c.operator_id = $1
+      ORDER BY c.created_at_ms DESC, c.id DESC`,
+      operatorId,
+    );
+    return rows.map(credentialIn);
+  }
+
+  async endCredentials({ operatorId, kinds, id }: CredentialFilter, atMs: number): Promise<number> {
+    const values: Value[] = [operatorId, atMs, ...kinds];
+    const kindsList = kinds.map((_, index) => `$${index + 3}`).join(', ');
+    if (id !== undefined) values.push(id);
+    const rows = await this.#write(
+      `UPDATE @operator_credentials SET ended_at_ms = $2 WHERE operator_id = $1 AND ended_at_ms IS NULL
+      AND kind IN (${kindsList})${id === undefined ? '' : ` AND id = $${values.length}`} RETURNING id`,
+      ...values,
+    );
+    return rows.length;
+  }
+
+  async pruneCredentials(untilMs: number): Promise<void> {
+    await this.#write('DELETE FROM @operator_credentials WHERE expires_at_ms < $1 OR ended_at_ms < $1', untilMs);
+  }
+
+  async append(record: AuditRecord): Promise<void> {
+    const { actor, from } = record;
+    await this.#write(
+      `INSERT INTO @audit_trail (at_ms, actor_id, actor_name, actor_role, actor_account, via, action, target, outcome, reason,
+        state_before, state_after, address, user_agent, request_id)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+      record.atMs,
+      actor?.id ?? null,
+      actor?.name ?? null,
+      actor?.role ?? null,
+      actor?.accountId ?? null,
+      actor?.via ?? null,
+      record.action,
+      record.target,
+      record.outcome,
+      record.reason,
+      record.before,
+      record.after,
+      from.address,
+      from.userAgent,
+      from.requestId,
+    );
+  }
+
+  async auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]> {
+    const conditions: string[] = [];
+    const values: Value[] = [];
+    const where = (sql: string, value: Value | undefined): void => {
+      if (value === undefined) return;
+      values.push(value);
+      conditions.push(`${sql} $${values.length}`);
+    };
+    where('number <', query.before);
+    where('actor_id =', query.actorId);
+    where('action =', query.action);
+    where('target =', query.target);
+    where('outcome =', query.outcome);
+    where('at_ms >=', query.sinceMs);
+    where('at_ms <', query.untilMs);
+    values.push(query.limit);
+    const rows = await this.#read(
+      `SELECT * FROM @audit_trail ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
+      ORDER BY number DESC LIMIT $${values.length}`,
+      ...values,
+    );
+    return rows.map(entryIn);
+  }
+
+  async claim({ name, fingerprint, atMs }: ReplyClaim): Promise<ClaimOutcome> {
+    const inserted = await this.#write(
+      `INSERT INTO @operator_replies (name, fingerprint, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING name`,
+      name,
+      fingerprint,
+      atMs,
+    );
+    if (inserted.length === 1) return { kind: 'fresh' };
+    const [row] = await this.#read('SELECT fingerprint, reply FROM @operator_replies WHERE name = $1', name);
+    if (row === undefined) return { kind: 'running' };
+    if (row.fingerprint !== fingerprint) return { kind: 'other_request' };
+    return typeof row.reply === 'string' ? { kind: 'replay', reply: row.reply } : { kind: 'running' };
+  }
+
+  async keepReply(name: string, reply: string): Promise<void> {
+    await this.#write('UPDATE @operator_replies SET reply = $2 WHERE name = $1', name, reply);
+  }
+
+  async pruneClaims(untilMs: number): Promise<void> {
+    await this.#write('DELETE FROM @operator_replies WHERE at_ms < $1', untilMs);
+  }
+
+  close(): Promise<void> {
+    return this.#sql.close();
+  }
+
+  #read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
+    return this.#sql.read(sql.replaceAll('@', this.#sql.schema), values);
+  }
+
+  #write(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
+    return this.#sql.write(sql.replaceAll('@', this.#sql.schema), values);
+  }
+}
+
+function operatorIn(row: Row): Operator {
+  return {
+    id: String(row.id),
+    name: String(row.name),
+    role: row.role as Role,
+    accountId: textIn(row.account_id),
+    createdAtMs: Number(row.created_at_ms),
+    revokedAtMs: integerIn(row.revoked_at_ms),
+  };
+}
+
+function credentialIn(row: Row): Credential {
+  return {
+    id: String(row.credential_id),
+    kind: row.kind as CredentialKind,
+    operatorId: String(row.operator_id),
+    digest: String(row.digest),
+    label: textIn(row.label),
+    createdAtMs: Number(row.made_at_ms),
+    expiresAtMs: Number(row.expires_at_ms),
+    endedAtMs: integerIn(row.ended_at_ms),
+  };
+}
+
+function entryIn(row: Row): AuditTrailEntry {
+  return {
+    number: Number(row.number),
+    atMs: Number(row.at_ms),
+    actor: actorIn(row),
+    from: {
+      address: textIn(row.address),
+      userAgent: textIn(row.user_agent),
+      requestId: textIn(row.request_id),
+    },
+    action: String(row.action),
+    target: textIn(row.target),
+    outcome: row.outcome as AuditOutcome,
+    reason: textIn(row.reason),
+    before: textIn(row.state_before),
+    after: textIn(row.state_after),
+  };
+}
+
+function actorIn(row: Row): Actor | null {
+  const id = textIn(row.actor_id);
+  if (id === null) return null;
+  return {
+    id,
+    name: String(row.actor_name),
+    role: row.actor_role as Role,
+    accountId: textIn(row.actor_account),
+    via: row.via as ActorVia,
+  };
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** The engines give integers as bigint or as text. */
+function integerIn(value: unknown): number | null {
+  return value === null ? null : Number(value);
+}

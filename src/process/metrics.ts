@@ -1,0 +1,65 @@
+/** A scrape: the metrics of all serving threads together, and those of the process. */
+import { readdir, statfs } from 'node:fs/promises';
+import type { LastAudit } from '../admin/service.ts';
+import type { Settings } from '../config/config.ts';
+import { readFileLimit } from '../config/file-limit.ts';
+import { readVersion } from '../config/version.ts';
+import type { OwnedLedger } from '../ledger/ledger.ts';
+import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';
+import type { Serving } from './serve.ts';
+import { ledgerReading, one } from './serving-metrics.ts';
+
+export interface MetricsSources {
+  readonly settings: Settings;
+  readonly serving: Pick<Serving, 'metrics' | 'ready'>;
+  readonly ledger: Pick<OwnedLedger, 'stats'>;
+}
+
+/** Rejects where a worker does not answer: a sum without it would look like a restart. */
+export async function scrape(sources: MetricsSources, audit: LastAudit | null): Promise<string> {
+  const { serving, settings, ledger } = sources;
+  const workers = await serving.metrics();
+  // With one worker, the ledger of this thread is that of the worker, and counted there.
+  const own = settings.workers === 1 ? null : await ledger.stats();
+  const reading = merged([
+    ...workers.map((worker, index) => ofWorker(worker, index + 1)),
+    own === null ? {} : ledgerReading(own),
+    await processReading(sources, audit),
+  ]);
+  const { renderMetrics } = await import('../observe/metrics/render.ts');
+  return renderMetrics(reading);
+}
+
+async function processReading({ settings, serving }: MetricsSources, audit: LastAudit | null): Promise<Reading> {
+  const { user, system } = process.cpuUsage();
+  return {
+    ...(await filesReading()),
+    ...(await diskReading(settings.dataDir)),
+    ...(audit && { gateway_audit_ok: one(audit.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(audit.atMs / 1_000) }),
+    gateway_ready: one((await serving.ready()) ? 1 : 0),
+    gateway_workers: one(settings.workers),
+    gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],
+    process_cpu_seconds_total: one((user + system) / 1_000_000),
+    process_resident_memory_bytes: one(process.memoryUsage.rss()),
+    process_start_time_seconds: one((Date.now() - process.uptime() * 1_000) / 1_000),
+  };
+}
+
+/** Only Linux tells. */
+async function filesReading(): Promise<Reading> {
+  const limit = readFileLimit();
+  const open = await readdir('/proc/self/fd').catch(() => null);
+  return {
+    ...(open && { process_open_fds: one(open.length) }),
+    ...(limit !== null && Number.isFinite(limit) && { process_max_fds: one(limit) }),
+  };
+}
+
+async function diskReading(folder: string): Promise<Reading> {
+  const disk = await statfs(folder).catch(() => null);
+  if (disk === null) return {};
+  return {
+    gateway_data_disk_free_bytes: one(disk.bavail * disk.bsize),
+    gateway_data_disk_bytes: one(disk.blocks * disk.bsize),
+  };
+}

@@ -1,0 +1,97 @@
+/** The request log of a process: where its threads append, who reads it, and who keeps it within its bounds. */
+import { stat } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Settings } from '../config/config.ts';
+import type { Log } from '../core/log.ts';
+import type { RequestLogPolicy } from '../core/policy.ts';
+import { openSqliteAppender } from '../observe/request-log/sqlite/appender.ts';
+import { requestLogFile } from '../observe/request-log/sqlite/file.ts';
+import { openFileReader, SqliteRequestReader } from '../observe/request-log/sqlite/reader.ts';
+import type { RequestLogAppender, RequestLogReader } from '../observe/request-log/store.ts';
+
+const PRUNE_MS = 10 * 60_000;
+const LOOK_MS = 10_000;
+/** What the write-ahead log may have before it is written back between two times of pruning. */
+const WAL_BYTES_MAX = 8 * 1024 ** 2;
+/** Between two steps, so that appending comes first. */
+const PAUSE_MS = 20;
+
+/** For one serving thread. Nothing is opened before there is something to write. */
+export async function openRequestLogAppender(settings: Settings, log: Log): Promise<RequestLogAppender> {
+  const { databaseUrl, dataDir } = settings;
+  if (databaseUrl !== null) {
+    const { openPostgresAppender } = await import('../observe/request-log/postgres/appender.ts');
+    return openPostgresAppender(databaseUrl);
+  }
+  return openSqliteAppender(requestLogFile(dataDir), (file) =>
+    log.error({ file }, 'the request log was damaged: it was put aside and begun anew'),
+  );
+}
+
+/** For a command, while a gateway runs or not; null where nothing was ever logged. */
+export async function openRequestLogReader(settings: Settings): Promise<RequestLogReader | null> {
+  if (settings.databaseUrl === null) return openFileReader(requestLogFile(settings.dataDir));
+  const { PostgresRequestReader } = await import('../observe/request-log/postgres/reader.ts');
+  return new PostgresRequestReader(settings.databaseUrl);
+}
+
+export interface RequestLogKeeper {
+  readonly reader: RequestLogReader;
+  close(): Promise<void>;
+}
+
+/** One per process: reads for the operator, and prunes. */
+export async function keepRequestLog(
+  settings: Settings,
+  log: Log,
+  policy: () => RequestLogPolicy,
+): Promise<RequestLogKeeper> {
+  const { databaseUrl, dataDir } = settings;
+  const file = databaseUrl === null ? requestLogFile(dataDir) : null;
+  const reader = file === null ? await openRequestLogReader(settings) : new SqliteRequestReader(file);
+  if (reader === null) throw new Error('there is no reader of the request log');
+  const stopped = new AbortController();
+  const pruned = prune(reader, file, policy, log, stopped.signal);
+  return {
+    reader,
+    close: async () => {
+      stopped.abort();
+      await pruned;
+      await reader.close();
+    },
+  };
+}
+
+/** Until it is stopped; never rejects. */
+async function prune(
+  reader: RequestLogReader,
+  file: string | null,
+  policy: () => RequestLogPolicy,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  let dueAt = performance.now() + LOOK_MS;
+  while (await paused(LOOK_MS, signal)) {
+    try {
+      const large = file !== null && (await sizeOf(`${file}-wal`)) > WAL_BYTES_MAX;
+      // A log that was never written is not made here either.
+      const due = performance.now() >= dueAt && (file === null || (await sizeOf(file)) > 0);
+      if (!large && !due) continue;
+      dueAt = performance.now() + PRUNE_MS;
+      while (!signal.aborted && (await reader.prune(policy(), Date.now()))) await paused(PAUSE_MS, signal);
+    } catch (err) {
+      log.warn({ err }, 'the request log could not be pruned; it is tried again');
+    }
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const found = await stat(file).catch(() => null);
+  return found?.size ?? 0;
+}
+
+/** False when it was stopped. */
+async function paused(ms: number, signal: AbortSignal): Promise<boolean> {
+  await delay(ms, undefined, { signal, ref: false }).catch(() => {});
+  return !signal.aborted;
+}

@@ -1,0 +1,109 @@
+/** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CommandArguments } from '../admin/arguments.ts';
+import type { AdminClient } from '../admin/client.ts';
+import { Requests, type Search } from '../admin/requests.ts';
+import { type Frame, requestLine, requestsTable, runningText } from '../admin/requests-text.ts';
+import { RequestSearch } from '../admin/schema/requests.ts';
+import { validQuery } from '../admin/validate.ts';
+import type { Settings } from '../config/config.ts';
+import type { RequestView } from '../observe/request-log/entry.ts';
+import { openRequestLogReader } from './request-log.ts';
+
+const POLL_MS = 500;
+const FRAME_MS = 1_000;
+/** Home, and then everything behind the cursor is cleared: nothing flickers. */
+const REDRAW = '\x1b[H\x1b[J';
+
+type Print = (text: string) => void;
+
+async function withLog<T>(settings: Settings, use: (requests: Requests) => Promise<T>): Promise<T> {
+  const reader = await openRequestLogReader(settings);
+  try {
+    return await use(new Requests(reader, async () => []));
+  } finally {
+    await reader?.close();
+  }
+}
+
+export function showRequest(settings: Settings, { operands: [id = ''], switches }: CommandArguments): Promise<string> {
+  return withLog(settings, async (requests) => {
+    const { request, explanation } = await requests.show(id);
+    return switches.has('json') ? `${JSON.stringify(request)}\n` : `${explanation.join('\n')}\n`;
+  });
+}
+
+/** With `--follow` until `signal`: what is there first, oldest first, and then what comes. */
+export function listRequests(
+  settings: Settings,
+  { flags, switches }: CommandArguments,
+  print: Print,
+  signal: AbortSignal,
+): Promise<void> {
+  const search = searchOf(flags);
+  const json = switches.has('json');
+  return withLog(settings, async (requests) => {
+    if (switches.has('follow')) return follow(requests, search, json, print, signal);
+    const page = await requests.list(search, Date.now());
+    if (json) {
+      print(`${JSON.stringify(page)}\n`);
+      return;
+    }
+    print(`${requestsTable(page.data).join('\n')}\n`);
+    if (page.next !== null) print(`\nMore: add --before ${page.next}\n`);
+  });
+}
+
+async function follow(
+  requests: Requests,
+  search: Search,
+  json: boolean,
+  print: Print,
+  signal: AbortSignal,
+): Promise<void> {
+  const write = (view: RequestView): void => print(`${json ? JSON.stringify(view) : requestLine(view)}\n`);
+  const { since: _since, until: _until, before: _before, limit: _limit, ...filters } = search;
+  let { position } = await requests.tail(filters, null, Date.now());
+  const seen = new Set<string>();
+  for (const view of (await requests.list(search, Date.now())).data.toReversed()) {
+    seen.add(view.id);
+    write(view);
+  }
+  while (!signal.aborted) {
+    const tail = await requests.tail(filters, position, Date.now());
+    ({ position } = tail);
+    for (const view of tail.requests) if (!seen.has(view.id)) write(view);
+    await delay(POLL_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+function searchOf(flags: CommandArguments['flags']): Search {
+  const { slower, costlier, ...rest } = flags;
+  return validQuery(RequestSearch, {
+    ...rest,
+    ...(slower !== undefined && { slower_than: slower }),
+    ...(costlier !== undefined && { costlier_than: costlier }),
+  });
+}
+
+/** Redrawn every second until `signal`; once where the output is no terminal, or as JSON. */
+export async function top(
+  client: Pick<AdminClient, 'runningRequests'>,
+  { switches }: CommandArguments,
+  print: Print,
+  terminal: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  let before: Frame | null = null;
+  while (!signal.aborted) {
+    const frame: Frame = { atMs: Date.now(), running: await client.runningRequests() };
+    if (switches.has('json')) {
+      print(`${JSON.stringify(frame.running)}\n`);
+      return;
+    }
+    print(`${terminal ? REDRAW : ''}${runningText(frame, before).join('\n')}\n`);
+    if (!terminal) return;
+    before = frame;
+    await delay(FRAME_MS, undefined, { signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,122 @@
+/** The metrics of one serving thread: what its requests added up to, and how it does at this moment. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import type { Catalog } from '../core/provider.ts';
+import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
+import type { OwnedLedger } from '../ledger/ledger.ts';
+import type { Reading, Sample } from '../observe/metrics/reading.ts';
+import { RequestMetrics } from '../observe/metrics/request-metrics.ts';
+import type { RequestLogStats } from '../observe/request-log/writer.ts';
+import type { RoutingState } from '../routing/state.ts';
+import type { ServerTransport } from '../transport/server.ts';
+
+const NANOS = 1_000_000_000;
+/** How often the event loop is looked at; what is measured is the time between two looks. */
+const LOOK_MS = 20;
+
+export interface ServingParts {
+  readonly catalog: Catalog;
+  readonly routing: RoutingState;
+  readonly server: Pick<ServerTransport, 'connections'>;
+  readonly ledger: Pick<OwnedLedger, 'stats'>;
+  /** Absent where there is no request log. */
+  readonly requestLog: { readonly stats: RequestLogStats } | undefined;
+}
+
+export class ServingMetrics {
+  /** To be told about every request of the thread. */
+  readonly requests: RequestMetrics;
+  #loopDelay: ReturnType<typeof monitorEventLoopDelay> | null = null;
+
+  constructor(perKey: boolean) {
+    this.requests = new RequestMetrics({ perKey });
+  }
+
+  async reading({ catalog, routing, server, ledger, requestLog }: ServingParts): Promise<Reading> {
+    const { used_heap_size, heap_size_limit } = getHeapStatistics();
+    const stats = await ledger.stats();
+    return {
+      ...this.requests.reading(),
+      ...routingReading(catalog, routing),
+      ...(stats === null ? {} : ledgerReading(stats)),
+      ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
+      ...this.#loopReading(),
+      gateway_connections: one(server.connections),
+      gateway_heap_used_bytes: one(used_heap_size),
+      gateway_heap_limit_bytes: one(heap_size_limit),
+    };
+  }
+
+  /** Measured from the first time on: a gateway that nobody watches does not wake up for it. */
+  #loopReading(): Reading {
+    if (this.#loopDelay === null) {
+      this.#loopDelay = monitorEventLoopDelay({ resolution: LOOK_MS });
+      this.#loopDelay.enable();
+      return {};
+    }
+    const delay = this.#loopDelay;
+    if (delay.count === 0) return {};
+    const reading: Reading = {
+      gateway_event_loop_delay_p50_seconds: one(late(delay.percentile(50))),
+      gateway_event_loop_delay_p99_seconds: one(late(delay.percentile(99))),
+      gateway_event_loop_delay_max_seconds: one(late(delay.max)),
+    };
+    delay.reset();
+    return reading;
+  }
+}
+
+export function ledgerReading(stats: LedgerStats): Reading {
+  return {
+    gateway_ledger_batch_operations: [{ labels: [], value: stats.batchOperations }],
+    gateway_ledger_commit_seconds: [{ labels: [], value: stats.commitSeconds }],
+    gateway_ledger_failed_batches_total: one(stats.failedBatches),
+    gateway_ledger_retried_operations_total: one(stats.failedOperations),
+    gateway_ledger_backlog: one(stats.backlog),
+  };
+}
+
+function requestLogReading({ written, dropped, failures, buffered }: RequestLogStats): Reading {
+  return {
+    gateway_request_log_written_total: one(written),
+    gateway_request_log_dropped_total: one(dropped),
+    gateway_request_log_failures_total: one(failures),
+    gateway_request_log_buffered: one(buffered),
+  };
+}
+
+export function one(value: number): readonly Sample[] {
+  return [{ labels: [], value }];
+}
+
+/** Every target of the catalog once, whether it was asked already or not. */
+function routingReading({ models, providers }: Catalog, { health, credentials }: RoutingState): Reading {
+  const circuits = new Map<string, Sample>();
+  const cooling = new Map<string, Map<string, boolean>>();
+  for (const { targets } of models.values()) {
+    for (const target of targets) {
+      const { provider, upstreamModel } = target;
+      // No key has this id: the circuit that is open for everybody.
+      const open = health.circuit(target, '') === 'closed' ? 0 : 1;
+      circuits.set(JSON.stringify([provider, upstreamModel]), { labels: [provider, upstreamModel], value: open });
+      const resting = cooling.get(provider) ?? new Map<string, boolean>();
+      cooling.set(provider, resting.set(upstreamModel, health.coolingMs(target) > 0));
+    }
+  }
+  return {
+    gateway_circuit_open: [...circuits.values()],
+    gateway_targets_cooling: [...cooling].map(([provider, resting]) => ({
+      labels: [provider],
+      value: [...resting.values()].filter(Boolean).length,
+    })),
+    gateway_credentials_cooling: [...providers.values()].map((provider) => ({
+      labels: [provider.name],
+      value: credentials.coolingMs(provider) > 0 ? 1 : 0,
+    })),
+  };
+}
+
+/** Seconds beyond the time that two looks are apart anyway. */
+function late(nanos: number): number {
+  return Math.max(0, nanos / NANOS - LOOK_MS / 1_000);
+}

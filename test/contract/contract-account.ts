@@ -1,0 +1,431 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { AMOUNT_MAX } from '../../src/core/money.ts';
+import { recoverAll } from '../../src/ledger/maintenance.ts';
+import type { AccountSummary, AdmitOutcome, HoldRequest, NewAccount, NewKey } from '../../src/ledger/port.ts';
+import { admitRequest, Bench, newAccount, newKey, type OpenBooks, settleRequest } from './fixtures.ts';
+
+/** An organisation with credit, a team of it and a project of that. */
+interface Tree {
+  readonly bench: Bench;
+  readonly org: string;
+  readonly team: string;
+  readonly project: string;
+  key(accountId: string, change?: Partial<NewKey>): Promise<string>;
+  account(change: Partial<NewAccount>): Promise<string>;
+  /** Figures of accounts: used, reserved; tokens used, tokens reserved; live holds. */
+  figures(...ids: string[]): Promise<readonly (readonly unknown[])[]>;
+  admit(keyId: string, amount: bigint, hold?: Partial<HoldRequest>, keyVersion?: number): Promise<AdmitOutcome>;
+}
+
+async function openTree(open: OpenBooks, credit: bigint, changes: Partial<NewAccount>[] = []): Promise<Tree> {
+  const bench = await Bench.open(open);
+  const account = async (change: Partial<NewAccount>): Promise<string> => {
+    const request = newAccount(change);
+    assert.equal((await bench.ledger.createAccount(request)).kind, 'account');
+    return request.id;
+  };
+  const org = await account({ name: 'org', ...changes[0] });
+  if (credit > 0n) {
+    const outcome = await bench.ledger.addAccountCredit(org, 'first', credit, null);
+    assert.equal(outcome.kind, 'account_credited');
+  }
+  const team = await account({ name: 'team', parentId: org, ...changes[1] });
+  const project = await account({ name: 'project', parentId: team, ...changes[2] });
+  const summaryOf = async (id: string): Promise<AccountSummary> => {
+    const summary = await bench.ledger.getAccount(id);
+    assert.ok(summary);
+    return summary;
+  };
+  return {
+    bench,
+    org,
+    team,
+    project,
+    account,
+    key: async (accountId, change = {}) => (await bench.ledger.createKey(newKey({ accountId, ...change }))).id,
+    figures: (...ids) =>
+      Promise.all(
+        ids.map(async (id) => {
+          const { used, reserved, tokensUsed, reservedTokens, liveHolds } = await summaryOf(id);
+          return [used, reserved, tokensUsed, reservedTokens, liveHolds];
+        }),
+      ),
+    admit: (keyId, amount, hold = {}, keyVersion = 1) => {
+      const id = hold.id ?? randomUUID();
+      const whole = { id, amount, amountMin: amount, ttlMs: 600_000, ...hold };
+      return bench.ledger.admit(admitRequest(keyId, id, amount, { hold: whole, keyVersion }));
+    },
+  };
+}
+
+const byAccount = (unit: 'credit' | 'tokens') => ({ level: { account: true, unit } });
+const byKey = (unit: 'credit' | 'tokens') => ({ level: { account: false, unit } });
+
+export function accountContract(open: OpenBooks): void {
+  test('[F37] a hold is reserved at every level, and its charge is booked at every level, once', async () => {
+    const { bench, org, team, project, key, figures, admit } = await openTree(open, 1_000n);
+    const keyId = await key(project);
+    assert.deepEqual(await admit(keyId, 100n, { id: 'h', tokens: 40n }), {
+      kind: 'admitted',
+      rate: null,
+      held: 100n,
+      heldTokens: 40n,
+    });
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([0n, 100n, 0n, 40n, 1]));
+    const request = settleRequest(keyId, 'h', 60n, { chargeTokens: 25n });
+    assert.deepEqual(await bench.ledger.settle(request), { kind: 'settled', charged: 60n });
+    assert.deepEqual(await bench.ledger.settle(request), { kind: 'already_settled', charged: 60n });
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([60n, 0n, 25n, 0n, 0]));
+    await admit(keyId, 100n, { id: 'v', tokens: 40n });
+    await bench.ledger.void('v', keyId);
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([60n, 0n, 25n, 0n, 0]));
+    const summary = await bench.summary(keyId);
+    assert.deepEqual([summary.used, summary.todaySpend, summary.lastCost], [60n, 60n, 60n]);
+    await bench.close();
+  });
+
+  test('[F37] [R71] the first level that refuses decides, from the key upwards, and nothing is reserved anywhere', async () => {
+    const { bench, org, team, project, key, figures, admit } = await openTree(open, 500n, [
+      {},
+      { creditCap: { amount: 300n, period: 'none' } },
+      { tokenCap: { amount: 1_000n, period: 'none' } },
+    ]);
+    const keyId = await key(project, { cap: 100n });
+    const free = await key(project);
+    const refused = (rest: object) => ({ rate: null, ...rest });
+    assert.deepEqual(
+      await admit(keyId, 101n, { tokens: 9_000n }),
+      refused({ kind: 'insufficient', available: 100n, ...byKey('credit') }),
+    );
+    assert.deepEqual(
+      await admit(free, 301n, { tokens: 1_001n }),
+      refused({ kind: 'insufficient', available: 1_000n, ...byAccount('tokens') }),
+    );
+    assert.deepEqual(
+      await admit(free, 301n, { tokens: 1n }),
+      refused({ kind: 'insufficient', available: 300n, ...byAccount('credit') }),
+    );
+    const above = await key(org);
+    assert.deepEqual(
+      await admit(above, 501n, { tokens: 1n }),
+      refused({ kind: 'insufficient', available: 500n, ...byAccount('credit') }),
+    );
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([0n, 0n, 0n, 0n, 0]));
+    // What others hold at any level is in the way for a while only.
+    assert.equal((await admit(above, 400n)).kind, 'admitted');
+    const held = await admit(free, 200n);
+    assert.ok(held.kind === 'temporarily_held' && held.level?.account === true && held.retryAfterMs >= 1_000);
+    assert.deepEqual(await figures(project, team, org), [
+      [0n, 0n, 0n, 0n, 0],
+      [0n, 0n, 0n, 0n, 0],
+      [0n, 400n, 0n, 0n, 1],
+    ]);
+    await bench.close();
+  });
+
+  test('[R14] a hold shrinks to what the poorest level carries, not under its minimum', async () => {
+    const { bench, project, key, admit } = await openTree(open, 500n, [
+      {},
+      { creditCap: { amount: 300n, period: 'none' } },
+      { tokenCap: { amount: 700n, period: 'none' } },
+    ]);
+    const keyId = await key(project);
+    const wanted = { amountMin: 100n, tokens: 2_000n, tokensMin: 500n };
+    assert.deepEqual(await admit(keyId, 1_000n, { id: 'h', ...wanted }), {
+      kind: 'admitted',
+      rate: null,
+      held: 300n,
+      heldTokens: 700n,
+    });
+    // Sent again, it finds its first outcome; also after its end.
+    const again = await admit(keyId, 1_000n, { id: 'h', ...wanted });
+    assert.ok(again.kind === 'admitted' && again.held === 300n && again.heldTokens === 700n);
+    await bench.ledger.settle(settleRequest(keyId, 'h', 50n, { chargeTokens: 900n }));
+    const late = await admit(keyId, 1_000n, { id: 'h', ...wanted });
+    assert.ok(late.kind === 'admitted' && late.held === 300n && late.heldTokens === 700n);
+    await bench.close();
+  });
+
+  test('[F37] token-budget keys never spend credit, and token caps of accounts count the keys of both modes', async () => {
+    const { bench, org, team, key, figures, admit } = await openTree(open, 500n, [
+      {},
+      { tokenCap: { amount: 1_000n, period: 'none' } },
+    ]);
+    const tokens = await key(team, { mode: 'token_budget', budget: 5_000n });
+    const credit = await key(team);
+    assert.deepEqual(await admit(tokens, 600n, { id: 't' }), {
+      kind: 'admitted',
+      rate: null,
+      held: 600n,
+      heldTokens: 600n,
+    });
+    assert.equal((await admit(credit, 10n, { tokens: 401n })).kind, 'temporarily_held');
+    assert.equal((await admit(credit, 10n, { id: 'c', tokens: 400n })).kind, 'admitted');
+    await bench.ledger.settle(settleRequest(tokens, 't', 600n));
+    await bench.ledger.settle(settleRequest(credit, 'c', 10n, { chargeTokens: 400n }));
+    assert.deepEqual(await figures(team, org), Array(2).fill([10n, 0n, 1_000n, 0n, 0]));
+    for (const keyId of [tokens, credit]) {
+      assert.deepEqual(await admit(keyId, 1n, { tokens: 1n }), {
+        kind: 'limit_reached',
+        rate: null,
+        retryAfterMs: 86_400_000,
+        ...byAccount('tokens'),
+      });
+    }
+    await bench.close();
+  });
+
+  test('[R11] the rate limit of an account counts every key below it; one refusal counts at no level', async () => {
+    const { bench, org, project, key, admit } = await openTree(open, 500n, [{ rpmLimit: 3 }, {}, { rpmLimit: 2 }]);
+    const { clock } = bench;
+    const low = await key(project, { rpmLimit: 9 });
+    const high = await key(org);
+    assert.equal((await admit(low, 1n)).kind, 'admitted');
+    clock.advance(10_000);
+    assert.equal((await admit(low, 1n)).kind, 'admitted');
+    // The project refuses: neither the key nor the organisation has counted it.
+    const refused = await admit(low, 1n);
+    assert.ok(refused.kind === 'account_rate_limited' && refused.rate?.remaining === 7);
+    assert.equal(refused.retryAfterMs, 50_000);
+    assert.equal((await admit(high, 1n)).kind, 'admitted');
+    assert.deepEqual(await admit(high, 1n), { kind: 'account_rate_limited', rate: null, retryAfterMs: 50_000 });
+    clock.advance(50_000);
+    assert.equal((await admit(low, 1n)).kind, 'admitted');
+    await bench.close();
+  });
+
+  test('[R71] a suspended account refuses every key below it, at once; what runs is settled', async () => {
+    const { bench, team, project, key, admit } = await openTree(open, 500n);
+    const { ledger } = bench;
+    const keyId = await key(project);
+    await admit(keyId, 10n, { id: 'h' });
+    assert.equal((await ledger.changeAccount(team, { status: 'suspended' })).kind, 'account');
+    assert.deepEqual(await admit(keyId, 1n), { kind: 'account_refused', status: 'suspended' });
+    assert.deepEqual(await ledger.settle(settleRequest(keyId, 'h', 7n)), { kind: 'settled', charged: 7n });
+    await ledger.changeAccount(team, { status: 'active' });
+    assert.equal((await admit(keyId, 1n)).kind, 'admitted');
+    await bench.close();
+  });
+
+  test('[R17] caps renew themselves with their period; another period counts what was charged in it', async () => {
+    const day = { creditCap: { amount: 100n, period: 'day' }, tokenCap: { amount: 1_000n, period: 'day' } } as const;
+    const { bench, team, project, key, figures, admit } = await openTree(open, 5_000n, [{}, day]);
+    const { ledger, clock } = bench;
+    const keyId = await key(project, { cap: 150n, period: 'month' });
+    const spend = async (amount: bigint) => {
+      const id = randomUUID();
+      assert.equal((await admit(keyId, amount, { id, tokens: 300n })).kind, 'admitted');
+      await ledger.settle(settleRequest(keyId, id, amount, { chargeTokens: 300n }));
+    };
+    await spend(90n);
+    assert.deepEqual(await admit(keyId, 20n), {
+      kind: 'insufficient',
+      rate: null,
+      available: 10n,
+      ...byAccount('credit'),
+    });
+    await spend(10n);
+    const reached = await admit(keyId, 0n);
+    assert.ok(reached.kind === 'limit_reached' && reached.retryAfterMs === 12 * 3_600_000);
+    clock.set('2026-03-11T00:00:00Z');
+    await spend(40n);
+    assert.deepEqual(await admit(keyId, 11n), { kind: 'insufficient', rate: null, available: 10n, ...byKey('credit') });
+    const creditUsed = async () => (await ledger.getAccount(team))?.creditUsed;
+    assert.equal(await creditUsed(), 40n);
+    await ledger.changeAccount(team, { creditCap: { amount: 200n, period: 'week' } });
+    assert.equal(await creditUsed(), 140n);
+    assert.deepEqual(await figures(team), [[140n, 0n, 300n, 0n, 0]]);
+    await ledger.changeAccount(team, { tokenCap: null });
+    assert.equal((await ledger.getAccount(team))?.tokensUsed, 900n);
+    await bench.close();
+  });
+
+  test('[F37] an extension is reserved at every level or at none', async () => {
+    const { bench, org, team, project, key, figures, admit } = await openTree(open, 500n, [
+      {},
+      { tokenCap: { amount: 1_000n, period: 'none' } },
+    ]);
+    const { ledger } = bench;
+    const keyId = await key(project);
+    await admit(keyId, 100n, { id: 'h', tokens: 300n });
+    assert.deepEqual(await ledger.extend('h', keyId, 200n, 600n), { kind: 'extended', held: 200n });
+    assert.deepEqual(await ledger.extend('h', keyId, 150n, 100n), { kind: 'extended', held: 200n });
+    assert.deepEqual(await ledger.extend('h', keyId, 501n, 600n), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend('h', keyId, 300n, 1_001n), { kind: 'insufficient' });
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([0n, 200n, 0n, 600n, 1]));
+    const other = await key(org);
+    await admit(other, 300n, { id: 'o' });
+    assert.deepEqual(await ledger.extend('h', keyId, 201n, 600n), { kind: 'temporarily_held' });
+    await ledger.void('o', other);
+    assert.deepEqual(await ledger.extend('h', keyId, 500n, 1_000n), { kind: 'extended', held: 500n });
+    await bench.close();
+  });
+
+  test('where all holds below an account wait for each other, the youngest gives way, whatever key it is of', async () => {
+    const { bench, org, project, key, admit } = await openTree(open, 100n);
+    const { ledger, clock } = bench;
+    const [low, high] = [await key(project), await key(org)];
+    await admit(low, 40n, { id: 'older' });
+    clock.advance(1);
+    await admit(high, 40n, { id: 'younger' });
+    assert.deepEqual(await ledger.extend('older', low, 90n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend('younger', high, 90n), { kind: 'insufficient' });
+    await ledger.void('younger', high);
+    assert.deepEqual(await ledger.extend('older', low, 90n), { kind: 'extended', held: 90n });
+    await bench.close();
+  });
+
+  test('[F2] [F37] what a dead process marked is charged at every level, the rest released', async () => {
+    const { bench, org, team, project, key, figures } = await openTree(open, 500n);
+    const keyId = await key(project);
+    const dying = await bench.another({ leaseMs: 10_000 });
+    const hold = (id: string) => ({ id, amount: 100n, amountMin: 100n, tokens: 50n, ttlMs: 600_000 });
+    await dying.admit(admitRequest(keyId, 'marked', 100n, { hold: hold('marked') }));
+    await dying.admit(admitRequest(keyId, 'unmarked', 100n, { hold: hold('unmarked') }));
+    const tokens = { input: 10, cacheRead: 1, cacheWrite: 1, cacheWrite1h: 1, output: 7, reasoning: 3 };
+    dying.mark({ holdId: 'marked', keyId, charge: 30n, tokens });
+    await dying.ping();
+    bench.clock.advance(10_000);
+    await recoverAll(bench.ledger);
+    assert.deepEqual(await figures(project, team, org), Array(3).fill([30n, 0n, 20n, 0n, 0]));
+    await bench.close();
+  });
+
+  test('accounts and keys move below their root while nothing is held; what was charged stays where it was', async () => {
+    const { bench, org, team, project, key, account, figures, admit } = await openTree(open, 500n);
+    const { ledger } = bench;
+    const other = await account({ parentId: org, name: 'other' });
+    const elsewhere = await account({ name: 'another root' });
+    const keyId = await key(project);
+    const spend = async (amount: bigint, version: number) => {
+      const id = randomUUID();
+      assert.equal((await admit(keyId, amount, { id }, version)).kind, 'admitted');
+      await ledger.settle(settleRequest(keyId, id, amount));
+    };
+    await spend(10n, 1);
+    await admit(keyId, 5n, { id: 'h' });
+    assert.equal((await ledger.moveAccount(project, other)).kind, 'refused');
+    assert.equal((await ledger.moveKey(keyId, other)).kind, 'refused');
+    await ledger.void('h', keyId);
+    assert.equal((await ledger.moveAccount(project, elsewhere)).kind, 'refused');
+    assert.equal((await ledger.moveKey(keyId, elsewhere)).kind, 'refused');
+    assert.equal((await ledger.moveAccount(team, project)).kind, 'refused');
+    assert.equal((await ledger.moveAccount(team, team)).kind, 'refused');
+    assert.equal((await ledger.moveAccount(org, team)).kind, 'refused');
+    for (let sent = 0; sent < 2; sent++) {
+      const moved = await ledger.moveAccount(project, other);
+      assert.ok(moved.kind === 'account' && moved.account.parentId === other && moved.account.version === 2);
+    }
+    await spend(20n, 1);
+    for (let sent = 0; sent < 2; sent++) {
+      const moved = await ledger.moveKey(keyId, org);
+      assert.ok(moved.kind === 'changed' && moved.key.accountId === org && moved.key.version === 2);
+    }
+    await spend(40n, 2);
+    assert.deepEqual(await figures(project, team, other, org), [
+      [30n, 0n, 0n, 0n, 0],
+      [10n, 0n, 0n, 0n, 0],
+      [20n, 0n, 0n, 0n, 0],
+      [70n, 0n, 0n, 0n, 0],
+    ]);
+    await bench.close();
+  });
+
+  test('a key that paid for itself joins an account with its balance, once, while it holds nothing', async () => {
+    const { bench, org, team, project, figures, admit } = await openTree(open, 500n);
+    const { ledger } = bench;
+    const keyId = await bench.creditKey(100n);
+    await bench.spend(keyId, 30n);
+    const holdId = await bench.hold(keyId, 10n);
+    assert.equal((await ledger.joinAccount(keyId, project, 'crossing')).kind, 'refused');
+    await ledger.void(holdId, keyId);
+    assert.equal((await ledger.joinAccount(keyId, 'nowhere', 'crossing')).kind, 'unknown_account');
+    for (let sent = 0; sent < 2; sent++) {
+      const joined = await ledger.joinAccount(keyId, project, 'crossing');
+      assert.ok(joined.kind === 'changed' && joined.key.accountId === project && joined.key.version === 2);
+    }
+    assert.equal((await ledger.joinAccount(keyId, team, 'again')).kind, 'refused');
+    assert.equal((await ledger.addCredit(keyId, 'more', 5n, null)).kind, 'refused');
+    assert.equal((await ledger.getAccount(org))?.purchased, 570n);
+    assert.equal((await admit(keyId, 571n, {}, 2)).kind, 'insufficient');
+    assert.equal((await admit(keyId, 570n, { id: 'all' }, 2)).kind, 'admitted');
+    await ledger.settle(settleRequest(keyId, 'all', 200n));
+    assert.deepEqual(await figures(project, org), Array(2).fill([200n, 0n, 0n, 0n, 0]));
+    const summary = await bench.summary(keyId);
+    assert.deepEqual([summary.used, summary.periodUsed], [230n, 230n]);
+    await bench.close();
+  });
+
+  test('a token-budget key joins with its budget, and nothing crosses', async () => {
+    const { bench, org, project, admit } = await openTree(open, 500n);
+    const keyId = await bench.budgetKey(1_000n);
+    await bench.spend(keyId, 400n);
+    assert.equal((await bench.ledger.joinAccount(keyId, project, 'crossing')).kind, 'changed');
+    assert.equal((await bench.ledger.getAccount(org))?.purchased, 500n);
+    assert.deepEqual(await admit(keyId, 601n, {}, 2), {
+      kind: 'insufficient',
+      rate: null,
+      available: 600n,
+      ...byKey('tokens'),
+    });
+    await bench.close();
+  });
+
+  test('credit is bought by the root, and sending a purchase again books it once', async () => {
+    const { bench, org, team } = await openTree(open, 500n);
+    const { ledger } = bench;
+    const again = await ledger.addAccountCredit(org, 'first', 500n, null);
+    assert.ok(again.kind === 'account_credited' && again.balance === 500n);
+    const refusals = [
+      await ledger.addAccountCredit(org, 'first', 501n, null),
+      await ledger.addAccountCredit(team, 'second', 5n, null),
+      await ledger.addAccountCredit(org, 'second', 0n, null),
+      await ledger.addAccountCredit(org, 'second', -5n, null),
+      await ledger.addAccountCredit(org, 'second', AMOUNT_MAX, null),
+    ];
+    assert.deepEqual(new Set(refusals.map(({ kind }) => kind)), new Set(['refused']));
+    assert.equal((await ledger.addAccountCredit('nobody', 'second', 5n, null)).kind, 'unknown_account');
+    assert.equal((await ledger.getAccount(org))?.purchased, 500n);
+    await bench.close();
+  });
+
+  test('what makes no sense is refused with a reason, and nothing changes', async () => {
+    const { bench, org, team, project, key, account, admit } = await openTree(open, 500n, [{ externalId: 'acme' }]);
+    const { ledger } = bench;
+    const deepest = await account({ parentId: project });
+    const keyId = await key(project, { cap: 50n });
+    await admit(keyId, 40n, { id: 'h', tokens: 30n });
+    const before = await ledger.listAccounts();
+    const refusals = [
+      await ledger.createAccount(newAccount({ parentId: deepest })),
+      await ledger.createAccount(newAccount({ externalId: 'acme' })),
+      await ledger.createAccount(newAccount({ rpmLimit: 0 })),
+      await ledger.createAccount(newAccount({ creditCap: { amount: -1n, period: 'day' } })),
+      await ledger.createAccount(newAccount({ tokenCap: { amount: AMOUNT_MAX + 1n, period: 'day' } })),
+      await ledger.createAccount(newAccount({ id: org, name: 'something else' })),
+      await ledger.createAccount(newAccount({ id: keyId })),
+      await ledger.changeAccount(team, { externalId: 'acme' }),
+      await ledger.changeAccount(team, { creditCap: { amount: 39n, period: 'none' } }),
+      await ledger.changeAccount(team, { tokenCap: { amount: 29n, period: 'none' } }),
+      await ledger.changeAccount(deepest, { rpmLimit: -3 }),
+      await ledger.changeAccount(project, { status: 'closed' }),
+      await ledger.changeKey(await bench.creditKey(5n), { cap: 5n }),
+      await ledger.changeKey(await key(team, { mode: 'token_budget', budget: 5n }), { cap: 5n }),
+    ];
+    for (const [index, outcome] of refusals.entries()) {
+      assert.ok(outcome.kind === 'refused' && outcome.reason.length > 10, `${index}: ${outcome.kind}`);
+    }
+    assert.deepEqual(await ledger.listAccounts(), before);
+    await assert.rejects(ledger.createKey(newKey({ accountId: 'nobody' })), /account/);
+    await assert.rejects(ledger.createKey(newKey({ accountId: org, credit: 5n })), /purchase/);
+    await ledger.void('h', keyId);
+    await ledger.changeKey(keyId, { status: 'revoked' });
+    assert.equal((await ledger.changeAccount(deepest, { status: 'closed' })).kind, 'account');
+    assert.equal((await ledger.changeAccount(project, { status: 'closed' })).kind, 'account');
+    assert.equal((await ledger.changeAccount(project, { status: 'active' })).kind, 'refused');
+    await assert.rejects(ledger.createKey(newKey({ accountId: project })), /closed/);
+    await bench.close();
+  });
+}

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  DAY_MS,
+  HOUR_MS,
+  USAGE_DIMENSIONS,
+  type UsageOutcome,
+  type UsageQuery,
+  type UsageSum,
+} from '../../src/core/usage-report.ts';
+import type { ChargedCall } from '../../src/ledger/port.ts';
+import { Bench, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
+
+const STARTS_AT = '2026-03-10T12:00:00Z';
+const STARTS_AT_MS = Date.parse(STARTS_AT);
+const CALL: ChargedCall = {
+  model: 'sandbox/beta',
+  provider: 'sandbox-b',
+  format: 'messages',
+  costNanos: 11n,
+  providerCostNanos: 4n,
+};
+
+function query(change: Partial<UsageQuery> = {}): UsageQuery {
+  return {
+    sinceMs: STARTS_AT_MS - 40 * DAY_MS,
+    untilMs: STARTS_AT_MS + 40 * DAY_MS,
+    by: [],
+    filter: {},
+    rowsMax: 1_000,
+    ...change,
+  };
+}
+
+async function report(bench: Bench, change: Partial<UsageQuery> = {}): Promise<UsageOutcome & { kind: 'usage' }> {
+  const outcome = await bench.ledger.usageReport(query(change));
+  assert.ok(outcome.kind === 'usage' && !outcome.catchingUp, outcome.kind);
+  return outcome;
+}
+
+/** Group → some of its sums. */
+async function sums(bench: Bench, names: readonly UsageSum[], change: Partial<UsageQuery>): Promise<unknown> {
+  const { rows } = await report(bench, change);
+  return rows.map((row) => [row.group, names.map((name) => row.sums[name])]);
+}
+
+async function rollUpAll(bench: Bench): Promise<number> {
+  let charges = 0;
+  for (;;) {
+    const step = await bench.ledger.rollUp();
+    charges += step.charges;
+    if (!step.more) return charges;
+  }
+}
+
+export function usageContract(open: OpenBooks): void {
+  test('[R49] usage reports: money of every charge, counts and tokens of those with a usage record', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const credit = await bench.creditKey(1_000n, { label: 'team a' });
+    const budget = await bench.budgetKey(1_000n);
+    await bench.spend(credit, 7n, { usage: usageRecord() });
+    await bench.spend(credit, 5n, { call: CALL });
+    await bench.spend(budget, 36n, { usage: usageRecord({ costNanos: 99n, outcome: 'broken', firstByteMs: null }) });
+    await bench.spend(budget, 8n, { call: CALL });
+    // As a gateway of an earlier release settles a cancelled call.
+    await bench.spend(credit, 3n);
+
+    const money: UsageSum[] = ['charges', 'charged_nanos', 'charged_tokens', 'cost_nanos', 'provider_cost_nanos'];
+    const counts: UsageSum[] = ['charges', 'requests', 'broken', 'input', 'cache_read', 'output', 'reasoning'];
+    for (const rolled of [0, 5]) {
+      assert.deepEqual(await sums(bench, money, { by: ['model', 'provider', 'format'] }), [
+        [
+          ['', '', ''],
+          [1n, 3n, 0n, 3n, 0n],
+        ],
+        [
+          ['sandbox/alpha', 'sandbox-a', 'chat'],
+          [2n, 7n, 36n, 106n, 10n],
+        ],
+        [
+          ['sandbox/beta', 'sandbox-b', 'messages'],
+          [2n, 5n, 8n, 16n, 8n],
+        ],
+      ]);
+      assert.deepEqual(await sums(bench, counts, { by: ['label'] }), [
+        [[null], [2n, 1n, 1n, 10n, 3n, 20n, 5n]],
+        [['team a'], [3n, 1n, 0n, 10n, 3n, 20n, 5n]],
+      ]);
+      const { total, rows } = await report(bench);
+      assert.deepEqual([rows.length, total.sums.charges, total.sums.charged_nanos], [1, 5n, 15n]);
+      // 120 ms to the first byte of one request, 812 ms of two: within their classes.
+      assert.deepEqual([total.firstByteMs?.p50, total.durationMs?.p50, total.durationMs?.p99], [125, 900, 998]);
+      assert.equal(await rollUpAll(bench), 5 - rolled);
+    }
+    await bench.close();
+  });
+
+  test('usage reports by day, hour and key, over whole days and parts of them', async () => {
+    const bench = await Bench.open(open, '2026-03-08T22:30:00Z');
+    const keys = [await bench.creditKey(1_000n), await bench.creditKey(1_000n)];
+    const [first = '', second = ''] = keys;
+    for (let hour = 0; hour < 60; hour++) {
+      await bench.spend(hour % 2 === 0 ? first : second, 1n, { usage: usageRecord() });
+      bench.clock.advance(HOUR_MS);
+      if (hour === 20) await rollUpAll(bench);
+    }
+    const days = ['2026-03-08', '2026-03-09', '2026-03-10', '2026-03-11'].map((day) => Date.parse(day));
+    const counts: UsageSum[] = ['charges'];
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(
+        await sums(bench, counts, { by: ['day'] }),
+        [2n, 24n, 24n, 10n].map((count, index) => [[days[index]], [count]]),
+      );
+      assert.deepEqual(
+        await sums(bench, counts, { by: ['key', 'day'], filter: { key: first } }),
+        [1n, 12n, 12n, 5n].map((count, index) => [[first, days[index]], [count]]),
+      );
+      const sinceMs = Date.parse('2026-03-09T05:00:00Z');
+      const untilMs = Date.parse('2026-03-11T03:00:00Z');
+      const part = await report(bench, { by: ['key'], sinceMs, untilMs });
+      assert.deepEqual(
+        part.rows.map(({ group, sums: { charges } }) => [group[0], charges]),
+        keys.toSorted().map((key) => [key, 23n]),
+      );
+      const hours = await report(bench, { by: ['hour', 'key'], sinceMs, untilMs });
+      assert.deepEqual([hours.rows.length, hours.rows[0]?.group[0]], [46, sinceMs]);
+      assert.deepEqual(await bench.ledger.usageReport(query({ by: ['hour'], rowsMax: 59 })), { kind: 'too_many_rows' });
+      await rollUpAll(bench);
+    }
+    await bench.close();
+  });
+
+  test('usage records that are removed stay in the reports; what no rollup counts yet is not removed', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const keyId = await bench.creditKey(1_000n);
+    for (let i = 0; i < 5; i++) await bench.spend(keyId, 2n, { usage: usageRecord() });
+    bench.clock.advance(3 * DAY_MS);
+    const kept = ['charges', 'requests', 'charged_nanos', 'output'] as const;
+    const expected = [[[], [5n, 5n, 10n, 100n]]];
+    assert.equal((await bench.ledger.prune(DAY_MS)).removed, 0);
+    assert.deepEqual(await sums(bench, kept, {}), expected);
+    assert.equal(await rollUpAll(bench), 5);
+    assert.ok((await bench.ledger.prune(DAY_MS)).removed >= 4);
+    assert.deepEqual(await sums(bench, kept, {}), expected);
+    await bench.spend(keyId, 1n, { usage: usageRecord() });
+    assert.deepEqual(await sums(bench, kept, {}), [[[], [6n, 6n, 11n, 120n]]]);
+    assert.equal(await rollUpAll(bench), 1);
+    assert.deepEqual(await sums(bench, kept, {}), [[[], [6n, 6n, 11n, 120n]]]);
+    await bench.close();
+  });
+
+  test('a report counts charges beyond what an integer holds, and figures beyond it do not stop the rollups', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const largest = 2n ** 63n - 1n;
+    const keyId = await bench.budgetKey(null);
+    for (const _ of [1, 2]) {
+      await bench.spend(keyId, 1n, { usage: usageRecord({ costNanos: largest + 5n, model: randomUUID() }) });
+    }
+    await bench.spend(keyId, 1n, { usage: usageRecord({ costNanos: largest, model: 'same' }) });
+    await bench.spend(keyId, 1n, { usage: usageRecord({ costNanos: largest, model: 'same' }) });
+    const { total } = await report(bench);
+    assert.equal(total.sums.cost_nanos, 4n * largest);
+    await rollUpAll(bench);
+    // One row of a rollup stops at the largest figure.
+    assert.equal((await report(bench)).total.sums.cost_nanos, 3n * largest);
+    await bench.close();
+  });
+
+  test('rollups and the rest are always the plain sum of the charges, wherever the watermark is', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const operations = await bench.connect();
+    const keys = [
+      await bench.creditKey(10n ** 12n, { label: 'x' }),
+      await bench.creditKey(10n ** 12n, { label: 'y' }),
+      await bench.budgetKey(null),
+    ];
+    const isCredit = (keyId: string) => keyId !== keys[2];
+    const written: { keyId: string; atMs: number; model: string; amount: bigint; cost: bigint; output: bigint }[] = [];
+    const charge = fc.record({
+      kind: fc.constant('charge' as const),
+      key: fc.nat(2),
+      model: fc.constantFrom('m1', 'm2', 'm3'),
+      amount: fc.bigInt(0n, 1_000_000n),
+      cost: fc.bigInt(0n, 1_000_000n),
+      recorded: fc.boolean(),
+      output: fc.nat(1_000),
+    });
+    const step = fc.oneof(
+      { weight: 6, arbitrary: charge },
+      {
+        weight: 2,
+        arbitrary: fc.record({ kind: fc.constant('roll' as const), limit: fc.integer({ min: 1, max: 5 }) }),
+      },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(2 * HOUR_MS) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('prune' as const) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 5, maxLength: 30 }),
+        fc.uniqueArray(fc.constantFrom(...USAGE_DIMENSIONS), { maxLength: 3 }),
+        async (steps, by) => {
+          for (const one of steps) {
+            if (one.kind === 'roll') await operations.run<'rollUp'>({ op: 'rollUp', limit: one.limit });
+            else if (one.kind === 'wait') bench.clock.advance(one.ms);
+            else if (one.kind === 'prune') await bench.ledger.prune(HOUR_MS);
+            else {
+              const keyId = keys[one.key] ?? '';
+              const usage = usageRecord({
+                model: one.model,
+                costNanos: one.cost,
+                tokens: { input: 1, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: one.output, reasoning: 0 },
+              });
+              const holdId = await bench.hold(keyId, one.amount);
+              const told = one.recorded ? { usage } : { usage: null, call: usage };
+              await bench.ledger.settle(settleRequest(keyId, holdId, one.amount, told));
+              const cost = isCredit(keyId) ? one.amount : one.cost;
+              const output = one.recorded ? BigInt(one.output) : 0n;
+              written.push({ keyId, atMs: bench.clock.nowMs(), model: one.model, amount: one.amount, cost, output });
+            }
+          }
+          const plain = new Map<string, [bigint, bigint, bigint, bigint]>();
+          for (const { keyId, atMs, model, amount, cost, output } of written) {
+            const label = keyId === keys[0] ? 'x' : keyId === keys[1] ? 'y' : null;
+            const hour = atMs - (atMs % HOUR_MS);
+            const day = atMs - (atMs % DAY_MS);
+            const values = { day, hour, key: keyId, label, model, provider: 'sandbox-a', format: 'chat' };
+            const name = JSON.stringify(by.map((dimension) => values[dimension]));
+            const [a, b, c, d] = plain.get(name) ?? [0n, 0n, 0n, 0n];
+            plain.set(name, [a + 1n, b + amount, c + cost, d + output]);
+          }
+          const { rows } = await report(bench, { by });
+          const reported = rows.map(({ group, sums: row }) => {
+            const amount = row.charged_nanos + row.charged_tokens;
+            return [JSON.stringify(group), [row.charges, amount, row.cost_nanos, row.output]];
+          });
+          assert.deepEqual(new Map(reported as []), plain);
+        },
+      ),
+      { numRuns: 12, seed: 7 },
+    );
+    await bench.close();
+  });
+
+  test('two that add to the rollups at the same time add each charge once', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const keyId = await bench.creditKey(1_000n);
+    const one = await bench.connect();
+    const other = await bench.connect();
+    for (let i = 0; i < 12; i++) await bench.spend(keyId, 1n, i % 2 === 0 ? { usage: usageRecord() } : { call: CALL });
+    const roll = (operations: typeof one) => operations.run<'rollUp'>({ op: 'rollUp', limit: 2 });
+    for (let i = 0; i < 8; i++) await Promise.all([roll(one), roll(other), roll(one)]);
+    await rollUpAll(bench);
+    assert.deepEqual(await sums(bench, ['charges', 'requests', 'charged_nanos'], {}), [[[], [12n, 6n, 12n]]]);
+    await bench.close();
+  });
+}

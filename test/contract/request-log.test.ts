@@ -1,0 +1,211 @@
+/** The request log's contract, over both of its stores. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { openPostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
+import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
+import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
+import { openFileReader, SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
+import type { RequestLogAppender, RequestLogReader, RequestQuery } from '../../src/observe/request-log/store.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { requestEntry } from '../support/request-entries.ts';
+
+const DAY_MS = 86_400_000;
+const NOW = Date.UTC(2026, 10, 15, 12);
+
+interface Opened extends AsyncDisposable {
+  readonly appender: RequestLogAppender;
+  /** Of another thread or process. */
+  readonly neighbour: RequestLogAppender;
+  readonly reader: RequestLogReader;
+}
+
+const server = await startPostgres();
+after(() => server.stop());
+const folder = mkdtempSync(join(tmpdir(), 'gateway-requests-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+function closing(parts: Omit<Opened, typeof Symbol.asyncDispose>): Opened {
+  return {
+    ...parts,
+    [Symbol.asyncDispose]: async () => {
+      await parts.appender.close();
+      await parts.neighbour.close();
+      await parts.reader.close();
+    },
+  };
+}
+
+const STORES: readonly [string, () => Promise<Opened>][] = [
+  [
+    'SQLite',
+    async () => {
+      const file = join(folder, `${files++}.db`);
+      const aside = (): void => assert.fail('nothing is damaged');
+      const open = (): RequestLogAppender => openSqliteAppender(file, aside);
+      return closing({ appender: open(), neighbour: open(), reader: new SqliteRequestReader(file) });
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const url = server.url(await server.createDatabase());
+      const open = (): RequestLogAppender => openPostgresAppender(url);
+      return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
+    },
+  ],
+];
+
+for (const [name, open] of STORES) {
+  describe(`the request log on ${name}`, () => {
+    test('gives back what was appended, by its id', async () => {
+      await using log = await open();
+      const entry = requestEntry({ atMs: NOW, costNanos: 12n, condition: 'upstream_error', status: 502 });
+      const bare = requestEntry({ atMs: NOW, keyId: null });
+      await log.appender.append([entry, bare]);
+      assert.deepEqual(await log.reader.find(entry.id), entry);
+      assert.deepEqual(await log.reader.find(bare.id), bare);
+      for (const id of ['', 'req_', `${entry.id}0`, "' OR 1=1 --", 'req_\0', 'x'.repeat(10_000)]) {
+        assert.equal(await log.reader.find(id), null);
+      }
+    });
+
+    test('takes a batch again without a second copy', async () => {
+      await using log = await open();
+      const batch = Array.from({ length: 40 }, () => requestEntry({ atMs: NOW }));
+      await log.appender.append(batch);
+      await log.appender.append(batch);
+      const { entries } = await log.reader.list({ limit: 100 });
+      assert.equal(entries.length, batch.length);
+    });
+
+    test('finds by each filter, newest first, and by all of them together', async () => {
+      await using log = await open();
+      const plain = requestEntry({ atMs: NOW - 5_000 });
+      const wanted = requestEntry({
+        atMs: NOW,
+        keyId: 'key_2',
+        model: "o'model",
+        providers: ['two', 'three'],
+        status: 502,
+        condition: 'upstream_error',
+        durationMs: 900,
+        costNanos: 500n,
+      });
+      await log.appender.append([plain]);
+      await log.neighbour.append([wanted]);
+      const ids = async (query: Omit<RequestQuery, 'limit'>): Promise<string[]> =>
+        (await log.reader.list({ ...query, limit: 10 })).entries.map(({ id }) => id);
+      assert.deepEqual(await ids({}), [wanted.id, plain.id]);
+      const filters: Omit<RequestQuery, 'limit'>[] = [
+        { keyId: 'key_2' },
+        { model: "o'model" },
+        { provider: 'three' },
+        { status: { from: 500, to: 599 } },
+        { condition: 'upstream_error' },
+        { sinceMs: NOW - 1_000 },
+        { slowerThanMs: 500 },
+        { costlierThanNanos: 499n },
+      ];
+      for (const filter of filters)
+        assert.deepEqual(await ids(filter), [wanted.id], JSON.stringify(Object.keys(filter)));
+      assert.deepEqual(await ids(Object.assign({}, ...filters)), [wanted.id]);
+      assert.deepEqual(await ids({ untilMs: NOW - 1_000 }), [plain.id]);
+      assert.deepEqual(await ids({ sinceMs: NOW + 10 * DAY_MS, untilMs: 0 }), []);
+      assert.deepEqual(await ids({ costlierThanNanos: 2n ** 62n, slowerThanMs: Number.MAX_SAFE_INTEGER }), []);
+    });
+
+    test('gives all pages, each entry once', async () => {
+      await using log = await open();
+      const batch = Array.from({ length: 25 }, (_, i) => requestEntry({ atMs: NOW - i * DAY_MS }));
+      await log.appender.append(batch);
+      const seen: string[] = [];
+      for (let before: string | null = null, pages = 0; pages < 10; pages++) {
+        const page = await log.reader.list({ limit: 10, before });
+        seen.push(...page.entries.map(({ id }) => id));
+        before = page.next;
+        if (before === null) break;
+      }
+      assert.deepEqual(
+        seen,
+        batch.map(({ id }) => id),
+      );
+    });
+
+    test('tells what was stored since, whoever stored it', async () => {
+      await using log = await open();
+      await log.appender.append([requestEntry({ atMs: NOW })]);
+      let { position, entries } = await log.reader.tail(null);
+      assert.deepEqual(entries, []);
+      // One that began before the others ended after them.
+      const late = [requestEntry({ atMs: NOW - DAY_MS }), requestEntry({ atMs: NOW + 5 })];
+      await log.appender.append(late.slice(0, 1));
+      await log.neighbour.append(late.slice(1));
+      const seen: string[] = [];
+      for (const untilMs = Date.now() + 20_000; seen.length < 2 && Date.now() < untilMs; ) {
+        ({ position, entries } = await log.reader.tail(position));
+        seen.push(...entries.map(({ id }) => id));
+      }
+      assert.deepEqual(
+        seen,
+        late.map(({ id }) => id),
+      );
+      assert.deepEqual((await log.reader.tail(position)).entries, []);
+    });
+
+    test('is pruned by age, and then by size, oldest first', async () => {
+      await using log = await open();
+      const days = [40, 31, 29, 1, 0];
+      for (const day of days) {
+        const padded = { change: (record: { userAgent: string | null }) => (record.userAgent = 'x'.repeat(200)) };
+        await log.appender.append(
+          Array.from({ length: 300 }, () => requestEntry({ atMs: NOW - day * DAY_MS, ...padded })),
+        );
+      }
+      const pruneAll = async (retention: { keepMs: number; maxBytes: number }): Promise<void> => {
+        for (let steps = 0; steps < 100 && (await log.reader.prune(retention, NOW)); steps++);
+      };
+      const oldest = async (): Promise<number> => {
+        const entries = [];
+        for (let before: string | null = null; ; ) {
+          const page = await log.reader.list({ limit: 1_000, before });
+          entries.push(...page.entries);
+          before = page.next;
+          if (before === null) return Math.round((NOW - Number(entries.at(-1)?.receivedAtMs)) / DAY_MS);
+        }
+      };
+      await pruneAll({ keepMs: 30 * DAY_MS, maxBytes: 1024 ** 4 });
+      assert.equal(await oldest(), 29);
+      const before = await log.reader.bytes();
+      await pruneAll({ keepMs: 30 * DAY_MS, maxBytes: Math.floor(before * 0.7) });
+      assert.ok((await oldest()) < 29);
+      assert.ok((await log.reader.bytes()) < before);
+      assert.ok(await log.reader.find((await log.reader.list({ limit: 1 })).entries[0]?.id ?? ''), 'the newest stays');
+    });
+  });
+}
+
+describe('the file of the request log', () => {
+  test('that is damaged is put aside, and a new one begun', async () => {
+    const own = mkdtempSync(join(folder, 'damaged-'));
+    const file = join(own, 'requests.db');
+    writeFileSync(file, 'not a database at all, '.repeat(500));
+    const moved: string[] = [];
+    const appender = openSqliteAppender(file, (aside) => moved.push(aside));
+    const entry = requestEntry();
+    await appender.append([entry]);
+    await appender.close();
+    assert.equal(moved.length, 1);
+    assert.ok(readdirSync(own).some((found) => found.startsWith('requests.db.damaged-')));
+    const reader = openFileReader(file);
+    assert.deepEqual(await reader?.find(entry.id), entry);
+    await reader?.close();
+  });
+
+  test('is not made by a command that reads', () => {
+    assert.equal(openFileReader(join(folder, 'none.db')), null);
+  });
+});

@@ -1,0 +1,215 @@
+/** The request log as an operator asks for it: the commands, the admin API, and what runs now. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CommandArguments } from '../../../src/admin/arguments.ts';
+import { requestLine } from '../../../src/admin/requests-text.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { explain } from '../../../src/observe/explain.ts';
+import { entryOf, viewOf } from '../../../src/observe/request-log/entry.ts';
+import { listRequests, showRequest, top } from '../../../src/process/requests.ts';
+import { adminFetch } from '../../support/admin-fetch.ts';
+import { requestRecord } from '../../support/request-entries.ts';
+import { ask, ClientStream, type ScriptedGateway, scriptedGateway } from '../../support/scripted-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
+import { SPEECH } from '../../support/upstreams/spoken.ts';
+
+let scripted: ScriptedGateway;
+let key: CreatedKey;
+let other: CreatedKey;
+const ids: string[] = [];
+
+const HOSTILE = 'evil\u001b[2Jagent\u202e';
+
+before(async () => {
+  scripted = await scriptedGateway({ provider: { circuit_breaker: false } });
+  key = await scripted.gateway.creditKey({ label: 'team blue' });
+  other = await scripted.gateway.creditKey({ label: 'team red' });
+  scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+  for (const one of [key, key, other]) ids.push(String((await ask(one, 'chat')).headers['x-request-id']));
+  scripted.first.answer = (call) => call.reply(500, {});
+  const client = new ClientStream(other, 'chat', SPEECH.chat.request({}), { 'user-agent': 'evil agent' }).read();
+  ids.push(String((await client.begun).headers['x-request-id']));
+  await client.ended;
+  await logged(ids.length);
+});
+after(() => scripted[Symbol.asyncDispose]());
+
+function given(flags: Record<string, string>, ...switches: string[]): CommandArguments {
+  return { operands: [], flags, switches: new Set(switches) };
+}
+
+async function list(flags: Record<string, string>, ...switches: string[]): Promise<string> {
+  const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
+  let printed = '';
+  const print = (text: string): void => {
+    printed += text;
+  };
+  await listRequests(settings, given(flags, ...switches), print, new AbortController().signal);
+  return printed;
+}
+
+interface Page {
+  readonly data: readonly { readonly id: string; readonly key_id: string }[];
+  readonly next: string | null;
+}
+
+async function found(flags: Record<string, string>): Promise<string[]> {
+  return (JSON.parse(await list(flags, 'json')) as Page).data.map(({ id }) => id);
+}
+
+async function logged(count: number): Promise<void> {
+  for (const untilMs = Date.now() + 20_000; Date.now() < untilMs; await delay(20)) {
+    if ((await found({})).length >= count) return;
+  }
+  throw new Error('the requests never came to the log');
+}
+
+describe('gateway requests list', () => {
+  test('has every request, newest first, as a table and as JSON', async () => {
+    assert.deepEqual(await found({}), ids.toReversed());
+    const table = await list({});
+    assert.match(table, /^RECEIVED +ID +OUTCOME +KEY +MODEL +PROVIDERS +TOOK +COST\n/);
+    assert.match(table, /200, answered +team blue +tested +one/);
+    assert.match(table, /502 upstream_error/);
+  });
+
+  test('finds by key, model, provider, status, condition, time, duration and cost', async () => {
+    assert.deepEqual(await found({ key: key.id }), [ids[1], ids[0]]);
+    assert.deepEqual(await found({ status: '5xx' }), [ids[3]]);
+    assert.deepEqual(await found({ status: '200', key: other.id }), [ids[2]]);
+    assert.deepEqual(await found({ condition: 'upstream_error', provider: 'one', model: 'tested' }), [ids[3]]);
+    assert.deepEqual(await found({ since: '1h', until: '2099-01-01' }), ids.toReversed());
+    assert.deepEqual(await found({ until: '1h' }), []);
+    assert.deepEqual(await found({ slower: '10m' }), []);
+    assert.deepEqual(await found({ costlier: '0.00001' }), [ids[2], ids[1], ids[0]]);
+    assert.match(await list({ key: 'nobody' }), /^No request of the log matches\./);
+  });
+
+  test('gives one page after the other', async () => {
+    const text = await list({ limit: '3' });
+    const before = /--before (\S+)/.exec(text)?.[1] ?? '';
+    assert.deepEqual(await found({ limit: '3', before }), [ids[0]]);
+  });
+
+  test('follows: what is there, and then what comes', async () => {
+    const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const arrived = Promise.withResolvers<void>();
+    const following = listRequests(
+      settings,
+      given({ key: key.id }, 'follow', 'json'),
+      (line) => {
+        lines.push((JSON.parse(line) as { id: string }).id);
+        if (lines.length === 3) arrived.resolve();
+      },
+      stop.signal,
+    );
+    while (lines.length < 2) await delay(10);
+    await ask(other, 'chat');
+    const { headers } = await ask(key, 'chat');
+    ids.push(String(headers['x-request-id']));
+    await arrived.promise;
+    stop.abort();
+    await following;
+    assert.deepEqual(lines, [ids[0], ids[1], ids.at(-1)]);
+  });
+
+  const WRONG: readonly [Record<string, string>, RegExp][] = [
+    [{ since: 'yesterday' }, /since is "yesterday": must be a time such as/],
+    [{ since: '-5h' }, /since/],
+    [{ since: '1h', until: '2h' }, /until must be later than since/],
+    [{ status: '6xx' }, /status/],
+    [{ status: 'teapot' }, /status/],
+    [{ condition: 'bad_luck' }, /condition/],
+    [{ slower: 'long' }, /slower_than is "long": must be a time such as 500ms/],
+    [{ costlier: '-1' }, /costlier_than/],
+    [{ costlier: '1e999' }, /costlier_than/],
+    [{ limit: '0' }, /limit/],
+    [{ limit: '100000' }, /limit/],
+    [{ before: "x' OR 1=1" }, /before/],
+    [{ key: 'k'.repeat(1_000) }, /key/],
+  ];
+  for (const [flags, message] of WRONG) {
+    test(`refuses ${JSON.stringify(flags).slice(0, 60)} with what is expected`, async () => {
+      await assert.rejects(list(flags), message);
+    });
+  }
+
+  test('an id that is not there is answered with where to look', async () => {
+    const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
+    for (const id of ['req_0', 'nonsense', "' OR 1=1 --", 'x'.repeat(5_000)]) {
+      const wrong = { operands: [id], flags: {}, switches: new Set<string>() };
+      await assert.rejects(showRequest(settings, wrong), /is in the log: check the id \(x-request-id of the answer\)/);
+    }
+  });
+
+  test('a label with a line end, and what else a terminal would act on, is shown as escapes', async () => {
+    await assert.rejects(scripted.gateway.creditKey({ label: 'line\nend' }), /must be one line/);
+    const record = requestRecord({ model: HOSTILE, providers: ['one'] });
+    Object.assign(record, { userAgent: HOSTILE, clientRequestId: HOSTILE, keyLabel: HOSTILE, message: HOSTILE });
+    Object.assign(record, { condition: 'invalid_request', status: 400 });
+    const view = viewOf(entryOf(record));
+    for (const text of [explain(view).join('\n'), requestLine(view)]) {
+      assert.deepEqual([text.includes('\u001b'), text.includes('\u202e')], [false, false]);
+      assert.ok(text.includes('\\u{1b}[2J'));
+    }
+  });
+});
+
+describe('the admin API', () => {
+  test('has the same requests, one of them with its story, and refuses what it does not know', async () => {
+    const admin = adminFetch(scripted.gateway.dataDir);
+    const { data } = (await admin('/requests?status=5xx')).body as Page;
+    assert.ok(data.some(({ id }) => id === ids[3]));
+    const one = (await admin(`/requests/${ids[3]}`)).body as { request: { id: string }; explanation: string[] };
+    assert.equal(one.request.id, ids[3]);
+    assert.match(one.explanation.join('\n'), /502 upstream_error/);
+    assert.equal((await admin('/requests/req_none')).status, 404);
+    for (const query of ['limit=0', 'status=abc', 'since=never', 'colour=red', 'condition=x', 'before=%00']) {
+      assert.equal((await admin(`/requests?${query}`)).status, 400, query);
+    }
+  });
+
+  test('streams requests as they end', async () => {
+    const admin = adminFetch(scripted.gateway.dataDir);
+    assert.equal((await admin('/requests/stream?status=nine')).status, 400);
+    const stream = await admin.stream(`/requests/stream?key=${key.id}`);
+    await stream.until(/: requests as they end/);
+    scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    const { headers } = await ask(key, 'chat');
+    const text = await stream.until(/event: request\n/);
+    assert.ok(text.includes(String(headers['x-request-id'])));
+    stream.close();
+  });
+
+  test('shows what runs now, and gateway top prints it', async () => {
+    const upstream = Promise.withResolvers<ScriptedCall>();
+    scripted.first.answer = upstream.resolve;
+    const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true })).read();
+    const call = await upstream.promise;
+    const { opening, text, closing } = SPEECH.chat;
+    call.streamHead();
+    for (const frame of [...opening, text('Hello there')]) call.chunk(frame);
+    await client.until(/Hello/);
+    const [running] = await scripted.gateway.admin.runningRequests();
+    assert.ok(running);
+    assert.deepEqual(
+      [running.key_id, running.model, running.provider, running.streamed],
+      [key.id, 'tested', 'one', true],
+    );
+    assert.ok(BigInt(running.held) > 0n && running.output_bytes > 0);
+    let printed = '';
+    const print = (out: string): void => {
+      printed += out;
+    };
+    await top(scripted.gateway.admin, given({}), print, false, new AbortController().signal);
+    assert.match(printed, /^1 requests run, [\d.]+ credits held, about \d+ tokens per second\n/);
+    assert.match(printed, /MODEL +RUNNING +TOKENS\/S\ntested +1/);
+    for (const frame of closing) call.chunk(frame);
+    call.finish();
+    await client.ended;
+  });
+});

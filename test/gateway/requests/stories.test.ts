@@ -1,0 +1,164 @@
+/** Every kind of failed request, explained by `gateway requests show` from its id alone: one golden text each. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { showRequest } from '../../../src/process/requests.ts';
+import { faultyGateway } from '../../support/faulty-gateway.ts';
+import { RecordedRequests } from '../../support/recorded-requests.ts';
+import {
+  ask,
+  ClientStream,
+  configText,
+  type ScriptedGateway,
+  scriptedGateway,
+} from '../../support/scripted-gateway.ts';
+import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+
+const { opening, text, closing, overloaded, whole, request } = SPEECH.chat;
+const recorded = new RecordedRequests();
+let scripted: ScriptedGateway;
+let key: CreatedKey;
+
+before(async () => {
+  // The circuit stays out of it: each story is about one failure.
+  scripted = await scriptedGateway({
+    provider: { circuit_breaker: false },
+    timeouts: { first_byte: 0.3 },
+    observers: [recorded],
+  });
+  key = await scripted.gateway.creditKey({ label: 'team blue', rpm_limit: 10_000 });
+});
+after(() => scripted[Symbol.asyncDispose]());
+
+async function story(dataDir: string, id: string | undefined): Promise<string> {
+  const settings = readSettings({ GATEWAY_DATA: dataDir });
+  for (const untilMs = Date.now() + 20_000; ; await delay(20)) {
+    try {
+      return await showRequest(settings, { operands: [String(id)], flags: {}, switches: new Set() });
+    } catch (error) {
+      if (Date.now() > untilMs) throw error;
+    }
+  }
+}
+
+/** What differs from run to run is replaced; the order of what happened in the same moment is not looked at. */
+function assertGolden(name: string, found: string): void {
+  const masked = found
+    .replace(/req_[0-9a-f]{32}/g, 'REQUEST')
+    .replace(/key_(?!disabled|expired)[0-9A-Za-z_-]+/g, 'KEY')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/[\d.]+ (ms|s)\b(?!\))/g, 'N ms')
+    .replace(/^ *N ms {2}/gm, '        N ms  ')
+    .replace(/Retry in N ms/g, 'Retry in N s')
+    .replace(/(\d+ bytes|\d+ in all)/g, 'N bytes')
+    .replace(/in \d+ pieces/g, 'in N pieces')
+    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS');
+  const file = join(import.meta.dirname, 'stories', `${name}.txt`);
+  if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, masked);
+  assert.equal(masked, readFileSync(file, 'utf8'));
+}
+
+type Answer = (call: ScriptedCall) => void;
+
+const reply =
+  (status: number, body: object, headers: Record<string, string> = {}): Answer =>
+  (call) =>
+    call.reply(status, body, headers);
+
+async function told(name: string, of: CreatedKey, answer: Answer | null, extra: object = {}): Promise<void> {
+  scripted.first.answer = answer;
+  const { headers } = await ask(of, 'chat', extra);
+  assertGolden(name, await story(scripted.gateway.dataDir, headers['x-request-id']?.toString()));
+}
+
+describe('gateway requests show tells of', () => {
+  test('an answer', () => told('answered', key, reply(200, whole('Hi'), { 'x-request-id': 'prov-1' })));
+
+  test('a streamed answer', () =>
+    told('streamed', key, (call) => call.stream([...opening, text('Hi'), ...closing]), { stream: true }));
+
+  test('a key that is disabled', async () => {
+    const disabled = await scripted.gateway.creditKey({ label: 'old' });
+    await scripted.gateway.admin.changeKey(disabled.id, { status: 'disabled' });
+    await told('key', disabled, null);
+  });
+
+  test('a rate limit', async () => {
+    const limited = await scripted.gateway.creditKey({ rpm_limit: 1 });
+    scripted.first.answer = reply(200, whole('Hi'));
+    await ask(limited, 'chat');
+    await told('rate', limited, null);
+  });
+
+  test('a balance that is too small', async () =>
+    told('balance', await scripted.gateway.creditKey({ credit: '0.000001' }), null));
+
+  test('an input that is too long', () =>
+    told('context', key, null, { messages: [{ role: 'user', content: 'word '.repeat(300_000) }] }));
+
+  test('a provider that refuses the credential', () =>
+    told('provider-401', key, reply(401, { error: { message: 'bad key' } })));
+
+  test('a provider that limits', () =>
+    told(
+      'provider-429',
+      key,
+      reply(429, { error: { message: 'slow down' } }, { 'retry-after': '7', 'x-request-id': 'prov-2' }),
+    ));
+
+  test('a provider that fails', () => told('provider-500', key, reply(500, { error: { message: 'boom' } })));
+
+  test('a provider that never answers', () => told('time-out', key, () => {}));
+
+  test('a stream that breaks', () =>
+    told(
+      'broken-stream',
+      key,
+      (call) => {
+        call.streamHead();
+        for (const frame of [...opening, text('Hi'), overloaded]) call.chunk(frame);
+      },
+      { stream: true },
+    ));
+
+  test('a client that goes away', async () => {
+    const upstream = Promise.withResolvers<ScriptedCall>();
+    scripted.first.answer = upstream.resolve;
+    const client = new ClientStream(key, 'chat', request({ stream: true })).read();
+    const call = await upstream.promise;
+    call.streamHead();
+    for (const frame of [...opening, text('Hi')]) call.chunk(frame);
+    await client.until(/Hi/);
+    const ended = recorded.next();
+    client.close();
+    assertGolden('cancelled', await story(scripted.gateway.dataDir, (await ended).requestId));
+  });
+
+  test('a store that is out of reach, before the admission and after the answer', async () => {
+    const provider = await ScriptedServer.start();
+    const base_url = `http://127.0.0.1:${provider.port}/v1`;
+    const config = configText({
+      providers: { one: { kind: 'openai', base_url, api_key: 'sk-one', formats: ['chat'] } },
+      targets: [{ provider: 'one', model: UPSTREAM_MODEL }],
+      limits: { settle_wait: 0.2 },
+    });
+    {
+      await using faulty = await faultyGateway(config);
+      const paying = await faulty.admin.createKey({ mode: 'credit', credit: '5', label: 'team blue' });
+      provider.answer = (call) => {
+        faulty.store.goDown();
+        call.reply(200, whole('Hi'));
+      };
+      const late = await ask(paying, 'chat');
+      assertGolden('store-down-at-the-end', await story(faulty.dataDir, late.headers['x-request-id']?.toString()));
+      const refused = await ask(paying, 'chat');
+      assertGolden('store-down', await story(faulty.dataDir, refused.headers['x-request-id']?.toString()));
+    }
+    await provider.close();
+  });
+});

@@ -1,0 +1,25 @@
+/** What `gateway requests show` says to do is what docs/errors.md says to do. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { ADVICE, IN_BAND_ADVICE } from '../../../src/core/advice.ts';
+
+const page = readFileSync(join(resolve(import.meta.dirname, '../../..'), 'docs/errors.md'), 'utf8');
+
+/** As one line, with the text of links only. */
+function plain(markdown: string): string {
+  return markdown
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+test('docs/errors.md and the advice of the gateway are one text', () => {
+  const section = page.split('## What each means, and what to do\n')[1]?.split('\n## ')[0] ?? '';
+  const written = section.split(/^### /m).slice(1);
+  const texts = written.map((part) => [part.slice(0, part.indexOf('\n')), plain(part.slice(part.indexOf('\n')))]);
+  assert.deepEqual(Object.fromEntries(texts), ADVICE);
+  const inBand = page.split('## Failures inside a stream\n')[1]?.split('\n## ')[0] ?? '';
+  assert.ok(plain(inBand).includes(IN_BAND_ADVICE));
+});

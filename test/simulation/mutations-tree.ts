@@ -1,0 +1,339 @@
+/** Ways to break accounts in a tree: each rule of a path, on its own. */
+import type { Mutation } from './mutations.ts';
+
+const SCHEMA = 'migrations/sqlite/0007-account-tree.sql';
+/** The schema's own checks would notice many of these by themselves; without them only the simulation can. */
+const WITHOUT_BALANCE_CHECK = [
+  SCHEMA,
+  'CHECK (parent_id IS NOT NULL OR purchased - used - reserved >= 0)',
+  'CHECK (TRUE)',
+] as const;
+const WITHOUT_RESERVED_CHECK = [
+  SCHEMA,
+  'reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0)',
+  'reserved INTEGER NOT NULL DEFAULT 0',
+] as const;
+const WITHOUT_TOKENS_CHECK = [
+  SCHEMA,
+  'reserved_tokens INTEGER NOT NULL DEFAULT 0 CHECK (reserved_tokens >= 0)',
+  'reserved_tokens INTEGER NOT NULL DEFAULT 0',
+] as const;
+const UNCHECKED = [WITHOUT_BALANCE_CHECK, WITHOUT_RESERVED_CHECK, WITHOUT_TOKENS_CHECK];
+
+export const TREE_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'a hold is reserved at its key alone',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        "reserveAt(account.path.nodes, account.key.mode === 'credit', { amount, tokens, holds: 1 });",
+        '',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'caps below the root are not asked for credit',
+    edits: [
+      ['rules/levels.ts', 'if (credit && creditCap !== null) {', 'if (credit && creditCap !== null && !parentId) {'],
+    ],
+  },
+  {
+    name: 'caps on tokens are not asked',
+    edits: [['rules/levels.ts', 'means: (tokenCap?.amount ?? AMOUNT_MAX)', 'means: AMOUNT_MAX']],
+  },
+  {
+    name: 'caps on tokens do not count credit keys',
+    edits: [['sqlite/hold.ts', '    node.tokensUsed += tokens;', '    if (!credit) node.tokensUsed += tokens;']],
+  },
+  {
+    name: 'the credit of the root is not asked',
+    edits: [
+      ['rules/levels.ts', 'const means = node.purchased - node.used;', 'const means = AMOUNT_MAX;'],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'what others below the root hold is not looked at',
+    edits: [['rules/levels.ts', 'if (means - reserved < held) return', 'if (means < held) return'], ...UNCHECKED],
+  },
+  {
+    name: 'the cap of a key is not asked',
+    edits: [['rules/levels.ts', 'credit ? key.cap : (key.budget', 'credit ? null : (key.budget']],
+  },
+  {
+    name: 'a cap that is used up counts as too small',
+    edits: [['rules/levels.ts', 'if (period !== null && (means <= 0n || rest))', 'if (period !== null && rest)']],
+  },
+  {
+    name: 'a hold does not shrink to what a level above carries',
+    edits: [['rules/levels.ts', 'const held = most < means ? most : means;', 'const held = most;'], ...UNCHECKED],
+  },
+  {
+    name: 'the least that will do is not asked for at a level above',
+    edits: [['rules/levels.ts', "if (means < least) return { kind: 'insufficient', by };", '']],
+  },
+  {
+    name: 'token-budget keys spend the credit of the root',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        '    if (credit) {\n      node.used += charged;',
+        '    if (tokens >= 0n) {\n      node.used += charged;',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'a charge is booked at the nearest account alone',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'for (const node of nodesOf(account, hold)) {\n    atMs =',
+        'for (const node of nodesOf(account, hold).slice(0, 1)) {\n    atMs =',
+      ],
+    ],
+  },
+  {
+    name: 'more tokens are charged than are held',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;',
+        'const tokens = owedTokens;',
+      ],
+    ],
+  },
+  {
+    name: 'what an ended hold reserved at accounts stays reserved',
+    edits: [['sqlite/hold.ts', "reserveAt(nodes, account.key.mode === 'credit', less);", '']],
+  },
+  {
+    name: 'the file keeps what an ended hold reserved at accounts',
+    edits: [['sqlite/hold.ts', 'if (hold.persisted) accounts.reservePersisted(account, nodes, less);', '']],
+  },
+  {
+    name: 'an extension is reserved at its key alone',
+    edits: [['sqlite/hold.ts', '  reserveAt(nodes, credit, more);\n', ''], ...UNCHECKED],
+  },
+  {
+    name: 'an extension asks the key alone',
+    edits: [
+      [
+        'rules/levels.ts',
+        'if (by.means - by.reserved < more) return',
+        'if (by.node === null && by.means - by.reserved < more) return',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'an extension is not checked for tokens',
+    edits: [['rules/levels.ts', 'if (more <= 0n) continue;', 'if (more <= 0n || inTokens) continue;'], ...UNCHECKED],
+  },
+  {
+    name: 'a hold gives way although one of another key does not wait',
+    edits: [['sqlite/balance.ts', 'if (node === null) {\n    yield*', 'if (node !== undefined) {\n    yield*']],
+  },
+  {
+    name: 'no hold gives way where all below an account wait for each other',
+    edits: [['sqlite/balance.ts', 'mustYield(holdsAt(account, path, decision.by), hold) ?', 'false ?']],
+  },
+  {
+    name: 'a slot that one account took stays taken where the next one refuses',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        'if (waitMs > 0) return waitMs;',
+        'if (waitMs > 0) return waitMs;\n    accounts.takeRateSlot(account.id, window);',
+      ],
+      [
+        'sqlite/admit.ts',
+        'for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'a slot of the key stays taken where an account refuses',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        '  if (path !== null) {\n    const retryAfterMs',
+        '  if (limit !== null) accounts.takeRateSlot(account.key.id, window);\n  if (path !== null) {\n    const retryAfterMs',
+      ],
+      [
+        'sqlite/admit.ts',
+        '  if (limit !== null) accounts.takeRateSlot(account.key.id, window);\n  return null;',
+        '  return null;',
+      ],
+    ],
+  },
+  {
+    name: 'the rate limit of an account does not count',
+    edits: [['sqlite/admit.ts', 'if (account.rpmLimit === null) continue;', 'if (account.rpmLimit !== 0) continue;']],
+  },
+  {
+    name: 'keys of a suspended account are served',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        "if (closed !== undefined && closed !== 'active') return",
+        'if (closed === undefined) return',
+      ],
+    ],
+  },
+  {
+    name: 'an account moves while something below it is held',
+    edits: [
+      [
+        'rules/account-rules.ts',
+        "return node.liveHolds > 0 ? 'requests below the account",
+        "return node.liveHolds < 0 ? 'requests below the account",
+      ],
+    ],
+  },
+  {
+    name: 'a key moves or joins while it holds something',
+    edits: [
+      [
+        'rules/account-rules.ts',
+        "return liveHolds > 0 ? 'requests of the key",
+        "return liveHolds < 0 ? 'requests of the key",
+      ],
+    ],
+  },
+  {
+    name: 'an account moves below another root',
+    edits: [
+      [
+        'sqlite/accounts.ts',
+        'wrongMove(tree.nodes, node, tree.nodes.get(parentId))',
+        'wrongMove(tree.nodes, node, find(accounts, parentId)?.node)',
+      ],
+    ],
+  },
+  {
+    name: 'a key moves below another root',
+    edits: [
+      ['sqlite/accounts.ts', 'if (account.path?.tree !== found.tree) return', 'if (account.path === undefined) return'],
+    ],
+  },
+  {
+    name: 'an account can be below itself',
+    edits: [['rules/account-rules.ts', 'account.id === node.account.id', 'account.id === null']],
+  },
+  {
+    name: 'a move makes a tree too deep',
+    edits: [
+      [
+        'rules/account-rules.ts',
+        'path.length + heightOf(tree, node.account.id) > ACCOUNT_LEVELS_MAX',
+        'path.length > ACCOUNT_LEVELS_MAX',
+      ],
+    ],
+  },
+  {
+    name: 'keys go on below the old place of an account that moved',
+    edits: [['sqlite/accounts.ts', 'accounts.placeAgain(tree);', '']],
+  },
+  {
+    name: 'the balance of a key that joins is lost',
+    edits: [['sqlite/accounts.ts', 'root.purchased += balance;', '']],
+  },
+  {
+    name: 'the balance of a key that joins arrives twice',
+    edits: [['sqlite/accounts.ts', 'root.purchased += balance;', 'root.purchased += 2n * balance;']],
+  },
+  {
+    name: 'a join that is sent again is refused',
+    edits: [
+      [
+        'sqlite/accounts.ts',
+        "if (account.key.accountId === accountId) return { kind: 'changed', key: account.key };\n  if (account.path !== null) return",
+        'if (account.path !== null) return',
+      ],
+    ],
+  },
+  {
+    name: 'a key that joins forgets what it spent in the period of its cap',
+    edits: [['sqlite/accounts.ts', "if (account.key.mode === 'credit') countPeriodAnew(accounts, account);", '']],
+  },
+  {
+    name: 'an account below the root buys credit',
+    edits: [
+      [
+        'rules/account-rules.ts',
+        "if (account.parentId !== null) return 'credit is bought",
+        "if (account.parentId === '') return 'credit is bought",
+      ],
+      [SCHEMA, 'CHECK (parent_id IS NULL OR purchased = 0)', 'CHECK (TRUE)'],
+    ],
+  },
+  {
+    name: 'a purchase of a root that is sent again is booked again',
+    edits: [
+      ['sqlite/accounts.ts', 'if (earlier === undefined) {', 'if (earlier !== null) {'],
+      ['sqlite/accounts.ts', "'INSERT INTO account_entries", "'INSERT OR IGNORE INTO account_entries"],
+    ],
+  },
+  {
+    name: 'an account with open keys or accounts is closed',
+    edits: [['rules/account-rules.ts', 'if (inUse) return', 'if (inUse === null) return']],
+  },
+  {
+    name: 'a cap is set below what is held',
+    edits: [
+      ['rules/account-rules.ts', 'wrongAccountLimits(next) ?? wrongCaps(node, change)', 'wrongAccountLimits(next)'],
+    ],
+  },
+  {
+    name: 'the credit of a cap is not renewed',
+    edits: [['rules/tree.ts', 'node.creditUsed = 0n;', '']],
+  },
+  {
+    name: 'the tokens of a cap are not renewed',
+    edits: [['rules/tree.ts', 'node.tokensUsed = 0n;', '']],
+  },
+  {
+    name: 'a cap with another period forgets what was spent in it',
+    edits: [['sqlite/accounts.ts', 'const used = row === undefined ? 0n : amount(row, unit);', 'const used = 0n;']],
+  },
+  {
+    name: 'recovery forgets the tokens of a call',
+    edits: [['sqlite/maintenance.ts', 'chargeTokens: BigInt(totalTokens(usage.tokens)),', '']],
+  },
+  {
+    name: 'sums of accounts are not written when a hold ends',
+    edits: [['sqlite/hold.ts', 'accounts.trees.markDirty(node);\n    node.holdMs', 'node.holdMs']],
+  },
+  {
+    name: 'the file counts holds at accounts that it does not have',
+    edits: [['sqlite/tree-cache.ts', '        node.persistedReservedTokens,\n', '        node.reservedTokens,\n']],
+  },
+  {
+    name: 'a rollback forgets at accounts what only memory holds',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        "for (const hold of unpersisted) reserveAt(nodesOf(account, hold), mode === 'credit', { ...hold, holds: 1 });",
+        '',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'a rollback leaves the sums of accounts as they were',
+    edits: [['sqlite/account-cache.ts', 'this.trees.drop();', '']],
+  },
+  {
+    name: 'a tree is read without the holds of keys that only memory has',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'if (holds.some(({ path }) => path?.endsWith(',
+        'if (holds.some(({ path }) => path?.startsWith(',
+      ],
+    ],
+  },
+];

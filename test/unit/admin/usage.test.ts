@@ -1,0 +1,148 @@
+/** Usage reports as an operator asks for them: through the service, as a table, as CSV. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { AdminError, type UsageView } from '../../../src/admin/api.ts';
+import { readUsageQuery } from '../../../src/admin/usage-query.ts';
+import { usageCsv, usageTable } from '../../../src/admin/usage-text.ts';
+import { DAY_MS, HOUR_MS } from '../../../src/core/usage-report.ts';
+import { admitRequest, settleRequest, usageRecord } from '../../contract/fixtures.ts';
+import { type AdminFixture, adminFixture, START_MS } from '../../support/admin-fixture.ts';
+
+async function spend(
+  { ledger }: AdminFixture,
+  keyId: string,
+  nanos: bigint,
+  told: Parameters<typeof settleRequest>[3] = { usage: usageRecord({ costNanos: nanos }) },
+): Promise<void> {
+  const holdId = `${keyId} ${Math.random()}`;
+  await ledger.admit(admitRequest(keyId, holdId, nanos));
+  await ledger.settle(settleRequest(keyId, holdId, nanos, told));
+}
+
+function refused(input: object, pattern: RegExp): void {
+  assert.throws(
+    () => readUsageQuery(input, START_MS),
+    (error: unknown) => {
+      assert(error instanceof AdminError, String(error));
+      assert.equal(error.code, 'invalid_input');
+      assert.match(error.message, pattern);
+      assert(!error.message.includes('\n'), 'one line');
+      return true;
+    },
+  );
+}
+
+describe('a usage report', () => {
+  test('has cost, provider cost and margin, with cancelled calls, and agrees with the balance', async (t) => {
+    const fixture = adminFixture(t);
+    const { service, ledger, clock } = fixture;
+    const { id } = await service.createKey({ mode: 'credit', credit: '5', label: 'team' });
+    const call = { model: 'm', provider: 'p', format: 'chat', costNanos: 0n, providerCostNanos: 2_000_000_000n };
+    await spend(fixture, id, 1_500_000_000n);
+    clock.atMs += DAY_MS;
+    await spend(fixture, id, 250_000_001n, { call });
+    const report = await service.usage({ by: 'day,model,label' });
+    assert.deepEqual([report.since, report.until], ['2025-12-17T00:00:00.000Z', '2026-01-16T13:00:00.000Z']);
+    assert.deepEqual(
+      report.data.map((row) => [row.day, row.model, row.label, row.requests, row.cancelled, row.cost, row.margin]),
+      [
+        ['2026-01-15', 'sandbox/alpha', 'team', 1, 0, 1.5, 1.499999995],
+        ['2026-01-16', 'm', 'team', 0, 1, 0.250000001, -1.749999999],
+      ],
+    );
+    const { total } = report;
+    assert.deepEqual(
+      [total.cost, total.charged_credits, total.charged_tokens, total.provider_cost],
+      [1.750000001, 1.750000001, 0, 2.000000005],
+    );
+    assert.equal((await service.showKey(id)).used, total.charged_credits);
+    assert.deepEqual([total.first_byte_ms?.p50, total.output_tokens], [125, 20]);
+    await ledger.rollUp();
+    assert.deepEqual(await service.usage({ by: 'day,model,label' }), report);
+    assert.deepEqual((await service.usage({ key: id, since: '1h' })).total.cancelled, 1);
+    await assert.rejects(service.usage({ key: 'key_none' }), /key "key_none" does not exist/);
+  });
+
+  test('refuses what it cannot answer, and says what it wants', () => {
+    refused(
+      { by: 'model,colour' },
+      /^by is "model,colour": must be a list of day, hour, key, label, model, provider, format/,
+    );
+    refused({ by: 'model,model' }, /each once/);
+    refused({ by: 'model,' }, /^by is/);
+    refused({ since: 'yesterday' }, /^since is "yesterday": must be a time like .* 30d or 4w/);
+    refused({ since: '2026-02-30' }, /^since is/);
+    refused({ since: '99999w' }, /^since is/);
+    refused({ since: '500d' }, /^since is 50\d days back: a report spans up to 400 days/);
+    refused({ since: '100d', by: 'hour' }, /^by has hour, for 10\d days: hours are reported for up to 92 days/);
+    refused({ since: '2026-01-15T14:00:00Z' }, /not before the end of the report/);
+    refused({ since: '1d', until: '2d' }, /not before the end of the report/);
+    refused({ label: 'two\nlines' }, /^label is "two.*lines": must be one line/);
+    refused({ model: '' }, /^model is "": must be one line/);
+    refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
+  });
+
+  test('covers whole hours around what was asked for, whatever that is', () => {
+    fc.assert(
+      fc.property(fc.nat(400 * 24), fc.nat(HOUR_MS * 24 * 30), (hours, ms) => {
+        const nowMs = START_MS + ms;
+        fc.pre(hours > 0 && hours < 399 * 24);
+        const { sinceMs, untilMs } = readUsageQuery({ since: `${hours}h` }, nowMs);
+        assert.ok(sinceMs % HOUR_MS === 0 && untilMs % HOUR_MS === 0);
+        assert.ok(sinceMs <= nowMs - hours * HOUR_MS && sinceMs > nowMs - (hours + 1) * HOUR_MS && untilMs > nowMs);
+      }),
+    );
+    const day = readUsageQuery({ since: '2026-01-01', until: '2026-01-02' }, START_MS);
+    assert.deepEqual([day.sinceMs, day.untilMs], [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]);
+    assert.equal(readUsageQuery({ since: '2d' }, START_MS).sinceMs, Date.UTC(2026, 0, 13));
+  });
+});
+
+describe('a usage report as text', () => {
+  const figures: UsageView['total'] = {
+    ...{ requests: 3, cancelled: 1, broken: 0, cost: 0.00000125, provider_cost: 2, margin: -1.99999875 },
+    ...{
+      charged_credits: 0.00000125,
+      charged_tokens: 7,
+      input_tokens: 10,
+      cache_read_tokens: 1,
+      cache_write_tokens: 2,
+    },
+    ...{ cache_write_1h_tokens: 3, output_tokens: 5, reasoning_tokens: 4, first_byte_ms: null },
+    duration_ms: { p50: 1_234, p95: 5_000, p99: 6_000 },
+  };
+  const report = (labels: readonly (string | null)[], complete = true): UsageView => ({
+    object: 'usage',
+    since: '2026-01-01T00:00:00.000Z',
+    until: '2026-01-02T00:00:00.000Z',
+    by: ['label'],
+    complete,
+    data: labels.map((label) => ({ label, ...figures })),
+    total: figures,
+  });
+
+  test('CSV has every figure exactly, and no cell that a spreadsheet would run', () => {
+    const hostile = ['=1+1', '+1', '-1', '@x', '\t=1', 'a,"b"\nc', null, 'plain'];
+    const { lines, warning } = usageCsv(report(hostile));
+    assert.equal(warning, null);
+    const [head, ...rows] = lines;
+    const rest = '3,1,0,0.00000125,2,-1.99999875,0.00000125,7,10,1,2,3,5,4,,,,1234,5000,6000';
+    assert.match(head ?? '', /^label,requests,cancelled,broken,cost,provider_cost,margin,.*,duration_ms_p99$/);
+    assert.deepEqual(
+      rows,
+      ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", '"a,""b""\nc"', '', 'plain'].map((cell) => `${cell},${rest}`),
+    );
+    assert.match(usageCsv(report([], false)).warning ?? '', /still being added/);
+  });
+
+  test('the table has a total, one line per row whatever a label holds, and says when it is not complete', () => {
+    const lines = usageTable(report(['two\nlines', null]));
+    assert.equal(lines.length, 6);
+    assert.match(lines[2] ?? '', /^LABEL +REQUESTS +CANCELLED +BROKEN +INPUT +OUTPUT +COST +PROVIDER COST +MARGIN/);
+    assert.match(lines[3] ?? '', /^two\ufffdlines +3 +1 +0 +16 +5 +0\.0000 +2\.0000 +-2\.0000 +- +1\.23\/5\.00 s$/);
+    assert.match(lines[5] ?? '', /^total/);
+    assert.deepEqual(usageTable(report([])).slice(1), ['', 'Nothing was charged in this time.']);
+    assert.match(usageTable(report(['x'], false)).at(-1) ?? '', /^Not complete/);
+  });
+});

@@ -1,0 +1,191 @@
+/** The request log's writer: batches, a bounded buffer, and a store that is slow, full or gone. */
+import assert from 'node:assert/strict';
+import { describe, mock, test } from 'node:test';
+import { NO_LOG } from '../../../src/core/log.ts';
+import { entryOf, type RequestEntry, viewOf } from '../../../src/observe/request-log/entry.ts';
+import { BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
+import { requestRecord } from '../../support/request-entries.ts';
+
+class TestAppender {
+  readonly batches: (readonly RequestEntry[])[] = [];
+  failing: Error | null = null;
+  hanging = false;
+  #changed = Promise.withResolvers<void>();
+
+  async append(entries: readonly RequestEntry[]): Promise<void> {
+    if (this.hanging) return new Promise(() => {});
+    if (this.failing) {
+      const error = this.failing;
+      this.#changed.resolve();
+      throw error;
+    }
+    this.batches.push(entries);
+    this.#changed.resolve();
+  }
+
+  async close(): Promise<void> {}
+
+  /** The next batch that is taken or refused. */
+  async next(): Promise<void> {
+    this.#changed = Promise.withResolvers();
+    await this.#changed.promise;
+  }
+
+  get ids(): string[] {
+    return this.batches.flat().map(({ id }) => id);
+  }
+}
+
+function writer(appender = new TestAppender(), enabled = true): { appender: TestAppender; log: RequestLogWriter } {
+  return { appender, log: new RequestLogWriter({ appender, log: NO_LOG, enabled: () => enabled }) };
+}
+
+describe('the writer of the request log', () => {
+  test('stores in batches, in order, and all of it at its end', async () => {
+    const { appender, log } = writer();
+    const records = Array.from({ length: 300 }, () => requestRecord());
+    for (const record of records) log.finished(record);
+    assert.deepEqual(appender.batches, [], 'nothing is stored on the path of a request');
+    await log.close();
+    assert.deepEqual(
+      appender.ids,
+      records.map(({ requestId }) => requestId),
+    );
+    assert.ok(appender.batches.length > 1);
+    assert.deepEqual(log.stats, { written: 300, dropped: 0, buffered: 0, failures: 0, unauthenticated: 0 });
+  });
+
+  test('stores by itself, within a second', async () => {
+    const { appender, log } = writer();
+    const stored = appender.next();
+    log.finished(requestRecord());
+    await stored;
+    assert.equal(appender.ids.length, 1);
+    await log.close();
+  });
+
+  test('a store that fails is tried again with the same batch, and what came meanwhile', async () => {
+    const { appender, log } = writer();
+    appender.failing = new Error('disk full');
+    const [first, second] = [requestRecord(), requestRecord()];
+    const refused = appender.next();
+    log.finished(first);
+    await refused;
+    log.finished(second);
+    appender.failing = null;
+    await appender.next();
+    await log.close();
+    assert.deepEqual(appender.ids, [first.requestId, second.requestId]);
+    assert.equal(log.stats.failures, 1);
+  });
+
+  test('a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
+    const { appender, log } = writer();
+    appender.hanging = true;
+    const record = requestRecord();
+    for (let i = 0; i < BUFFERED_RECORDS_MAX + 500; i++) log.finished(record);
+    assert.equal(log.stats.buffered, BUFFERED_RECORDS_MAX);
+    assert.equal(log.stats.dropped, 500);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const closed = log.close();
+      await new Promise((resolve) => setImmediate(resolve));
+      mock.timers.tick(2_000);
+      await closed;
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  test('requests without a known key are counted, and one of them is stored', async () => {
+    const { appender, log } = writer();
+    for (let i = 0; i < 50; i++)
+      log.finished(requestRecord({ keyId: null, status: 401, condition: 'invalid_credentials' }));
+    await log.close();
+    assert.equal(log.stats.unauthenticated, 50);
+    assert.equal(appender.ids.length, 1);
+  });
+
+  test('stores nothing where it is switched off', async () => {
+    const { appender, log } = writer(new TestAppender(), false);
+    log.finished(requestRecord());
+    await log.close();
+    assert.deepEqual(appender.batches, []);
+  });
+});
+
+describe('what is stored of a request', () => {
+  test('comes back as it was', () => {
+    const record = requestRecord({ providers: ['one', 'two'], costNanos: 77n });
+    const [first] = record.attempts;
+    assert.ok(first);
+    Object.assign(first, {
+      startedAt: record.receivedAt + 1.25,
+      status: 500,
+      condition: 'upstream_error',
+      message: 'no',
+    });
+    Object.assign(record, {
+      keyLabel: 'a "quoted" label\nwith a line end',
+      mode: 'credit',
+      streamed: true,
+      idempotency: 'fresh',
+      held: 2n ** 60n,
+      charged: 77n,
+      settlement: 'charge',
+      rate: { limit: 10, remaining: 3, resetMs: 5 },
+      skipped: [{ target: { provider: 'three', upstreamModel: 'm', format: 'chat', weight: 1 }, reason: 'cooling' }],
+      warnings: ['left out'],
+      usage: {
+        source: 'reported',
+        tokens: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cacheWrite1h: 5, reasoning: 6 },
+      },
+      admittedAt: record.receivedAt + 2,
+      bytesIn: 10,
+      bytesOut: 20,
+      chunks: 3,
+      clientClosed: true,
+      stopped: 'client_gone',
+    });
+    const view = viewOf(entryOf(record));
+    assert.equal(view.key_label, record.keyLabel);
+    assert.deepEqual([view.endpoint, view.format, view.streamed, view.idempotency], ['chat', 'chat', true, 'fresh']);
+    assert.deepEqual(
+      [view.held, view.charged, view.cost_nanos, view.settlement],
+      [String(2n ** 60n), '77', '77', 'charge'],
+    );
+    assert.deepEqual(view.rate, { limit: 10, remaining: 3 });
+    assert.deepEqual(view.skipped, [{ provider: 'three', model: 'm', reason: 'cooling' }]);
+    assert.deepEqual(view.warnings, ['left out']);
+    assert.deepEqual(view.usage, {
+      source: 'reported',
+      input: 1,
+      output: 2,
+      cache_read: 3,
+      cache_write: 4,
+      cache_write_1h: 5,
+      reasoning: 6,
+    });
+    assert.deepEqual([view.admitted_ms, view.bytes_in, view.bytes_out, view.chunks], [2, 10, 20, 3]);
+    assert.deepEqual([view.client_closed, view.stopped], [true, 'client_gone']);
+    assert.deepEqual(
+      [view.attempts[0]?.started_ms, view.attempts[0]?.status, view.attempts[1]?.provider],
+      [1.25, 500, 'two'],
+    );
+  });
+
+  test('is text that every store takes, whatever clients and providers send', () => {
+    const hostile = 'a\0b\ud800c"\'\u202e\n';
+    const record = requestRecord({ model: hostile });
+    Object.assign(record, { userAgent: hostile, clientRequestId: hostile, message: hostile });
+    const entry = entryOf(record);
+    assert.ok(entry.detail.isWellFormed() && entry.model?.isWellFormed());
+    assert.equal(`${entry.detail}${entry.model}`.includes('\0'), false);
+    assert.equal(viewOf(entry).user_agent?.includes('\0'), false);
+  });
+
+  test('of an earlier release has nothing where a later one has more', () => {
+    const view = viewOf({ ...entryOf(requestRecord()), detail: '["chat"]' });
+    assert.deepEqual([view.endpoint, view.attempts, view.usage, view.bytes_in], ['chat', [], null, 0]);
+  });
+});
