@@ -16,6 +16,12 @@ const RequestsPage = lazy(() =>
 const RequestPage = lazy(() =>
   import('./pages/requests/request.tsx').then((module) => ({ default: module.RequestPage })),
 );
+const AccountsPage = lazy(() =>
+  import('./pages/accounts/accounts.tsx').then((module) => ({ default: module.AccountsPage })),
+);
+const SettingsPage = lazy(() =>
+  import('./pages/settings/settings.tsx').then((module) => ({ default: module.SettingsPage })),
+);
 const KeysPage = lazy(() => import('./pages/keys/list.tsx').then((module) => ({ default: module.KeysPage })));
 const KeyPage = lazy(() => import('./pages/keys/key.tsx').then((module) => ({ default: module.KeyPage })));
 
@@ -31,6 +37,8 @@ export function App() {
             <Route path="/" component={OverviewPage} />
             <Route path="/requests" component={RequestsPage} />
             <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>
+            <Route path="/accounts" component={AccountsPage} />
+            <Route path="/settings" component={SettingsPage} />
             <Route path="/keys" component={KeysPage} />
             <Route path="/keys/:id">{({ id }) => <KeyPage id={id} />}</Route>
             <Route>

@@ -1,5 +1,6 @@
 /** The console in a real Chromium, on a real gateway: the story of an operator, and what must never happen on any page. */
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
 import { adminFetch } from '../support/admin-fetch.ts';
@@ -31,6 +32,8 @@ describe('the console', { skip }, () => {
   after(async () => {
     if ('browser' in started) await started.browser.close();
     await gateway?.[Symbol.asyncDispose]();
+    // A gateway on a given folder leaves it where it is.
+    if (gateway !== undefined) await rm(gateway.dataDir, { recursive: true, force: true });
   });
 
   /** Ends every part of the story: nothing was complained about, and axe finds nothing. */
@@ -129,5 +132,49 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Open the menu' }).waitFor();
     await inOrder();
     await page.setViewportSize({ width: 1_280, height: 800 });
+  });
+
+  test('accounts in a tree, the audit, and who did what', async () => {
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByRole('button', { name: 'Create account' }).first().click();
+    await page.getByLabel('Name', { exact: true }).fill('Globex <i>');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create account' }).click();
+    await page.getByRole('cell', { name: 'Globex <i>' }).waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('button', { name: 'Run the audit' }).click();
+    await page.getByText('The books add up').waitFor();
+    await page.getByText('account.create').first().waitFor();
+    await inOrder();
+  });
+
+  test('a session that ends in the middle of a form loses nothing', async () => {
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Typed before the end');
+    await adminFetch(gateway.dataDir)('/sessions', 'DELETE');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('Your session has ended').waitFor();
+    const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
+    await page.getByLabel('Token', { exact: true }).fill((body as { url: string }).url);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Typed before the end');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByTestId('secret').waitFor();
+    assert.deepEqual(watched.complaints, []);
+  });
+
+  test('a gateway that restarts under the page: a banner, and the page catches up by itself', async () => {
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'Typed before the end' }).waitFor();
+    const { adminPort, dataDir } = gateway;
+    await gateway.stop();
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByText('This page catches up by itself').waitFor();
+    gateway = await startedGateway({ dataDir, env: { GATEWAY_ADMIN_PORT: String(adminPort) } });
+    await page.getByText('This page catches up by itself').waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await inOrder();
   });
 });

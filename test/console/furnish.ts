@@ -49,6 +49,8 @@ export async function furnish(gateway: StartedGateway): Promise<Scene> {
       ['overview', '/'],
       ['overview-24h', '/?period=24h&by=key&show=requests'],
       ['requests', '/requests'],
+      ['accounts', '/accounts'],
+      ['settings', '/settings'],
       ['keys', '/keys'],
       ['key', `/keys/${acme.id}`],
       ['key-create', '/keys?create=1'],

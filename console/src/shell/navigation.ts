@@ -1,5 +1,5 @@
 /** The pages of the rail, in their order. */
-import { IconKeys, IconOverview, IconRequests } from '../ui/icons.tsx';
+import { IconAccounts, IconKeys, IconOverview, IconRequests, IconSettings } from '../ui/icons.tsx';
 
 export interface Place {
   readonly href: string;
@@ -12,5 +12,7 @@ export interface Place {
 export const PLACES: readonly Place[] = [
   { href: '/', label: 'Overview', icon: IconOverview, letter: 'o' },
   { href: '/requests', label: 'Requests', icon: IconRequests, letter: 'r' },
+  { href: '/accounts', label: 'Accounts', icon: IconAccounts, letter: 'a' },
   { href: '/keys', label: 'Keys', icon: IconKeys, letter: 'k' },
+  { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's' },
 ];

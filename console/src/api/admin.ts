@@ -1,0 +1,37 @@
+/** Who runs the gateway, what they did, and whether the books add up. */
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { call, type Schemas } from './client.ts';
+
+export type Operator = Schemas['ListedOperator'];
+export type TrailEntry = Schemas['AuditTrailEntry'];
+export type Account = Schemas['Account'];
+
+export function useOperators(enabled: boolean) {
+  return useQuery({
+    queryKey: ['operators'],
+    queryFn: async ({ signal }) => (await call('get', '/admin/v1/operators', { signal })).data,
+    enabled,
+  });
+}
+
+export function useAuditTrail(enabled: boolean) {
+  return useInfiniteQuery({
+    queryKey: ['audit-trail'],
+    queryFn: ({ pageParam, signal }) =>
+      call('get', '/admin/v1/audit-trail', {
+        query: { limit: 50, ...(pageParam !== '' && { cursor: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    enabled,
+  });
+}
+
+export function useAccounts() {
+  return useQuery({
+    queryKey: ['accounts'],
+    queryFn: async ({ signal }) => (await call('get', '/admin/v1/accounts', { signal })).data,
+    refetchInterval: 15_000,
+  });
+}
