@@ -48,7 +48,6 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('This token is not valid').waitFor();
     await inOrder();
-    await page.goto('about:blank');
     const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
     await page.goto((body as { url: string }).url);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();

@@ -21,11 +21,18 @@ export function SignIn() {
   const [waiting, setWaiting] = useState(linkToken !== null);
   const tried = useRef(false);
   useEffect(() => {
-    if (linkToken === null || tried.current) return;
+    const use = (token: string | null): void => {
+      if (token === null) return;
+      signIn(token)
+        .catch(setError)
+        .finally(() => setWaiting(false));
+    };
+    if (!tried.current) use(linkToken);
     tried.current = true;
-    signIn(linkToken)
-      .catch(setError)
-      .finally(() => setWaiting(false));
+    // A link that is opened in this tab changes only the fragment, and loads nothing.
+    const onHash = (): void => use(takeTokenFromAddress());
+    addEventListener('hashchange', onHash);
+    return () => removeEventListener('hashchange', onHash);
   }, [signIn]);
   if (waiting) return null;
   return (
