@@ -32,6 +32,7 @@ import { type Inspection, inspect } from './inspect.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 import { ServingMetrics } from './serving-metrics.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -150,6 +151,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog?.close());
 
+  const telemetry = await openTelemetry(env);
+  parts.defer(() => telemetry?.close());
+
   const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
     ledger,
@@ -166,6 +170,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         metrics.requests,
         new AccessLog(log, () => config.accessLog),
         ...(requestLog === undefined ? [] : [requestLog]),
+        ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
       log,
