@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // Plain JavaScript that old releases of Node can read: its work is to find a release that is new enough.
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import module from 'node:module';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -54,10 +55,10 @@ function liveWithParent() {
 }
 
 function runWithBundledRuntime() {
-  const runtime = process.env[CHOSEN] === undefined ? findRuntime() : undefined;
+  const runtime = process.env[CHOSEN] === undefined ? (findRuntime() ?? fetchRuntime()) : undefined;
   if (runtime === undefined) {
     console.error(
-      `gateway needs Node ${NODE_MAJOR_MIN} or newer and this is ${process.version}: run "npm ci" here, which brings one, or install it`,
+      `gateway needs Node ${NODE_MAJOR_MIN} or newer and this is ${process.version}: install it, or run "npm ci" here, which brings one`,
     );
     process.exitCode = 1;
     return;
@@ -93,4 +94,32 @@ function findRuntime() {
     if (found !== undefined) return found;
     if (dirname(folder) === folder) return undefined;
   }
+}
+
+/**
+ * The published package comes without a runtime. One is fetched by npm, once, into the user's cache: the version and the
+ * hash are those of the package's own lock file, and no script is run.
+ */
+function fetchRuntime() {
+  const name = RUNTIME_PACKAGES[`${process.platform}-${process.arch}`];
+  const source = join(here, '..', 'dist', 'runtime');
+  if (name === undefined || !existsSync(join(source, 'lock.json'))) return undefined;
+  const version = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')).optionalDependencies[name];
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+  const folder = join(cache, 'model-gateway', `node-${version}`);
+  const program = join(folder, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (existsSync(program)) return program;
+  console.error(`This is Node ${process.version}; Node ${version} is fetched for the gateway, once, into ${folder}`);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    copyFileSync(join(source, 'package.json'), join(folder, 'package.json'));
+    copyFileSync(join(source, 'lock.json'), join(folder, 'package-lock.json'));
+  } catch (error) {
+    console.error(`gateway cannot write ${folder}: ${error.message}`);
+    return undefined;
+  }
+  const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+  const options = { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' };
+  spawnSync('npm', flags, options);
+  return existsSync(program) ? program : undefined;
 }

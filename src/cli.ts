@@ -15,6 +15,7 @@ import {
   START,
   TOP,
 } from './admin/commands.ts';
+import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
@@ -66,7 +67,8 @@ async function run(line: readonly string[]): Promise<void> {
     return;
   }
   if (first === '--version' || first === '-v') {
-    process.stdout.write(`${readVersion()}\n`);
+    const { versionLine } = await import('./process/data/version.ts');
+    process.stdout.write(`${versionLine(readVersion())}\n`);
     return;
   }
   if (first === 'start') {
@@ -101,11 +103,20 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
+  if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
+    const { runDataCommand } = await import('./process/data/commands.ts');
+    await runDataCommand(line, {
+      env: process.env,
+      release: readVersion(),
+      connectAdmin: (settings) => connectAdmin(settings, true),
+    });
+    return;
+  }
   if (first === 'requests' || first === 'top') {
     await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, SHOW_REQUEST, TOP]);
+  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, TOP]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {

@@ -4,6 +4,7 @@ import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { DATA_COMMANDS } from './data-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
@@ -251,12 +252,12 @@ export const TOP: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
       usageLine(command),
       command.summary,
     ]),
     ['gateway help', 'show this text'],
-    ['gateway --version', 'show the version'],
+    ['gateway --version', 'show version, commit and schema'],
   ];
   return [
     'Commands:',

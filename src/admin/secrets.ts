@@ -7,7 +7,7 @@ import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './api.ts';
 import { ensureDataDir, storeFile } from './data-folder.ts';
 
-const INSTALLATION_FILE = 'installation.secret';
+export const INSTALLATION_FILE = 'installation.secret';
 const ADMIN_FILE = 'admin.secret';
 const SECRET_BYTES = 32;
 const GIVEN_LENGTH_MIN = 32;
@@ -35,6 +35,11 @@ export async function installationSecret(dataDir: string, given: string | null):
       );
     }))
   );
+}
+
+/** The one in the data folder; null where there is none. */
+export function storedInstallationSecret(dataDir: string): Promise<string | null> {
+  return readSecret(dataDir, INSTALLATION_FILE);
 }
 
 /** The secret that the admin port requires. Deleting the file creates a new one at the next start. */

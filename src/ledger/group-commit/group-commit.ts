@@ -45,7 +45,8 @@ export class GroupCommit implements OperationRunner {
     const options = { ...given, stats: this.#stats };
     this.#requests = new Batcher(store, options);
     this.#changes = store.background === undefined ? this.#requests : new Batcher(store.background, options);
-    this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, options);
+    // Reports commit nothing, and take as long as they take.
+    this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, given);
   }
 
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {

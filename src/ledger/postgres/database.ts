@@ -3,12 +3,14 @@ import { hash, randomBytes } from 'node:crypto';
 import { StoreError } from '../errors.ts';
 import { pendingMigrations, readFunctions, readMigrations } from '../migrations.ts';
 import { integer, text } from './columns.ts';
-import type { Connection, Query } from './connection.ts';
+import { Connection, type Query } from './connection.ts';
+import { openingError } from './error-mapping.ts';
 
 /** "gateway" in hexadecimal, more or less; only one process at a time changes the schema. */
 const MIGRATION_LOCK = 0x6a7e_3a11;
 const VERSION_MIN = 140_000;
 const SECRET_BYTES = 32;
+const CHECK_TIMEOUT_MS = 5_000;
 
 export async function migrate(connection: Connection): Promise<void> {
   const [server] = await connection.query(`SELECT current_setting('server_version_num') AS number,
@@ -36,6 +38,18 @@ export async function migrate(connection: Connection): Promise<void> {
     }
     await change(readFunctions());
   });
+}
+
+/** The schema version of a database; 0 where it has none. Changes nothing. */
+export async function storedSchemaOf(url: string): Promise<number> {
+  const connection = new Connection({ url, statementTimeoutMs: CHECK_TIMEOUT_MS, lockTimeoutMs: CHECK_TIMEOUT_MS });
+  try {
+    return await storedVersion((sql, values) => connection.query(sql, values));
+  } catch (error) {
+    throw openingError(url, error);
+  } finally {
+    await connection.close();
+  }
 }
 
 /** 0 for a database without the schema. */

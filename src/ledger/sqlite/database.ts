@@ -94,7 +94,7 @@ export function joinDatabase(file: string): DatabaseSync {
  * One process at a time, by a lock of the operating system, which ends with the process however that ends. It lies on a file
  * of its own, so that several threads of that process can have the database open.
  */
-function takeLock(file: string): DatabaseSync {
+export function takeLock(file: string): DatabaseSync {
   const lock = new DatabaseSync(`${file}.lock`, OPTIONS);
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');

@@ -140,7 +140,7 @@ describe('gateway commands without a gateway', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
-        /unknown command "nope": expected one of start, doctor, models, requests, top, keys, credit, accounts, audit, usage, operators, audit-trail, help, --version/,
+        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, requests, top, keys, credit, accounts, audit, usage, operators, audit-trail, help, --version/,
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
@@ -167,7 +167,10 @@ describe('gateway commands without a gateway', () => {
     assert.equal(missing.code, 1);
     assert.match(missing.stderr, /the data folder \S+ does not exist/);
     assert.match((await gateway(data, 'help')).stdout, /gateway credit add ID AMOUNT/);
-    assert.match((await gateway(data, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+    assert.match(
+      (await gateway(data, '--version')).stdout,
+      /^\d+\.\d+\.\d+ \(commit \w+; schema: SQLite \d+, PostgreSQL \d+\)\n$/,
+    );
   });
 
   test('a long list arrives whole through a pipe', async (t) => {

@@ -1,0 +1,45 @@
+/** Commands on the data itself and on the installation, which do not go through the admin API. */
+import type { CommandShape } from './arguments.ts';
+
+export const INIT: CommandShape = {
+  words: ['init'],
+  operands: [],
+  flags: { providers: 'NAME,NAME', credit: 'CREDITS|none' },
+  switches: ['yes', 'no-check', 'json'],
+  summary: 'write gateway.yaml from the credentials in the environment and create the first key; --yes asks nothing',
+};
+
+export const BACKUP: CommandShape = {
+  words: ['backup'],
+  operands: ['FILE|-|FOLDER'],
+  flags: { every: '15m', keep: 'N' },
+  switches: ['json'],
+  summary:
+    'copy the embedded store while the gateway runs, verified by an audit, encrypted with GATEWAY_BACKUP_KEY; --every 15m --keep 96 FOLDER goes on doing it',
+};
+
+export const RESTORE: CommandShape = {
+  words: ['restore'],
+  operands: ['FILE|-'],
+  flags: {},
+  switches: ['replace', 'json'],
+  summary: 'make a backup the data folder; --replace moves what is there aside',
+};
+
+export const MIGRATE: CommandShape = {
+  words: ['migrate'],
+  operands: [],
+  flags: { to: 'postgres|sqlite' },
+  switches: ['json'],
+  summary: 'move the ledger from the data folder into DATABASE_URL, or back, with an audit on both sides',
+};
+
+export const UPGRADE: CommandShape = {
+  words: ['upgrade'],
+  operands: [],
+  flags: {},
+  switches: ['check', 'json'],
+  summary: '--check tells what the next start of this release does to the store, tried and audited on a copy',
+};
+
+export const DATA_COMMANDS: readonly CommandShape[] = [INIT, BACKUP, RESTORE, MIGRATE, UPGRADE];

@@ -1,0 +1,155 @@
+/** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
+import { StoreError } from '../errors.ts';
+import type { AuditReport } from '../port.ts';
+import { audit } from '../postgres/audit.ts';
+import { integer, text } from '../postgres/columns.ts';
+import { Connection, type Query, type Row } from '../postgres/connection.ts';
+import { migrate } from '../postgres/database.ts';
+import { openingError } from '../postgres/error-mapping.ts';
+import type { SqliteRow } from './sqlite-side.ts';
+import type { MovedTable, Schema } from './tables.ts';
+
+const STATEMENT_TIMEOUT_MS = 3_600_000;
+const LOCK_TIMEOUT_MS = 10_000;
+const BATCH_ROWS = 500;
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** Undone when `work` fails. */
+export async function inPostgres<T>(url: string, work: (side: PostgresSide) => Promise<T>): Promise<T> {
+  const connection = new Connection({ url, statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  try {
+    await migrate(connection);
+    return await connection.transaction('ISOLATION LEVEL REPEATABLE READ', async (query) => {
+      // A gateway that is started meanwhile waits here.
+      await query('LOCK TABLE gateway.accounts, gateway.owners IN ACCESS EXCLUSIVE MODE');
+      return work(new PostgresSide(query));
+    });
+  } catch (error) {
+    throw openingError(url, error);
+  } finally {
+    await connection.close();
+  }
+}
+
+export class PostgresSide {
+  readonly #query: Query;
+
+  constructor(query: Query) {
+    this.#query = query;
+  }
+
+  async schema(): Promise<Schema> {
+    const rows = await this.#query(`SELECT table_name, column_name FROM information_schema.columns
+      WHERE table_schema = 'gateway' ORDER BY table_name, ordinal_position`);
+    const schema = new Map<string, string[]>();
+    for (const row of rows) {
+      const columns = schema.get(text(row, 'table_name')) ?? [];
+      columns.push(text(row, 'column_name'));
+      schema.set(text(row, 'table_name'), columns);
+    }
+    return schema;
+  }
+
+  async parents(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const rows = await this.#query(`SELECT child.relname AS child, parent.relname AS parent FROM pg_constraint c
+      JOIN pg_class child ON child.oid = c.conrelid JOIN pg_class parent ON parent.oid = c.confrelid
+      JOIN pg_namespace n ON n.oid = child.relnamespace WHERE c.contype = 'f' AND n.nspname = 'gateway'`);
+    const parents = new Map<string, string[]>();
+    for (const row of rows) {
+      const child = text(row, 'child');
+      parents.set(child, [...(parents.get(child) ?? []), text(row, 'parent')]);
+    }
+    return parents;
+  }
+
+  /** No process holds a lease. */
+  async requireQuiet(): Promise<void> {
+    const alive = await this.count(
+      'SELECT count(*) AS n FROM gateway.owners WHERE lease_until_ms > gateway.ledger_ms(NULL, 0)',
+    );
+    if (alive > 0) {
+      throw new StoreError(
+        'Gateways are running on this database: stop them, and try again when their leases are over (GATEWAY_LEASE_SECONDS).',
+      );
+    }
+  }
+
+  async count(sql: string): Promise<number> {
+    const [row] = await this.#query(sql);
+    return row === undefined ? 0 : integer(row, 'n');
+  }
+
+  async add(table: MovedTable, rows: Iterable<SqliteRow>): Promise<void> {
+    const types = await this.#booleans(table.name);
+    let batch: unknown[][] = [];
+    let bytes = 0;
+    for (const row of rows) {
+      const values = table.columns.map((column) => outputValue(row[column], types.has(column)));
+      batch.push(values);
+      bytes += values.reduce<number>((sum, value) => sum + sizeOf(value), 0);
+      if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
+      await this.#insert(table, batch);
+      batch = [];
+      bytes = 0;
+    }
+    if (batch.length > 0) await this.#insert(table, batch);
+  }
+
+  /** A part at a time. */
+  async *rows(table: MovedTable): AsyncIterable<Row> {
+    await this.#query(`DECLARE moved NO SCROLL CURSOR FOR ${table.fromPostgres}`);
+    for (;;) {
+      const rows = await this.#query(`FETCH ${BATCH_ROWS} FROM moved`);
+      yield* rows;
+      if (rows.length < BATCH_ROWS) break;
+    }
+    await this.#query('CLOSE moved');
+  }
+
+  async setting(name: string): Promise<string | null> {
+    const [row] = await this.#query('SELECT value FROM gateway.settings WHERE name = $1', [name]);
+    return row === undefined ? null : text(row, 'value');
+  }
+
+  async set(name: string, value: string | null): Promise<void> {
+    await this.#query('DELETE FROM gateway.settings WHERE name = $1', [name]);
+    if (value !== null) await this.#query('INSERT INTO gateway.settings (name, value) VALUES ($1, $2)', [name, value]);
+  }
+
+  /** Every charge is added to the rollups anew. */
+  async countChargesAnew(): Promise<void> {
+    await this.#query(`INSERT INTO gateway.unrolled (key_id, hold_id, at_ms)
+      SELECT key_id, id, at_ms FROM gateway.entries WHERE kind = 'charge'`);
+  }
+
+  audit(): Promise<AuditReport> {
+    return audit({ query: this.#query, nowMs: 0 });
+  }
+
+  async #booleans(table: string): Promise<ReadonlySet<string>> {
+    const rows = await this.#query(
+      `SELECT column_name FROM information_schema.columns
+        WHERE table_schema = 'gateway' AND table_name = $1 AND data_type = 'boolean'`,
+      [table],
+    );
+    return new Set(rows.map((row) => text(row, 'column_name')));
+  }
+
+  async #insert({ name, columns }: MovedTable, batch: readonly (readonly unknown[])[]): Promise<void> {
+    const places = batch.map(
+      (_, row) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`,
+    );
+    await this.#query(`INSERT INTO gateway.${name} (${columns.join(', ')}) VALUES ${places.join(', ')}`, batch.flat());
+  }
+}
+
+function outputValue(value: unknown, isBoolean: boolean): unknown {
+  if (isBoolean && typeof value === 'bigint') return value !== 0n;
+  if (typeof value === 'bigint') return value.toString();
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  return Buffer.isBuffer(value) ? value.length : 8;
+}

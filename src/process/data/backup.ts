@@ -1,0 +1,167 @@
+/** `gateway backup`: a verified copy of the embedded store, while the gateway runs. */
+import { hash, randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
+import { link, mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { AdminError } from '../../admin/api.ts';
+import { storeFile } from '../../admin/data-folder.ts';
+import { storedInstallationSecret } from '../../admin/secrets.ts';
+import type { Settings } from '../../config/config.ts';
+import type { AuditReport } from '../../ledger/port.ts';
+import { copyDatabase, verifyCopy } from '../../ledger/sqlite/backup.ts';
+import { errorCode } from '../../lib/error-code.ts';
+import { type BackupKey, seal } from './seal.ts';
+
+export interface BackupOptions {
+  readonly settings: Settings;
+  readonly key: BackupKey;
+  readonly release: string;
+}
+
+export interface BackupReport {
+  /** Null for standard output. */
+  readonly file: string | null;
+  readonly bytes: number;
+  readonly encrypted: boolean;
+  readonly audit: AuditReport;
+}
+
+/** The digest by which a secret is recognised without being stored. */
+export function secretFingerprint(secret: string): string {
+  return hash('sha256', `installation:${secret}`, 'hex');
+}
+
+/** Writes the backup to a file that does not exist yet. It appears when it is complete and verified. */
+export async function backupToFile(options: BackupOptions, file: string): Promise<BackupReport> {
+  const folder = dirname(file);
+  if (existsSync(file)) throw new AdminError('refused', `${file} exists already: name another file, or remove it`);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new AdminError('refused', `${folder} is not a folder: create it first`);
+  }
+  const draft = join(folder, `.${basename(file)}.${randomBytes(4).toString('hex')}.part`);
+  const sealed = `${draft}.sealed`;
+  try {
+    const audit = await verifiedCopy(options, draft);
+    const { key } = options;
+    if (key !== null) await writeSealed(draft, key, createWriteStream(sealed, { flags: 'wx', mode: 0o600 }));
+    const complete = key === null ? draft : sealed;
+    await syncFile(complete);
+    await publish(complete, file);
+    await syncFolder(folder);
+    return { file, bytes: statSync(file).size, encrypted: key !== null, audit };
+  } catch (error) {
+    throw explained(error, folder);
+  } finally {
+    await removeDraft(draft);
+    await rm(sealed, { force: true });
+  }
+}
+
+/** The copy is made and verified in the system's temporary folder, and then written. */
+export async function backupToStream(options: BackupOptions, output: Writable): Promise<BackupReport> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-backup-'));
+  const draft = join(folder, 'gateway.db');
+  try {
+    const audit = await verifiedCopy(options, draft);
+    const { size } = statSync(draft);
+    if (options.key === null) await pipeline(createReadStream(draft), output, { end: false });
+    else await writeSealed(draft, options.key, output, false);
+    return { file: null, bytes: size, encrypted: options.key !== null, audit };
+  } catch (error) {
+    throw explained(error, folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function verifiedCopy({ settings, key, release }: BackupOptions, draft: string): Promise<AuditReport> {
+  if (settings.databaseUrl !== null) {
+    throw new AdminError(
+      'refused',
+      'the ledger is in PostgreSQL (DATABASE_URL), which is backed up by its own tools: see docs/operations.md#backups',
+    );
+  }
+  const source = storeFile(settings.dataDir);
+  if (!existsSync(source)) {
+    throw new AdminError('unavailable', `${source} does not exist: set GATEWAY_DATA to the data folder`);
+  }
+  const secret = settings.installationSecret ?? (await storedInstallationSecret(settings.dataDir));
+  await (await open(draft, 'wx', 0o600)).close();
+  await copyDatabase(source, draft, {
+    taken_at: new Date().toISOString(),
+    release,
+    ...(secret === null ? {} : { secret_fingerprint: secretFingerprint(secret) }),
+    // Whoever has it and the digests in the same file can try keys: only where the file is encrypted.
+    ...(secret === null || key === null ? {} : { installation_secret: secret }),
+  });
+  return verifyCopy(draft).report;
+}
+
+async function writeSealed(file: string, key: NonNullable<BackupKey>, output: Writable, end = true): Promise<void> {
+  const plain = Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
+  await pipeline(await seal(plain, key), output, { end });
+}
+
+/** Never replaces a file that came there meanwhile. */
+async function publish(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST') throw new AdminError('refused', `${file} exists already: name another file, or remove it`);
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
+    await rename(draft, file);
+  }
+}
+
+export async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A new name is safe from a loss of power when its folder is. Systems that cannot flush a folder do it by themselves. */
+export async function syncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (process.platform !== 'win32') throw error;
+  }
+}
+
+async function removeDraft(draft: string): Promise<void> {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(`${draft}${suffix}`, { force: true });
+}
+
+const SQLITE_IOERR = 10;
+const SQLITE_FULL = 13;
+
+/** What the operator can do about it. */
+export function explained(error: unknown, folder: string): unknown {
+  const full = errorCode(error) === 'ENOSPC' || errorCode(error) === 'EDQUOT' || primaryCode(error) === SQLITE_FULL;
+  if (full) return new AdminError('unavailable', `no room for the backup in ${folder}: nothing was left there`);
+  if (primaryCode(error) === SQLITE_IOERR || errorCode(error) === 'EFBIG') {
+    const message = `the backup could not be read or written to its end (${folder}): nothing was left there`;
+    return new AdminError('unavailable', message, { cause: error });
+  }
+  if (errorCode(error) === 'EACCES' || errorCode(error) === 'EROFS') {
+    return new AdminError('unavailable', `${folder} cannot be written (${errorCode(error)})`, { cause: error });
+  }
+  return error;
+}
+
+function primaryCode(error: unknown): number | null {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : null;
+  return typeof code === 'number' ? code & 0xff : null;
+}

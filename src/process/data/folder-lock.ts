@@ -1,0 +1,19 @@
+/** The lock of a data folder, for commands that must be alone with it. */
+import { AdminError } from '../../admin/api.ts';
+import { storeFile } from '../../admin/data-folder.ts';
+import { StoreLockedError } from '../../ledger/errors.ts';
+import { takeLock } from '../../ledger/sqlite/database.ts';
+
+export function lockOf(dataDir: string): Disposable {
+  try {
+    const lock = takeLock(storeFile(dataDir));
+    return { [Symbol.dispose]: () => lock.close() };
+  } catch (error) {
+    throw whileRunning(error, dataDir);
+  }
+}
+
+export function whileRunning(error: unknown, dataDir: string): unknown {
+  if (!(error instanceof StoreLockedError)) return error;
+  return new AdminError('refused', `a gateway is running on ${dataDir}: stop it first`, { cause: error });
+}

@@ -1,0 +1,158 @@
+/** `gateway restore`: a backup becomes the data folder. Nothing that is there is overwritten. */
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { AdminError } from '../../admin/api.ts';
+import { ensureDataDir, storeFile } from '../../admin/data-folder.ts';
+import { INSTALLATION_FILE, storedInstallationSecret } from '../../admin/secrets.ts';
+import type { Settings } from '../../config/config.ts';
+import type { AuditReport } from '../../ledger/port.ts';
+import { factsOfCopy, mergeLog, removeFacts, verifyCopy } from '../../ledger/sqlite/backup.ts';
+import { explained, secretFingerprint, syncFile, syncFolder } from './backup.ts';
+import { lockOf } from './folder-lock.ts';
+import { type BackupKey, isSealed, unseal } from './seal.ts';
+
+export interface RestoreOptions {
+  readonly settings: Settings;
+  readonly key: BackupKey;
+  /** A path, or `-` for standard input. */
+  readonly source: string;
+  /** Moves what is in the data folder aside instead of refusing. */
+  readonly replace: boolean;
+}
+
+export interface RestoreReport {
+  readonly dataDir: string;
+  readonly takenAt: string | null;
+  readonly audit: AuditReport;
+  /** Where the former files are; null where there were none. */
+  readonly movedTo: string | null;
+}
+
+const HEADER_BYTES = 32;
+const DRAFT = 'gateway.db.restoring';
+
+export async function restore(options: RestoreOptions): Promise<RestoreReport> {
+  const { settings } = options;
+  if (settings.databaseUrl !== null) {
+    throw new AdminError(
+      'refused',
+      'DATABASE_URL is set: a backup becomes a data folder. Unset it, restore, and use "gateway migrate --to postgres"',
+    );
+  }
+  const { dataDir } = settings;
+  if (options.source !== '-' && !existsSync(options.source)) {
+    throw new AdminError('refused', `${options.source} does not exist`);
+  }
+  await ensureDataDir(dataDir);
+  using _lock = lockOf(dataDir);
+  const former = await formerFiles(dataDir);
+  if (former.length > 0 && !options.replace) {
+    throw new AdminError(
+      'refused',
+      `${dataDir} has ${former.join(', ')} already: set GATEWAY_DATA to another folder, or give --replace, which moves them aside`,
+    );
+  }
+  const draft = join(dataDir, DRAFT);
+  try {
+    await removeDraft(draft);
+    await readInto(draft, options);
+    const { report: audit } = verifyCopy(draft);
+    if (!audit.ok) {
+      throw new AdminError('refused', `the audit of ${options.source} found: ${audit.findings.join('; ')}`);
+    }
+    const facts = factsOfCopy(draft);
+    const secret = await secretFor(facts, options);
+    removeFacts(draft);
+    await syncFile(draft);
+    const movedTo = await moveAside(dataDir, former, secret);
+    if (secret !== null) {
+      await writeFile(join(dataDir, INSTALLATION_FILE), `${secret}\n`, { mode: 0o600, flush: true });
+    }
+    await rename(draft, storeFile(dataDir));
+    await syncFolder(dataDir);
+    return { dataDir, takenAt: facts.taken_at ?? null, audit, movedTo };
+  } catch (error) {
+    throw explained(error, dataDir);
+  } finally {
+    await removeDraft(draft);
+  }
+}
+
+/** The parts of a database, also of one that was copied half. The lock is ours. */
+async function formerFiles(dataDir: string): Promise<readonly string[]> {
+  return (await readdir(dataDir)).filter((name) => /^gateway\.db(-wal|-shm|-rates|-journal)?$/.test(name));
+}
+
+async function readInto(draft: string, { source, key }: RestoreOptions): Promise<void> {
+  const bytes = source === '-' ? process.stdin : createReadStream(source);
+  const output = createWriteStream(draft, { flags: 'wx', mode: 0o600 });
+  await pipeline(bytes, output);
+  const handle = await open(draft, 'r');
+  const header = Buffer.alloc(HEADER_BYTES);
+  try {
+    await handle.read(header, 0, HEADER_BYTES, 0);
+  } finally {
+    await handle.close();
+  }
+  if (!isSealed(header)) return;
+  const sealed = `${draft}.sealed`;
+  await rename(draft, sealed);
+  const stream = Readable.toWeb(createReadStream(sealed)) as ReadableStream<Uint8Array>;
+  const plain = await unseal(stream, key, source);
+  try {
+    await pipeline(plain, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) throw error;
+    throw new AdminError('refused', `${source} is damaged or cut short: it cannot be decrypted to its end`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The secret that has to be written beside the database; null where the right one is there. Without the right one no key
+ * would work any more.
+ */
+async function secretFor(
+  facts: Readonly<Record<string, string>>,
+  { settings, source }: RestoreOptions,
+): Promise<string | null> {
+  const { secret_fingerprint: fingerprint, installation_secret: inside } = facts;
+  const given = settings.installationSecret;
+  if (given === null && inside !== undefined) return inside;
+  const secret = given ?? (await storedInstallationSecret(settings.dataDir));
+  if (secret === null) {
+    throw new AdminError(
+      'refused',
+      `${source} has no installation secret, without which no key works: put ${INSTALLATION_FILE} into ${settings.dataDir}, or set GATEWAY_SECRET`,
+    );
+  }
+  if (fingerprint === undefined || secretFingerprint(secret) === fingerprint) return null;
+  const where = given === null ? join(settings.dataDir, INSTALLATION_FILE) : 'GATEWAY_SECRET';
+  throw new AdminError(
+    'refused',
+    `${where} is not the secret that the keys in ${source} were made with: no key would work`,
+  );
+}
+
+/** The former database, and the secret that another one takes the place of. Null where there is nothing to move. */
+async function moveAside(dataDir: string, former: readonly string[], secret: string | null): Promise<string | null> {
+  const formerSecret = await storedInstallationSecret(dataDir);
+  const secretGoes = secret !== null && formerSecret !== null && formerSecret !== secret;
+  if (former.length === 0 && !secretGoes) return null;
+  const folder = join(dataDir, `before-restore-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
+  await mkdir(folder, { mode: 0o700 });
+  if (formerSecret !== null) {
+    await copyFile(join(dataDir, INSTALLATION_FILE), join(folder, INSTALLATION_FILE));
+  }
+  mergeLog(storeFile(dataDir));
+  for (const name of await formerFiles(dataDir)) await rename(join(dataDir, name), join(folder, name));
+  return folder;
+}
+
+async function removeDraft(draft: string): Promise<void> {
+  for (const suffix of ['', '-journal', '-wal', '-shm', '.sealed']) await rm(`${draft}${suffix}`, { force: true });
+}

@@ -1,0 +1,46 @@
+/** `gateway upgrade --check`: what the next start of this release would do to the store, tried on a copy. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { storeFile } from '../../admin/data-folder.ts';
+import type { Settings } from '../../config/config.ts';
+import { pendingMigrations, readMigrations } from '../../ledger/migrations.ts';
+import type { AuditReport } from '../../ledger/port.ts';
+import { copyDatabase, schemaOf, verifyCopy } from '../../ledger/sqlite/backup.ts';
+
+export interface UpgradeCheck {
+  readonly engine: 'sqlite' | 'postgres';
+  /** Null where there is no store yet. */
+  readonly schema: number | null;
+  readonly pending: readonly string[];
+  /** Of a migrated copy; null where none was made. */
+  readonly audit: AuditReport | null;
+}
+
+/** Throws a `StoreVersionError` where a newer release has written the store. Changes nothing. */
+export async function checkUpgrade(settings: Settings): Promise<UpgradeCheck> {
+  if (settings.databaseUrl !== null) {
+    const { storedSchemaOf } = await import('../../ledger/postgres/database.ts');
+    const schema = await storedSchemaOf(settings.databaseUrl);
+    return { engine: 'postgres', schema, pending: pendingNames('postgres', schema), audit: null };
+  }
+  const file = storeFile(settings.dataDir);
+  if (!existsSync(file)) return { engine: 'sqlite', schema: null, pending: [], audit: null };
+  const schema = schemaOf(file);
+  const pending = pendingNames('sqlite', schema);
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-upgrade-'));
+  try {
+    const copy = join(folder, 'gateway.db');
+    await copyDatabase(file, copy, {});
+    return { engine: 'sqlite', schema, pending, audit: verifyCopy(copy).report };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function pendingNames(dialect: 'sqlite' | 'postgres', schema: number): readonly string[] {
+  return pendingMigrations(readMigrations(dialect), schema).map(
+    ({ version, name }) => `${String(version).padStart(4, '0')}-${name}`,
+  );
+}

@@ -1,0 +1,282 @@
+/** Backups are taken from a gateway under load, restored, and served from. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, test } from 'node:test';
+import { generateX25519Identity, identityToRecipient } from 'age-encryption';
+import { call, startedGateway, withGateway } from '../../support/started-gateway.ts';
+
+const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
+const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-test-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+async function gateway(words: readonly string[], env: Record<string, string>, input?: Buffer): Promise<Ran> {
+  const child = spawn(process.execPath, [LAUNCHER, ...words], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdin.end(input);
+  const [stdout, stderr] = [collected(child.stdout), collected(child.stderr)];
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: await stdout, stderr: (await stderr).toString() };
+}
+
+async function collected(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const source = await withGateway();
+const key = await source.creditKey({ credit: '5' });
+const body = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] };
+
+async function ask(origin = source.origin): Promise<void> {
+  const response = await call(`${origin}/v1/chat/completions`, { key: key.key, body });
+  assert.equal(response.status, 200, await response.text());
+}
+
+/** Requests go on, some at a time, until the work is done. */
+async function underLoad<T>(work: () => Promise<T>): Promise<T> {
+  let busy = true;
+  const clients = Array.from({ length: 4 }, async () => {
+    while (busy) await ask();
+  });
+  try {
+    await ask();
+    return await work();
+  } finally {
+    busy = false;
+    await Promise.all(clients);
+  }
+}
+
+const data = { GATEWAY_DATA: source.dataDir };
+const into = (name: string) => ({ GATEWAY_DATA: join(folder, name) });
+const secretFile = () => readFileSync(join(source.dataDir, 'installation.secret'), 'utf8');
+
+describe('gateway backup and restore', { timeout: 120_000 }, () => {
+  test('a backup under load, encrypted to a public key, is restored elsewhere and served from, with its keys', async () => {
+    const identity = await generateX25519Identity();
+    const recipient = await identityToRecipient(identity);
+    const file = join(folder, 'load.db.age');
+    const taken = await underLoad(() => gateway(['backup', file], { ...data, GATEWAY_BACKUP_KEY: recipient }));
+    assert.equal(taken.code, 0, taken.stderr);
+    assert.match(taken.stdout.toString(), /load\.db\.age: \d+ bytes, encrypted; OK: every balance equals its entries/);
+    assert.match(readFileSync(file).subarray(0, 21).toString(), /^age-encryption\.org\/v1$/);
+
+    const refused = await gateway(['restore', file], { ...into('sealed'), GATEWAY_BACKUP_KEY: recipient });
+    assert.deepEqual([refused.code, existsSync(join(folder, 'sealed', 'gateway.db'))], [1, false]);
+    assert.match(refused.stderr, /is encrypted: GATEWAY_BACKUP_KEY must be the identity/);
+
+    const restored = await gateway(['restore', file], { ...into('sealed'), GATEWAY_BACKUP_KEY: identity });
+    assert.equal(restored.code, 0, restored.stderr);
+    assert.equal(readFileSync(join(folder, 'sealed', 'installation.secret'), 'utf8'), secretFile());
+    const copy = await startedGateway({ dataDir: join(folder, 'sealed') });
+    try {
+      await ask(copy.origin);
+      assert.deepEqual((await copy.audit()).findings, []);
+    } finally {
+      await copy[Symbol.asyncDispose]();
+    }
+  });
+
+  test('a plain backup has no secret in it, and is restored only beside the right one', async () => {
+    const file = join(folder, 'plain.db');
+    const taken = await underLoad(() => gateway(['backup', file, '--json'], data));
+    assert.equal(taken.code, 0, taken.stderr);
+    assert.equal((JSON.parse(taken.stdout.toString()) as { audit: { ok: boolean } }).audit.ok, true);
+    assert.equal(readFileSync(file).includes(secretFile().trim()), false);
+
+    const without = await gateway(['restore', file], into('plain'));
+    assert.match(
+      without.stderr,
+      /has no installation secret, without which no key works: put installation\.secret into/,
+    );
+    const wrong = await gateway(['restore', file], { ...into('plain'), GATEWAY_SECRET: 'x'.repeat(40) });
+    assert.match(wrong.stderr, /GATEWAY_SECRET is not the secret that the keys in .* were made with/);
+    assert.deepEqual([without.code, wrong.code], [1, 1]);
+    writeFileSync(join(folder, 'plain', 'installation.secret'), secretFile());
+    const restored = await gateway(['restore', file], into('plain'));
+    assert.equal(restored.code, 0, restored.stderr);
+    const database = new DatabaseSync(join(folder, 'plain', 'gateway.db'));
+    assert.equal(database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'backup'").get(), undefined);
+    database.close();
+    const audit = await gateway(['audit'], into('plain'));
+    assert.equal(audit.code, 0, audit.stderr);
+  });
+
+  test('through standard output and input, with a passphrase from a file', async () => {
+    const passphrase = join(folder, 'passphrase');
+    writeFileSync(passphrase, 'correct horse battery staple\n');
+    const taken = await gateway(['backup', '-'], { ...data, GATEWAY_BACKUP_KEY_FILE: passphrase });
+    assert.equal(taken.code, 0, taken.stderr);
+    const restored = await gateway(
+      ['restore', '-'],
+      { ...into('piped'), GATEWAY_BACKUP_KEY_FILE: passphrase },
+      taken.stdout,
+    );
+    assert.equal(restored.code, 0, restored.stderr);
+    const other = { ...into('piped-wrong'), GATEWAY_BACKUP_KEY: 'another passphrase' };
+    const wrong = await gateway(['restore', '-'], other, taken.stdout);
+    assert.match(wrong.stderr, /cannot be decrypted with this GATEWAY_BACKUP_KEY, or is damaged/);
+    const cut = await gateway(
+      ['restore', '-'],
+      { ...into('piped-cut'), GATEWAY_BACKUP_KEY_FILE: passphrase },
+      taken.stdout.subarray(0, -1000),
+    );
+    assert.match(cut.stderr, /is damaged or cut short/);
+    assert.deepEqual(
+      readdirSync(join(folder, 'piped-cut')).filter((name) => name.startsWith('gateway.db.rest')),
+      [],
+    );
+  });
+
+  test('refused without harm: a target that exists, a folder that does not, PostgreSQL, no store', async () => {
+    const file = join(folder, 'exists');
+    writeFileSync(file, 'mine');
+    const exists = await gateway(['backup', file], data);
+    assert.match(exists.stderr, /exists already: name another file, or remove it/);
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+    const noFolder = await gateway(['backup', join(folder, 'no', 'where')], data);
+    assert.match(noFolder.stderr, /is not a folder: create it first/);
+    const shared = await gateway(['backup', join(folder, 'pg')], { ...data, DATABASE_URL: 'postgres://127.0.0.1:9/x' });
+    assert.match(shared.stderr, /is in PostgreSQL \(DATABASE_URL\), which is backed up by its own tools/);
+    const empty = await gateway(['backup', join(folder, 'none')], into('nothing'));
+    assert.match(empty.stderr, /gateway\.db does not exist: set GATEWAY_DATA/);
+    assert.deepEqual([exists.code, noFolder.code, shared.code, empty.code], [1, 1, 1, 1]);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith('.part')),
+      [],
+    );
+  });
+
+  test('a full target is told, and nothing is left there', {
+    skip: existsSync('/dev/full') ? false : 'needs /dev/full',
+  }, async () => {
+    // The shell bounds the size of files that the command may write, which fails like a full disk.
+    const file = join(folder, 'full.db');
+    const child = spawn(
+      'sh',
+      ['-c', 'ulimit -f 16; trap "" XFSZ; exec "$@"', 'sh', process.execPath, LAUNCHER, 'backup', file],
+      {
+        env: { PATH: process.env.PATH, ...data, NODE_COMPILE_CACHE: join(folder, 'cache') },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    const stderr = collected(child.stderr);
+    const [code] = (await once(child, 'close')) as [number | null];
+    assert.equal(code, 1);
+    assert.match(
+      (await stderr).toString(),
+      /^gateway: (no room for the backup in|the backup could not be read or written).*nothing was left there\n$/,
+    );
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes('full.db')),
+      [],
+    );
+  });
+
+  test('refused: a restore over a running gateway, over a database, of a damaged file, of a newer release', async () => {
+    const file = join(folder, 'base.db');
+    assert.equal((await gateway(['backup', file], data)).code, 0);
+    const running = await gateway(['restore', file, '--replace'], data);
+    assert.match(running.stderr, /a gateway is running on .*: stop it before you restore/);
+
+    const there = into('there');
+    const secret = { GATEWAY_SECRET: secretFile().trim() };
+    assert.equal((await gateway(['restore', file], { ...there, ...secret })).code, 0);
+    const again = await gateway(['restore', file], { ...there, ...secret });
+    assert.match(again.stderr, /has gateway\.db already: set GATEWAY_DATA to another folder, or give --replace/);
+    const replaced = await gateway(['restore', file, '--replace', '--json'], { ...there, ...secret });
+    assert.equal(replaced.code, 0, replaced.stderr);
+    const { moved_to: movedTo } = JSON.parse(replaced.stdout.toString()) as { moved_to: string };
+    assert.deepEqual(readdirSync(movedTo), ['gateway.db']);
+
+    const half = join(folder, 'half.db');
+    writeFileSync(half, readFileSync(file));
+    truncateSync(half, 40_960);
+    const cut = await gateway(['restore', half], { ...into('half'), ...secret });
+    assert.match(cut.stderr, /is damaged/);
+    const noLedger = await gateway(['restore', LAUNCHER], { ...into('half'), ...secret });
+    assert.match(noLedger.stderr, /is damaged or cut short/);
+
+    const database = new DatabaseSync(file);
+    database.exec("INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'later', '')");
+    database.close();
+    const newer = await gateway(['restore', file], { ...into('newer'), ...secret });
+    assert.match(
+      newer.stderr,
+      /is at schema version 9999, this release knows up to \d+: use the release that wrote it/,
+    );
+    assert.deepEqual([running.code, again.code, cut.code, newer.code], [1, 1, 1, 1]);
+    assert.equal(existsSync(join(folder, 'newer', 'gateway.db')), false);
+  });
+
+  test('a half-copied folder is not taken for an empty one', async () => {
+    const half = into('half-folder');
+    const file = join(folder, 'again.db');
+    assert.equal((await gateway(['backup', file], data)).code, 0);
+    assert.equal((await gateway(['keys', 'create', '--mode', 'credit'], half)).code, 0);
+    rmSync(join(half.GATEWAY_DATA, 'gateway.db'));
+    writeFileSync(join(half.GATEWAY_DATA, 'gateway.db-wal'), 'the newest commits');
+    const refused = await gateway(['restore', file], { ...half, GATEWAY_SECRET: secretFile().trim() });
+    assert.match(
+      refused.stderr,
+      /has gateway\.db-rates, gateway\.db-wal already|has gateway\.db-wal, gateway\.db-rates already/,
+    );
+  });
+
+  test('--every goes on until it is ended, keeps the newest, and removes nothing else', async () => {
+    const many = join(folder, 'many');
+    mkdirSync(many);
+    writeFileSync(join(many, 'notes.db'), 'mine');
+    const child = spawn(process.execPath, [LAUNCHER, 'backup', '--every', '1s', '--keep', '2', many], {
+      env: { PATH: process.env.PATH, ...data },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      output += chunk.toString();
+      if (/1 older removed\n$/.test(output)) child.kill('SIGTERM');
+    }
+    assert.equal(output.trim().split('\n').length, 3, output);
+    const names = readdirSync(many).sort();
+    assert.equal(names.length, 3, names.join());
+    assert.equal(names.at(-1), 'notes.db');
+  });
+
+  test('wrong flags are refused as such', async () => {
+    for (const [words, expected] of [
+      [['backup', '--every', '5', folder], /--every is "5": must be a time from 1s to 7d, such as 15m or 6h/],
+      [['backup', '--every', '15m', '--keep', '0', folder], /--keep is "0": must be a whole number from 1/],
+      [['backup', '--keep', '3', folder], /--keep needs --every/],
+      [['backup', '--every', '15m', '-'], /--every needs a folder/],
+    ] as const) {
+      const { code, stderr } = await gateway(words, data);
+      assert.equal(code, 2);
+      assert.match(stderr, expected);
+    }
+    const short = await gateway(['backup', join(folder, 'short')], { ...data, GATEWAY_BACKUP_KEY: 'short' });
+    assert.match(short.stderr, /GATEWAY_BACKUP_KEY is too short: must be an age recipient/);
+  });
+});

@@ -1,0 +1,74 @@
+/** `gateway init` writes a file that the gateway starts with, and overwrites none. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
+
+const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
+const folder = mkdtempSync(join(tmpdir(), 'gateway-init-test-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+async function gateway(words: readonly string[], name: string, env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [LAUNCHER, ...words], {
+    env: {
+      PATH: process.env.PATH,
+      GATEWAY_DATA: join(folder, name, 'data'),
+      GATEWAY_CONFIG: join(folder, `${name}.yaml`),
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, output };
+}
+
+describe('gateway init', { timeout: 60_000 }, () => {
+  test('finds credentials, writes a file with models and comments, creates a key, and never overwrites', async () => {
+    const env = { OPENAI_API_KEY: 'sk-secret-of-openai' };
+    const made = await gateway(['init', '--yes', '--no-check', '--credit', '3'], 'found', env);
+    assert.equal(made.code, 0, made.output);
+    assert.match(
+      made.output,
+      /found\.yaml was written: 1 providers, \d{2,} models\.\n {2}openai: credential not checked/,
+    );
+    assert.match(made.output, /mg_c_\w{40}/);
+    const text = readFileSync(join(folder, 'found.yaml'), 'utf8');
+    assert.match(text, /api_key: \$\{OPENAI_API_KEY\}/);
+    assert.match(
+      text,
+      /- \{ id: "openai\/gpt-5", provider: openai, targets: \[\{ provider: openai, model: "gpt-5", format: chat \}/,
+    );
+    assert.doesNotMatch(text + made.output, /sk-secret/);
+    const models = await gateway(['models'], 'found', env);
+    assert.match(models.output, /openai\/gpt-5/);
+    const again = await gateway(['init', '--yes'], 'found', env);
+    assert.deepEqual([again.code, readFileSync(join(folder, 'found.yaml'), 'utf8')], [1, text]);
+    assert.match(again.output, /found\.yaml exists already: edit it/);
+  });
+
+  test('a provider can be named before its credential is there, and an unknown one is refused', async () => {
+    const made = await gateway(['init', '--yes', '--providers', 'anthropic', '--credit', 'none'], 'later');
+    assert.equal(made.code, 0, made.output);
+    assert.match(made.output, /anthropic: credential missing: set ANTHROPIC_API_KEY/);
+    assert.doesNotMatch(made.output, /mg_c_/);
+    const wrong = await gateway(['init', '--yes', '--providers', 'opnai'], 'wrong');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.output, /unknown provider "opnai": expected one of openai, anthropic/);
+  });
+
+  test('without any credential the sandbox is served, and nothing else is left behind', async () => {
+    const made = await gateway(['init', '--yes', '--json'], 'none');
+    assert.equal(made.code, 0, made.output);
+    assert.deepEqual((JSON.parse(made.output) as { providers: unknown[] }).providers, []);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith('.draft')),
+      [],
+    );
+    assert.equal((await gateway(['models'], 'none')).code, 0);
+  });
+});

@@ -1,0 +1,130 @@
+/** A ledger moves into PostgreSQL and back, and its keys, balances, replies and responses with it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
+import type { KeyView } from '../../../src/admin/api.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+
+const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
+const folder = mkdtempSync(join(tmpdir(), 'gateway-migrate-test-'));
+const server = await startPostgres();
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function gateway(
+  words: readonly string[],
+  env: Record<string, string>,
+): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, [LAUNCHER, ...words], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, output };
+}
+
+const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] };
+
+/** What must be the same on every engine. */
+async function seen(on: StartedGateway, key: string, responseId: string): Promise<unknown> {
+  const [replay, response, keys] = await Promise.all([
+    call(`${on.origin}/v1/chat/completions`, { key, body: ask, headers: { 'idempotency-key': 'once' } }),
+    call(`${on.origin}/v1/responses/${responseId}`, { key }),
+    on.admin.listKeys(),
+  ]);
+  assert.deepEqual([replay.status, response.status], [200, 200]);
+  const { findings } = await on.audit();
+  assert.deepEqual(findings, []);
+  return [await replay.json(), await response.json(), keys.map(({ base_url, origin, ...rest }: KeyView) => rest)];
+}
+
+describe('gateway migrate', { timeout: 120_000 }, () => {
+  test('into PostgreSQL and back: the same keys, balances, replies and responses, audited on both sides', async () => {
+    const first = join(folder, 'first');
+    const env = { DATABASE_URL: server.url(await server.createDatabase()), GATEWAY_LEASE_SECONDS: '1' };
+    const embedded = await startedGateway({ dataDir: first });
+    const { key } = await embedded.creditKey({ label: 'one', rpm_limit: 60 });
+    const { key: budget } = await embedded.tokenKey();
+    for (const [origin, secret] of [
+      [embedded.origin, key],
+      [`${embedded.origin}/tokens`, budget],
+    ] as const) {
+      const answer = await call(`${origin}/v1/chat/completions`, { key: secret, body: ask });
+      await answer.text();
+    }
+    const once = { key, body: ask, headers: { 'idempotency-key': 'once' } };
+    assert.equal((await call(`${embedded.origin}/v1/chat/completions`, once)).status, 200);
+    const kept = await call(`${embedded.origin}/v1/responses`, {
+      key,
+      body: { model: 'sandbox/alpha', input: 'Hello!' },
+    });
+    const { id } = (await kept.json()) as { id: string };
+    const before = await seen(embedded, key, id);
+
+    const running = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
+    assert.equal(running.code, 1);
+    assert.match(running.output, /a gateway is running on .*: stop it first/);
+    await embedded.stop();
+
+    const moved = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
+    assert.equal(moved.code, 0, moved.output);
+    assert.match(moved.output, /^Source: OK: every balance.*\nTarget: OK: every balance/);
+    assert.equal(existsSync(join(first, 'gateway.db')), false);
+
+    // Interrupted before the source got its new name.
+    renameSync(join(first, 'gateway.db.moved-to-postgres'), join(first, 'gateway.db'));
+    const resumed = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
+    assert.equal(resumed.code, 0, resumed.output);
+    const again = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
+    assert.match(again.output, /it was moved before, and is now .*gateway\.db\.moved-to-postgres/);
+
+    const shared = await startedGateway({ env });
+    assert.doesNotMatch(shared.printed.join('\n'), /Two keys were created/);
+    assert.deepEqual(await seen(shared, key, id), before);
+    const back = { ...env, GATEWAY_DATA: join(folder, 'back') };
+    const busy = await gateway(['migrate', '--to', 'sqlite'], back);
+    assert.equal(busy.code, 1);
+    assert.match(busy.output, /Gateways are running on this database: stop them/);
+    assert.deepEqual(
+      readdirSync(back.GATEWAY_DATA).filter((name) => name.includes('moving')),
+      [],
+    );
+    await shared[Symbol.asyncDispose]();
+
+    let returned = await gateway(['migrate', '--to', 'sqlite'], back);
+    // Until the lease of the gateway that was stopped is over.
+    while (/Gateways are running/.test(returned.output)) returned = await gateway(['migrate', '--to', 'sqlite'], back);
+    assert.equal(returned.code, 0, returned.output);
+    const last = await startedGateway({ dataDir: join(folder, 'back') });
+    try {
+      assert.deepEqual(await seen(last, key, id), before);
+    } finally {
+      await last[Symbol.asyncDispose]();
+    }
+
+    const other = join(folder, 'other');
+    assert.equal((await gateway(['keys', 'create', '--mode', 'credit'], { GATEWAY_DATA: other })).code, 0);
+    const taken = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: other });
+    assert.match(taken.output, /This database has a ledger already: a ledger moves into an empty one only/);
+    assert.equal(existsSync(join(other, 'gateway.db')), true);
+    const exists = await gateway(['migrate', '--to', 'sqlite'], { ...env, GATEWAY_DATA: other });
+    assert.match(exists.output, /gateway\.db exists already: set GATEWAY_DATA to another folder/);
+  });
+
+  test('what is missing is named', async () => {
+    const noUrl = await gateway(['migrate', '--to', 'postgres'], { GATEWAY_DATA: join(folder, 'none') });
+    assert.match(noUrl.output, /DATABASE_URL is not set/);
+    const noTarget = await gateway(['migrate'], {});
+    assert.deepEqual(noTarget.code, 2);
+    assert.match(noTarget.output, /--to is "": expected one of postgres, sqlite/);
+  });
+});

@@ -1,0 +1,92 @@
+/** The store of every release opens in this one: migrated, audited and served from. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, test } from 'node:test';
+import { readSettings } from '../../../src/config/settings.ts';
+import { checkUpgrade } from '../../../src/process/data/upgrade.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+const released = join(root, 'test/fixtures/released');
+const folder = mkdtempSync(join(tmpdir(), 'gateway-released-'));
+const server = await startPostgres();
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Release {
+  readonly secret: string;
+  readonly key: string;
+  readonly budget: string;
+  readonly keys: number;
+  readonly entries: number;
+  readonly migrations: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+async function serves(gateway: StartedGateway, release: Release): Promise<void> {
+  const before = await gateway.audit();
+  assert.deepEqual([before.findings, before.keys, before.entries], [[], release.keys, release.entries]);
+  const body = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] };
+  for (const [origin, key] of [
+    [gateway.origin, release.key],
+    [`${gateway.origin}/tokens`, release.budget],
+  ] as const) {
+    const response = await call(`${origin}/v1/chat/completions`, { key, body });
+    assert.notEqual(response.status, 401, await response.clone().text());
+    await response.text();
+  }
+  const charged = await call(`${gateway.origin}/v1/chat/completions`, { key: release.key, body });
+  assert.equal(charged.status, 200, await charged.text());
+  const { findings, entries } = await gateway.audit();
+  assert.deepEqual(findings, []);
+  assert.ok(entries > release.entries);
+}
+
+describe('stores of releases', { timeout: 120_000 }, () => {
+  for (const version of readdirSync(released)) {
+    const read = (name: string): string => readFileSync(join(released, version, name), 'utf8');
+    const release = JSON.parse(read('release.json')) as Release;
+
+    test(`${version}: SQLite is checked, opened and served from`, async () => {
+      const dataDir = join(folder, version);
+      mkdirSync(dataDir);
+      const database = new DatabaseSync(join(dataDir, 'gateway.db'));
+      database.exec(`PRAGMA foreign_keys = OFF; BEGIN; ${read('sqlite.sql')} COMMIT`);
+      database.close();
+      writeFileSync(join(dataDir, 'installation.secret'), release.secret);
+      const { schema, pending, audit } = await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }));
+      const there = Object.keys(release.migrations.sqlite ?? {}).length;
+      assert.equal(schema, there);
+      assert.equal(pending.length, readdirSync(join(root, 'src/ledger/migrations/sqlite')).length - there);
+      assert.deepEqual(audit?.findings, []);
+      await using gateway = await startedGateway({ dataDir });
+      await serves(gateway, release);
+    });
+
+    test(`${version}: PostgreSQL is opened and served from`, async () => {
+      const name = await server.createDatabase();
+      await server.query(name, read('postgres.sql'));
+      const env = { DATABASE_URL: server.url(name), GATEWAY_SECRET: release.secret };
+      const { schema } = await checkUpgrade(readSettings(env));
+      assert.equal(schema, Object.keys(release.migrations.postgres ?? {}).length);
+      await using gateway = await startedGateway({ env });
+      await serves(gateway, release);
+    });
+
+    test(`${version}: its migrations are what they were`, () => {
+      for (const [dialect, files] of Object.entries(release.migrations)) {
+        for (const [file, digest] of Object.entries(files)) {
+          const text = readFileSync(join(root, 'src/ledger/migrations', dialect, file));
+          const now = createHash('sha256').update(text).digest('hex');
+          assert.equal(now, digest, `${dialect}/${file} was released: add a migration instead of changing it`);
+        }
+      }
+    });
+  }
+});
