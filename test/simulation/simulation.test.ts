@@ -22,7 +22,7 @@ async function simulateSeeds(backend: Backend, from: number, count: number): Pro
 }
 
 describe('random operations, crashes, lost leases, clock jumps and store errors: the books are always the model’s', () => {
-  test('[F1] [F2] [F3] [F5] [F8] [F10] [F11] [R11] [R13] [R15] [R16] [R17] SQLite', async () => {
+  test('[F1] [F2] [F3] [F5] [F8] [F10] [F11] [F37] [R11] [R13] [R15] [R16] [R17] SQLite', async () => {
     const tally = await simulateSeeds(sqliteInMemory(), 1, 700);
     // The schedules reach what they are meant to reach.
     assert.ok(tally.charges > 1_500 && tally.faults > 1_500 && tally.restarts > 700, JSON.stringify(tally));
@@ -33,7 +33,7 @@ describe('random operations, crashes, lost leases, clock jumps and store errors:
     assert.ok(tally.restarts > 60, JSON.stringify(tally));
   });
 
-  test('[F1] [F2] [F3] [F5] [F10] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
+  test('[F1] [F2] [F3] [F5] [F10] [F37] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
     const server = await startPostgres();
     try {
       const tally = await simulateSeeds(await postgresBackend(server), 1, 25);
