@@ -85,6 +85,7 @@ const TARGETS: readonly Target[] = [
   ),
   target('W9 CPU over TLS, gateway / bare', 'W9', 'at most', 1.3, cpuRatio('gateway', 'bare')),
   target('W9 CPU per chunk over TLS, gateway / bare', 'W9 streamed', 'at most', 1.3, cpuRatio('gateway', 'bare')),
+  target('W10 CPU, observed / silent', 'W10', 'at most', 1.1, cpuRatio('gateway observed', 'gateway silent')),
   target('W11 CPU, grown ledger / empty ledger', 'W11', 'at most', 1.1, cpuRatio('gateway grown', 'gateway')),
 ];
 

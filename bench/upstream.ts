@@ -31,6 +31,11 @@ const counts = { requests: 0, completed: 0, cut: 0, open: 0 };
 const scripts = new Map<string, Script>();
 
 function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  // Traces and metrics of a gateway that is told to send them here.
+  if (request.url === '/v1/traces' || request.url === '/v1/metrics') {
+    response.writeHead(200, { 'content-type': 'application/x-protobuf', 'content-length': 0 }).end();
+    return;
+  }
   const text = body.toString('latin1');
   const model = /"model"\s*:\s*"([^"]{1,200})"/.exec(text)?.[1] ?? '';
   const wire: Wire = request.url?.includes('/messages') ? 'messages' : 'chat';

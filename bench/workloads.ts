@@ -102,6 +102,7 @@ export function allWorkloads(sizing: Sizing): readonly Workload[] {
     cancelStorm(pick),
     idempotency(pick),
     secured(pick),
+    observed(pick),
     growth(pick),
   ].map((workload) => withCheckouts(workload, sizing.checkouts));
 }
@@ -309,6 +310,29 @@ function idempotency(pick: Pick): Workload {
     ],
   };
   return { id: 'W8', title: 'idempotency', stages: [[spec]] };
+}
+
+function observed(pick: Pick): Workload {
+  const silent = 'gateway silent';
+  const spec: CaseSpec = {
+    id: 'W10',
+    title:
+      'W1 with request log, metrics and 1 % of traces, against the same without; the access log and all traces beside it',
+    figure: 'cpu',
+    unit: 'request',
+    concurrency: 16,
+    requests: pick([2_000, 800]),
+    rounds: pick([12, 5]),
+    cutAfterMarks: null,
+    runs: [
+      run(silent, silent, SMALL, silent),
+      run('gateway silent again', 'gateway silent again', SMALL, silent),
+      run('gateway observed', 'gateway observed', SMALL, silent),
+      run('gateway traced', 'gateway traced', SMALL, silent),
+      run('gateway with its defaults', 'gateway', SMALL, silent),
+    ],
+  };
+  return { id: 'W10', title: 'observability', stages: [[spec]] };
 }
 
 function growth(pick: Pick): Workload {

@@ -1,7 +1,16 @@
 import type { Adapter } from '../peer.ts';
 import { bare, bareAgain, bareParse } from './bare.ts';
 import { direct } from './direct.ts';
-import { gateway, gatewayGrown, gatewayLean, gatewayOnPostgres } from './gateway.ts';
+import {
+  gateway,
+  gatewayGrown,
+  gatewayLean,
+  gatewayObserved,
+  gatewayOnPostgres,
+  gatewaySilent,
+  gatewaySilentAgain,
+  gatewayTraced,
+} from './gateway.ts';
 import { nginx } from './nginx.ts';
 import { agentgateway, bifrost, litellm } from './others.ts';
 import { portkey } from './portkey.ts';
@@ -17,6 +26,10 @@ export const ADAPTERS: readonly Adapter[] = [
   gatewayLean,
   gatewayOnPostgres,
   gatewayGrown,
+  gatewaySilent,
+  gatewaySilentAgain,
+  gatewayObserved,
+  gatewayTraced,
   portkey,
   litellm,
   bifrost,

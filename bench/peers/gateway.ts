@@ -22,20 +22,60 @@ export const gateway = gatewayOf('gateway', 'node', CHECKOUT);
 /** The same with the gateway's own HTTP/1.1 instead of the platform's. */
 export const gatewayLean = gatewayOf('gateway-lean', 'lean', CHECKOUT);
 
+const SILENT = { request_log: { enabled: false }, access_log: false };
+
+/** Without request log and access log; the counters of its metrics cannot be switched off. */
+export const gatewaySilent = gatewayOf('gateway silent', 'node', CHECKOUT, () => ({ config: SILENT }));
+export const gatewaySilentAgain = gatewayOf('gateway silent again', 'node', CHECKOUT, () => ({ config: SILENT }));
+
+/** With the request log, metrics and a trace of one request in a hundred; the upstream takes them. */
+export const gatewayObserved = gatewayOf('gateway observed', 'node', CHECKOUT, (context) => observed(context, '0.01'));
+/** With a trace of every request. */
+export const gatewayTraced = gatewayOf('gateway traced', 'node', CHECKOUT, (context) => observed(context, '1'));
+
+function observed({ upstreamOrigin }: PeerContext, ratio: string): Variant {
+  return {
+    config: { access_log: false },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: upstreamOrigin,
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: ratio,
+      // Prometheus asks for the metrics; over OTLP they are a setting of their own.
+      OTEL_METRICS_EXPORTER: 'none',
+    },
+  };
+}
+
+interface Variant {
+  readonly config?: object;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** `gateway@/path/to/checkout` or `gateway-lean@…`: the gateway of another checkout, to measure a change against. */
 export function gatewayOfCheckout(name: string): Adapter | null {
   const [, lean, checkout] = /^gateway(-lean)?@(.+)$/.exec(name) ?? [];
   return checkout === undefined ? null : gatewayOf(name, lean === undefined ? 'node' : 'lean', checkout);
 }
 
-function gatewayOf(name: string, http: 'node' | 'lean', checkout: string): Adapter {
+function gatewayOf(
+  name: string,
+  http: 'node' | 'lean',
+  checkout: string,
+  variant: (context: PeerContext) => Variant = () => ({}),
+): Adapter {
   const program = join(checkout, 'bin/gateway.mjs');
   return {
     name,
     missing: () => (existsSync(program) ? null : `${program} is not there`),
     launch: (context) => {
-      const launch = launched(context, program);
-      return { ...launch, env: { ...launch.env, GATEWAY_HTTP: http }, args: [program, 'start'], runsOnNode: true };
+      const { config, env } = variant(context);
+      const launch = launched(context, program, config);
+      return {
+        ...launch,
+        env: { ...launch.env, GATEWAY_HTTP: http, ...env },
+        args: [program, 'start'],
+        runsOnNode: true,
+      };
     },
   };
 }
@@ -79,12 +119,12 @@ function grownFile(): string {
   return file;
 }
 
-function launched(context: PeerContext, program: string): Omit<Launch, 'args' | 'runsOnNode'> {
+function launched(context: PeerContext, program: string, more: object = {}): Omit<Launch, 'args' | 'runsOnNode'> {
   const keys: CallerKey[] = [];
   const origin = originOf(context);
   const configFile = join(context.folder, 'gateway.yaml');
   mkdirSync(context.folder, { recursive: true });
-  writeFileSync(configFile, configuration(context));
+  writeFileSync(configFile, configuration(context, more));
   const env = {
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: String(context.port),
@@ -126,10 +166,11 @@ async function prepare(
   return openBooks(origin, keys, cli);
 }
 
-function configuration({ upstreamOrigin, shapes }: PeerContext): string {
+function configuration({ upstreamOrigin, shapes }: PeerContext, more: object): string {
   const models = new Map(shapes.map((shape) => [modelName(shape), shape]));
   return JSON.stringify(
     {
+      ...more,
       providers: {
         chat: { kind: 'openai', base_url: `${upstreamOrigin}/v1`, api_key: 'bench' },
         messages: { kind: 'anthropic', base_url: upstreamOrigin, api_key: 'bench' },

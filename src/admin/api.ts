@@ -25,6 +25,12 @@ import type {
   Operator as OperatorSchema,
   SignInLink as SignInLinkSchema,
 } from './schema/operators.ts';
+import type {
+  DoctorReport as DoctorReportSchema,
+  ModelState as ModelStateSchema,
+  ProviderState as ProviderStateSchema,
+  TargetState as TargetStateSchema,
+} from './schema/state.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
@@ -102,6 +108,11 @@ export type IssuedTokenView = View<typeof IssuedTokenSchema>;
 export type SignInLinkView = View<typeof SignInLinkSchema>;
 export type AuditTrailEntryView = View<typeof AuditTrailEntrySchema>;
 export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
+
+export type ModelStateView = View<typeof ModelStateSchema>;
+export type ProviderStateView = View<typeof ProviderStateSchema>;
+export type TargetStateView = View<typeof TargetStateSchema>;
+export type DoctorReportView = View<typeof DoctorReportSchema>;
 
 export type AdminErrorCode =
   | 'invalid_input'

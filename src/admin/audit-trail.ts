@@ -62,7 +62,16 @@ export class AuditTrail {
   ): Promise<void> {
     const { sink, caller, onFailure, onRecorded } = this.#options;
     const { actor, from } = caller;
-    const record = { actor, from, action, target, outcome, reason, before: stateText(before), after: stateText(after) };
+    const record = {
+      actor,
+      from: { ...from, userAgent: withoutSecrets(from.userAgent) },
+      action,
+      target: withoutSecrets(target),
+      outcome,
+      reason: withoutSecrets(reason),
+      before: stateText(before),
+      after: stateText(after),
+    };
     onRecorded();
     try {
       await sink.record(record);
@@ -84,6 +93,11 @@ function differences(before: unknown, after: unknown): readonly [unknown, unknow
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Somebody may have put a secret where it does not belong: a refusal quotes what was sent. */
+function withoutSecrets(text: string | null): string | null {
+  return text?.replaceAll(/\b(mg_[a-z]_)[\w-]{8,}/g, '$1…') ?? null;
 }
 
 function stateText(state: unknown): string | null {

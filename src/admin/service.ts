@@ -13,9 +13,12 @@ import {
   type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
+  type DoctorReportView,
   type KeyView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type ModelStateView,
+  type ProviderStateView,
   type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
@@ -23,8 +26,10 @@ import { newId } from './ids.ts';
 import { type NewKeyPlan, readAuditTrailQuery, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { OperatorsAdmin } from './operators.ts';
 import { Requests } from './requests.ts';
+import { DoctorBody } from './schema/state.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
+import { validBody } from './validate.ts';
 import { auditView, keyView } from './view.ts';
 
 export interface AdminServiceOptions {
@@ -35,6 +40,8 @@ export interface AdminServiceOptions {
   readonly operators: Operators;
   /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
   consoleOrigin(): string;
+  /** Absent where no gateway is running. */
+  readonly gateway?: RunningGatewayState;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Where callers reach the gateway, e.g. `http://127.0.0.1:8080`. */
@@ -58,6 +65,19 @@ export interface AdminServiceOptions {
 export interface LastAudit {
   readonly ok: boolean;
   readonly atMs: number;
+}
+
+/** What only a running gateway can say of itself, or do. */
+export interface RunningGatewayState {
+  settings(): Readonly<Record<string, unknown>>;
+  inspect(): Promise<{
+    readonly models: readonly ModelStateView[];
+    readonly providers: readonly ProviderStateView[];
+    readonly policy: Readonly<Record<string, unknown>>;
+  }>;
+  /** False where no request with this id is running. */
+  stopRequest(requestId: string): Promise<boolean>;
+  doctor(probes: boolean): Promise<DoctorReportView>;
 }
 
 export interface KnownNames {
@@ -113,6 +133,28 @@ export class AdminService implements AdminApi {
 
   get requests(): Requests {
     return this.#options.requests ?? NO_REQUESTS;
+  }
+
+  get gateway(): RunningGatewayState {
+    const { gateway } = this.#options;
+    if (gateway === undefined) throw new AdminError('unavailable', 'no gateway is running here');
+    return gateway;
+  }
+
+  stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {
+    return this.#trail.change({ action: 'request.stop', target: requestId }, async () => {
+      if (await this.gateway.stopRequest(requestId)) return { id: requestId, stopped: true };
+      throw new AdminError(
+        'not_found',
+        `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with GET /admin/v1/requests/running`,
+      );
+    });
+  }
+
+  doctor(input: unknown): Promise<DoctorReportView> {
+    const { probes = false } = validBody(DoctorBody, input);
+    const after = ({ ok }: DoctorReportView) => ({ ok, probes });
+    return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
   }
 
   createKey(input: unknown): Promise<CreatedKey> {

@@ -29,7 +29,7 @@ export const NO_OBSERVER: RequestObserver = { started() {}, finished() {} };
 export type IdempotencyOutcome = 'none' | 'fresh' | 'replay' | 'conflict' | 'in_flight';
 
 /** Who ended an exchange before its answer was complete, where that was not the provider. */
-export type StopReason = 'client_gone' | 'deadline' | 'drain';
+export type StopReason = 'client_gone' | 'deadline' | 'drain' | 'operator';
 
 /**
  * Why a target was not asked in its turn. `cooling`: it rests after a failure, so it comes after the others. `no_credential`:

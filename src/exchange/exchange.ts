@@ -142,8 +142,8 @@ export class Exchange implements InFlightExchange {
     });
   }
 
-  stop(): void {
-    this.#stop('drain');
+  stop(reason: 'drain' | 'operator'): void {
+    this.#stop(reason);
   }
 
   /** How long it may take from now on. */

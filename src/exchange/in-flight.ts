@@ -14,7 +14,7 @@ export interface InFlightExchange extends HasDeadline {
   /** What it does now, for the operator. */
   running(): RunningRequest;
   /** Ends the exchange as if its client had closed the connection, and answers the client. */
-  stop(): void;
+  stop(reason: 'drain' | 'operator'): void;
 }
 
 export class InFlight {
@@ -37,6 +37,13 @@ export class InFlight {
     return [...this.#live.values()].map((exchange) => exchange.running());
   }
 
+  /** Ends one request, which is charged for what was produced; false where it does not run here. */
+  stop(requestId: string): boolean {
+    const found = [...this.#live.values()].find((exchange) => exchange.running().id === requestId);
+    found?.stop('operator');
+    return found !== undefined;
+  }
+
   /** A request is served from here on, whether it will hold anything or not; `requestEnded` must follow. */
   requestStarted(): void {
     this.#requests += 1;
@@ -51,7 +58,7 @@ export class InFlight {
   add(exchange: InFlightExchange, ms: number): Node<InFlightExchange> {
     const node = this.#live.add(exchange);
     this.#live.set(exchange, ms);
-    if (this.#stopping) exchange.stop();
+    if (this.#stopping) exchange.stop('drain');
     this.#timer ??= setInterval(() => this.#mark(), MARK_INTERVAL_MS).unref();
     return node;
   }
@@ -89,7 +96,7 @@ export class InFlight {
 
   #stop(): void {
     this.#stopping = true;
-    for (const exchange of this.#live.values()) exchange.stop();
+    for (const exchange of this.#live.values()) exchange.stop('drain');
     this.#resolveIfDrained();
   }
 

@@ -146,6 +146,9 @@ const STOPPED = {
   drain: new GatewayError('service_unavailable', {
     message: 'The gateway is shutting down. What was produced is billed.',
   }),
+  operator: new GatewayError('service_unavailable', {
+    message: 'An operator of the gateway has stopped this request. What was produced is billed.',
+  }),
 } as const;
 
 function noTarget(dueInMs: number | null): AttemptFailure {

@@ -28,9 +28,11 @@ import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
+import { type Inspection, inspect } from './inspect.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 import { ServingMetrics } from './serving-metrics.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -66,6 +68,10 @@ export interface Serving {
   /** Whether the public listener has TLS. */
   readonly secure: boolean;
   catalog(): CatalogNames;
+  /** The configuration in use, and how its providers do. */
+  inspect(): Promise<Inspection>;
+  /** Ends a running request; false where there is none with this id. */
+  stop(requestId: string): Promise<boolean>;
   /** The requests that hold something now. */
   running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
@@ -145,6 +151,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog?.close());
 
+  const telemetry = await openTelemetry(env);
+  parts.defer(() => telemetry?.close());
+
   const metrics = new ServingMetrics(settings.metricsPerKey);
   const gateway: Gateway = {
     ledger,
@@ -161,6 +170,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         metrics.requests,
         new AccessLog(log, () => config.accessLog),
         ...(requestLog === undefined ? [] : [requestLog]),
+        ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
       log,
@@ -213,6 +223,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     secure: tls !== null,
     catalog: () => namesOf(config),
     running: async () => gateway.inFlight.running(),
+    inspect: async () => inspect(config, gateway.routing),
+    stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
     metrics: async () => [

@@ -1,14 +1,17 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
+
+import { AdminClient } from '../admin/client.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
-import { listenOnSocket } from '../admin/socket.ts';
+import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
+import { settingsView } from '../config/settings-view.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
@@ -114,6 +117,16 @@ export async function startGateway(
     ledger,
     operators,
     consoleOrigin: () => consoleOrigin,
+    gateway: {
+      settings: () => settingsView(settings),
+      inspect: () => serving.inspect(),
+      stopRequest: (requestId) => serving.stop(requestId),
+      doctor: async (probes) => {
+        const { checkAll } = await import('../doctor/doctor.ts');
+        const api = new AdminClient(socketPath(settings.dataDir));
+        return checkAll({ settings, env, probes, connectAdmin: async () => ({ api, close: async () => {} }) });
+      },
+    },
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {

@@ -8,6 +8,7 @@ import type { Environment } from '../config/settings.ts';
 import type { RunningRequest } from '../core/request-record.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
+import { type Inspection, worstOf } from './inspect.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
 export interface SharedOptions {
@@ -45,10 +46,20 @@ export type WorkerReport =
   | { readonly kind: 'running'; readonly requests: readonly RunningRequest[] }
   | { readonly kind: 'readiness'; readonly ready: boolean }
   | { readonly kind: 'metrics'; readonly reading: Reading }
+  | { readonly kind: 'inspection'; readonly inspection: Inspection }
+  | { readonly kind: 'stopped'; readonly found: boolean }
   | { readonly kind: 'pre-stopped' }
   | { readonly kind: 'drained' };
 
-export type WorkerCommand = 'running' | 'ready' | 'metrics' | 'pre-stop' | 'drain' | 'close';
+export type WorkerCommand =
+  | { readonly stop: string }
+  | 'inspect'
+  | 'running'
+  | 'ready'
+  | 'metrics'
+  | 'pre-stop'
+  | 'drain'
+  | 'close';
 
 /** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
 const ANSWER_WITHIN_MS = 3_000;
@@ -87,6 +98,14 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
       );
       // Of one that has ended, none.
       return reports.flatMap((report) => (report.status === 'fulfilled' ? report.value.requests : []));
+    },
+    inspect: async () => {
+      const reports = await Promise.all(workers.map((worker) => worker.ask('inspect', 'inspection', ANSWER_WITHIN_MS)));
+      return worstOf(reports.map(({ inspection }) => inspection));
+    },
+    stop: async (requestId) => {
+      const asked = workers.map((worker) => worker.ask({ stop: requestId }, 'stopped', ANSWER_WITHIN_MS));
+      return (await Promise.allSettled(asked)).some((report) => report.status === 'fulfilled' && report.value.found);
     },
     // Each worker looks for newer ones by itself.
     takeModelLists: async () => {},

@@ -63,7 +63,10 @@ async function handleCommand(
   serving: Serving,
   closeStores: () => Promise<void>,
 ): Promise<void> {
+  if (typeof command === 'object') return post({ kind: 'stopped', found: await serving.stop(command.stop) });
   switch (command) {
+    case 'inspect':
+      return post({ kind: 'inspection', inspection: await serving.inspect() });
     case 'running':
       return post({ kind: 'running', requests: await serving.running() });
     case 'ready':

@@ -67,6 +67,12 @@ export class CredentialPools {
     return Math.min(...keys.map((key) => this.#restMs(pool, key)));
   }
 
+  /** How many of its keys rest now. */
+  coolingKeys(provider: CredentialOwner): number {
+    const pool = this.#pools.get(provider.name);
+    return pool === undefined ? 0 : provider.apiKeys.filter((key) => this.#restMs(pool, key) > 0).length;
+  }
+
   #restMs(pool: Pool, key: string): number {
     return Math.max(0, (pool.coolUntilMs.get(key) ?? 0) - this.#clock.nowMs());
   }

@@ -64,6 +64,12 @@ export class Health {
     return this.#openCircuit(target, keyId)?.dueInMs(this.#clock.nowMs()) ?? 0;
   }
 
+  /** How many keys have a circuit of their own that is open. */
+  openKeys(target: TargetName): number {
+    const circuits = this.#known(target)?.keyCircuits.values() ?? [];
+    return [...circuits].filter(({ openedAtMs }) => openedAtMs !== null).length;
+  }
+
   coolingMs(target: TargetName): number {
     const untilMs = this.#known(target)?.coolUntilMs ?? 0;
     return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#clock.nowMs());

@@ -193,6 +193,14 @@ export function accountContract(open: OpenBooks): void {
     assert.deepEqual(await admit(high, 1n), { kind: 'account_rate_limited', rate: null, retryAfterMs: 50_000 });
     clock.advance(50_000);
     assert.equal((await admit(low, 1n)).kind, 'admitted');
+    // The organisation refuses: the project, which would not, has not counted it.
+    clock.advance(60_000);
+    for (let taken = 0; taken < 3; taken++) assert.equal((await admit(high, 1n)).kind, 'admitted');
+    clock.advance(30_000);
+    assert.equal((await admit(low, 1n)).kind, 'account_rate_limited');
+    clock.advance(30_000);
+    assert.equal((await admit(low, 1n)).kind, 'admitted');
+    assert.equal((await admit(low, 1n)).kind, 'admitted');
     await bench.close();
   });
 
@@ -347,6 +355,8 @@ export function accountContract(open: OpenBooks): void {
       assert.ok(joined.kind === 'changed' && joined.key.accountId === project && joined.key.version === 2);
     }
     assert.equal((await ledger.joinAccount(keyId, team, 'again')).kind, 'refused');
+    const another = await bench.creditKey(5n);
+    assert.equal((await ledger.joinAccount(another, team, 'crossing')).kind, 'refused');
     assert.equal((await ledger.addCredit(keyId, 'more', 5n, null)).kind, 'refused');
     assert.equal((await ledger.getAccount(org))?.purchased, 570n);
     assert.equal((await admit(keyId, 571n, {}, 2)).kind, 'insufficient');

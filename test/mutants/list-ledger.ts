@@ -172,6 +172,33 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
+    name: 'SQLite: a slot that one account took stays taken where the next one refuses',
+    edits: [
+      [
+        'ledger/sqlite/admit.ts',
+        'if (waitMs > 0) return waitMs;',
+        'if (waitMs > 0) return waitMs;\n    accounts.takeRateSlot(account.id, window);',
+      ],
+      [
+        'ledger/sqlite/admit.ts',
+        'for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);',
+        '',
+      ],
+    ],
+    tests: [['test/contract/sqlite.test.ts', 'the rate limit of an account counts every key below it']],
+  },
+  {
+    name: 'SQLite: after a rollback a tree is read without the holds of keys that only memory has',
+    edits: [
+      [
+        'ledger/sqlite/account-cache.ts',
+        'if (holds.some(({ path }) => path?.endsWith(',
+        'if (holds.some(({ path }) => path?.startsWith(',
+      ],
+    ],
+    tests: [['test/unit/ledger/sqlite/tree.test.ts', 'after a failed commit']],
+  },
+  {
     name: 'SQLite: no connection waits for the disk (synchronous=OFF)',
     edits: [['ledger/sqlite/database.ts', 'PRAGMA synchronous = FULL;', 'PRAGMA synchronous = OFF;']],
     tests: [['test/unit/ledger/sqlite/settings.test.ts', '[F4]']],

@@ -26,7 +26,7 @@ const WEIGHTS = {
   recover: 4,
   prune: 2,
   rollUp: 3,
-  changeKey: 3,
+  changeKey: 5,
   addCredit: 3,
   secret: 1,
   createKey: 1,
@@ -139,7 +139,8 @@ export class Draw {
     const root = this.createAccount(null);
     const ids = [root.request.id];
     const below = Array.from({ length: random.between(0, 4) }, () => {
-      const account = this.createAccount(random.pick(ids) ?? null);
+      // Often below the one before, so that trees are deep.
+      const account = this.createAccount((random.chance(50) ? ids.at(-1) : random.pick(ids)) ?? null);
       ids.push(account.request.id);
       return account;
     });
@@ -180,7 +181,7 @@ export class Draw {
     const ids = [...this.#model.accounts.keys()];
     const id = (random.chance(98) ? random.pick(ids) : undefined) ?? 'nobody';
     const keyId = this.#keyId();
-    const kinds = { create: 2, change: 5, move: 2, moveKey: 2, join: 2, credit: 3, read: 1 };
+    const kinds = { create: 2, change: 5, move: 6, moveKey: 2, join: 2, credit: 2, read: 1 };
     switch (random.weighted(kinds)) {
       case 'create':
         return random.chance(25) ? this.createAccount(null) : this.createAccount(id);
@@ -361,6 +362,7 @@ export class Draw {
       { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
       { budget: random.chance(20) ? null : this.#amount(2_000) },
       { cap: random.chance(20) ? null : this.#amount(2_000) },
+      { period: random.pick(PERIODS) },
       { period: random.pick(PERIODS) },
       { expiresAtMs: random.chance(50) ? null : this.#model.nowMs + random.between(0, 600) * 1_000 },
     ]);

@@ -140,21 +140,6 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [['sqlite/balance.ts', 'mustYield(holdsAt(account, path, decision.by), hold) ?', 'false ?']],
   },
   {
-    name: 'a slot that one account took stays taken where the next one refuses',
-    edits: [
-      [
-        'sqlite/admit.ts',
-        'if (waitMs > 0) return waitMs;',
-        'if (waitMs > 0) return waitMs;\n    accounts.takeRateSlot(account.id, window);',
-      ],
-      [
-        'sqlite/admit.ts',
-        'for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);',
-        '',
-      ],
-    ],
-  },
-  {
     name: 'a slot of the key stays taken where an account refuses',
     edits: [
       [
@@ -325,15 +310,5 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a rollback leaves the sums of accounts as they were',
     edits: [['sqlite/account-cache.ts', 'this.trees.drop();', '']],
-  },
-  {
-    name: 'a tree is read without the holds of keys that only memory has',
-    edits: [
-      [
-        'sqlite/account-cache.ts',
-        'if (holds.some(({ path }) => path?.endsWith(',
-        'if (holds.some(({ path }) => path?.startsWith(',
-      ],
-    ],
   },
 ];

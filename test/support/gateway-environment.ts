@@ -10,6 +10,8 @@ export function gatewayEnvironment(dataDir: string): Record<string, string> {
     GATEWAY_ADMIN_PORT: '0',
     GATEWAY_DATA: dataDir,
     GATEWAY_DISCOVER_LOCAL: 'off',
+    // Workers write to the log of the tests.
+    GATEWAY_LOG: 'warn',
     ...TRANSPORT,
   };
 }

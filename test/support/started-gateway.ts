@@ -38,6 +38,8 @@ export interface StartOptions {
   readonly log?: Log;
   /** Told about every request, where one thread serves. */
   readonly observers?: readonly RequestObserver[];
+  /** As if it were started at a terminal. */
+  readonly terminal?: boolean;
 }
 
 export async function startedGateway(options: StartOptions = {}): Promise<StartedGateway> {
@@ -50,7 +52,8 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
   }
   const printed: string[] = [];
   const print = (line: string): number => printed.push(line);
-  const running = await startGateway(readSettings(env), env, options.log ?? NO_LOG, print, options.observers);
+  const { log = NO_LOG, observers, terminal } = options;
+  const running = await startGateway(readSettings(env), env, log, print, observers, terminal);
   const admin = new AdminClient(socketPath(dataDir));
   let stopped = false;
   const stop = async (): Promise<void> => {

@@ -4,12 +4,16 @@ import type { AdminService } from '../service.ts';
 import { addAccountRoutes } from './accounts.ts';
 import { addAuditRoutes } from './audit.ts';
 import { addAuditTrailRoutes } from './audit-trail.ts';
+import { addDoctorRoutes } from './doctor.ts';
 import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
+import { addModelRoutes } from './models.ts';
 import { addOperatorRoutes } from './operators.ts';
+import { addProviderRoutes } from './providers.ts';
 import { addRequestRoutes } from './requests.ts';
 import { addSessionRoutes } from './session.ts';
+import { addSettingRoutes } from './settings.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -21,6 +25,10 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
+  addModelRoutes,
+  addProviderRoutes,
+  addSettingRoutes,
+  addDoctorRoutes,
   addSessionRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,

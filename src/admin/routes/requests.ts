@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { Type } from '../../lib/schema-builder.ts';
 import { AdminError } from '../api.ts';
+import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { VIEWERS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import type { Filters, Requests } from '../requests.ts';
 import {
   RequestExplanation,
@@ -12,6 +13,7 @@ import {
   RequestSearch,
   RunningRequestList,
 } from '../schema/requests.ts';
+import { StoppedRequest } from '../schema/state.ts';
 import type { AdminService } from '../service.ts';
 
 const RequestPath = Type.Object({ id: Type.String() });
@@ -41,6 +43,19 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
       schema: { summary: 'Requests that run now, with what they hold', response: { 200: RunningRequestList } },
     },
     async () => ({ object: 'list' as const, data: await service.requests.running() }),
+  );
+
+  app.delete(
+    '/requests/running/:id',
+    {
+      config: { roles: OPERATORS, action: 'request.stop' },
+      schema: {
+        summary: 'Stop a running request; what was produced is billed',
+        params: RequestPath,
+        response: { 200: StoppedRequest },
+      },
+    },
+    async (request) => acting(service, request).stopRequest(request.params.id),
   );
 
   const streams = new RequestStreams();

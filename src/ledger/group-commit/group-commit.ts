@@ -17,9 +17,22 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'addSecret',
   'revokeSecret',
   'addCredit',
+  'createAccount',
+  'changeAccount',
+  'moveAccount',
+  'moveKey',
+  'joinAccount',
+  'addAccountCredit',
+  'getAccount',
 ]);
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
-const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>(['listKeys', 'audit', 'usageReport', 'rollUp']);
+const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
+  'listKeys',
+  'listAccounts',
+  'audit',
+  'usageReport',
+  'rollUp',
+]);
 
 export class GroupCommit implements OperationRunner {
   readonly #stats: BatchStats;
@@ -32,7 +45,8 @@ export class GroupCommit implements OperationRunner {
     const options = { ...given, stats: this.#stats };
     this.#requests = new Batcher(store, options);
     this.#changes = store.background === undefined ? this.#requests : new Batcher(store.background, options);
-    this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, options);
+    // Reports commit nothing, and take as long as they take.
+    this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, given);
   }
 
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {

@@ -20,6 +20,7 @@ import {
   decideAccountChange,
   newAccountRecord,
   TRANSFER_KINDS,
+  TRANSFER_TAKEN,
   wrongAccountPurchase,
   wrongMove,
   wrongNewAccount,
@@ -34,6 +35,8 @@ import { countPeriodAnew, lock, saveKey, type Work } from './keys.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
+
+const ENTRY = 'SELECT amount FROM gateway.account_entries WHERE node_id = $1 AND kind = $2 AND id = $3';
 
 /** An account in its tree, whose root is locked. */
 interface Found {
@@ -197,6 +200,8 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   const nowMs = Math.max(locked.nowMs, found.nowMs);
   if (balance > 0n) {
+    const [taken] = await query(ENTRY, [rootId, TRANSFER_KINDS.in, entryId]);
+    if (taken !== undefined) return { kind: 'refused', reason: TRANSFER_TAKEN };
     await addEntry(query, keyId, TRANSFER_KINDS.out, entryId, balance, nowMs, rootId, null);
     await addEntry(query, rootId, TRANSFER_KINDS.in, entryId, balance, nowMs, keyId, null);
     await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
@@ -218,10 +223,7 @@ async function addAccountCredit(
   if (found === null) return UNKNOWN_ACCOUNT;
   const { account, purchased, used } = found.node;
   const credited = (balance: bigint): AccountCreditOutcome => ({ kind: 'account_credited', account, balance });
-  const [earlier] = await query(
-    `SELECT amount FROM gateway.account_entries WHERE node_id = $1 AND kind = 'purchase' AND id = $2`,
-    [accountId, entryId],
-  );
+  const [earlier] = await query(ENTRY, [accountId, 'purchase', entryId]);
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return credited(purchased - used);
     return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };

@@ -78,6 +78,8 @@ export function wrongPlace(key: KeyRecord, liveHolds: number, node: NodeTotals):
   return liveHolds > 0 ? 'requests of the key are in flight: try again when they have ended' : null;
 }
 
+export const TRANSFER_TAKEN = 'another transfer to this root has the same id: give it one of its own';
+
 /** Why the balance of a key cannot cross to this root; null when it can. */
 export function wrongTransfer(root: NodeTotals, balance: bigint): string | null {
   return root.purchased + balance > AMOUNT_MAX ? 'the balance would be too large' : null;

@@ -14,6 +14,7 @@ import {
   decideAccountChange,
   newAccountRecord,
   TRANSFER_KINDS,
+  TRANSFER_TAKEN,
   wrongAccountPurchase,
   wrongMove,
   wrongNewAccount,
@@ -30,6 +31,8 @@ import { pathOf, type Tree, type TreeNode } from './tree-cache.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
+
+const ENTRY = 'SELECT amount FROM account_entries WHERE node_id = ? AND kind = ? AND id = ?';
 
 interface Found {
   readonly tree: Tree;
@@ -156,6 +159,9 @@ export function joinAccount(
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   if (balance > 0n) {
     const rootId = root.account.id;
+    if (accounts.sql.cold(ENTRY).get(rootId, TRANSFER_KINDS.in, entryId) !== undefined) {
+      return { kind: 'refused', reason: TRANSFER_TAKEN };
+    }
     addEntry(accounts, keyId, TRANSFER_KINDS.out, entryId, balance, rootId, null);
     addEntry(accounts, rootId, TRANSFER_KINDS.in, entryId, balance, keyId, null);
     accounts.trees.markDirty(root);
@@ -177,9 +183,7 @@ export function addAccountCredit(
 ): AccountCreditOutcome {
   const node = find(accounts, accountId)?.node;
   if (node === undefined) return UNKNOWN_ACCOUNT;
-  const earlier = accounts.sql
-    .cold(`SELECT amount FROM account_entries WHERE node_id = ? AND kind = 'purchase' AND id = ?`)
-    .get(accountId, entryId);
+  const earlier = accounts.sql.cold(ENTRY).get(accountId, 'purchase', entryId);
   if (earlier === undefined) {
     const wrong = wrongAccountPurchase(node, amountNanos);
     if (wrong !== null) return { kind: 'refused', reason: wrong };

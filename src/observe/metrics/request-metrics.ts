@@ -1,13 +1,33 @@
 /** What requests add to the metrics: everything is taken from their records, at their end. */
-import type { AttemptRecord, RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
+import { Histogram } from '../../lib/histogram.ts';
 import { FAMILIES } from './families.ts';
-import type { Reading } from './reading.ts';
-import { CounterTable, HistogramTable, seriesKey } from './table.ts';
+import type { Reading, Sample } from './reading.ts';
+import { SeriesTree } from './series-tree.ts';
+import { TargetSeries } from './target-series.ts';
 
 const NANOS = 1_000_000_000;
 const NONE = 'none';
 const GENERATIONS: ReadonlySet<RequestRecord['endpoint']> = new Set(['chat', 'responses', 'messages']);
+
+/** A count of one series. */
+interface Count {
+  value: number;
+}
+
+interface EndpointSeries {
+  received: number;
+  sent: number;
+  /** By model, provider, status and condition. */
+  readonly requests: SeriesTree<Count>;
+}
+
+interface KeySeries {
+  requests: number;
+  chargedNanos: number;
+  chargedTokens: number;
+}
 
 export interface RequestMetricsOptions {
   /** Whether every key has series of its own. */
@@ -17,27 +37,15 @@ export interface RequestMetricsOptions {
 export class RequestMetrics implements RequestObserver {
   readonly #perKey: boolean;
   readonly #live = new CompactingMap<string, RequestRecord>();
-  readonly #requests = new CounterTable();
-  readonly #unauthenticated = new CounterTable();
-  readonly #admissions = new CounterTable();
-  readonly #attempts = new CounterTable();
-  readonly #skipped = new CounterTable();
-  readonly #tokens = new CounterTable();
-  readonly #reasoning = new CounterTable();
-  readonly #chargedNanos = new CounterTable();
-  readonly #chargedTokens = new CounterTable();
-  readonly #costNanos = new CounterTable();
-  readonly #providerCostNanos = new CounterTable();
-  readonly #flagged = new CounterTable();
-  readonly #received = new CounterTable();
-  readonly #sent = new CounterTable();
-  readonly #keyRequests = new CounterTable();
-  readonly #keyNanos = new CounterTable();
-  readonly #keyTokens = new CounterTable();
-  readonly #firstByte = new HistogramTable(FAMILIES.gateway_time_to_first_byte_seconds.buckets);
-  readonly #duration = new HistogramTable(FAMILIES.gateway_request_duration_seconds.buckets);
-  readonly #betweenChunks = new HistogramTable(FAMILIES.gateway_time_between_chunks_seconds.buckets);
-  readonly #admission = new HistogramTable(FAMILIES.gateway_admission_seconds.buckets);
+  readonly #endpoints = new SeriesTree<EndpointSeries>(() => ({ received: 0, sent: 0, requests: counts() }));
+  readonly #unauthenticated = counts();
+  readonly #admissions = counts();
+  readonly #attempts = counts();
+  readonly #skipped = counts();
+  /** By model and provider. */
+  readonly #targets = new SeriesTree(() => new TargetSeries());
+  readonly #keys = new SeriesTree<KeySeries>(() => ({ requests: 0, chargedNanos: 0, chargedTokens: 0 }));
+  readonly #admission = new Histogram(FAMILIES.gateway_admission_seconds.buckets);
 
   constructor({ perKey }: RequestMetricsOptions) {
     this.#perKey = perKey;
@@ -48,93 +56,99 @@ export class RequestMetrics implements RequestObserver {
   }
 
   finished(record: RequestRecord): void {
-    const { attempts } = record;
+    const { attempts, keyId } = record;
     const condition = record.condition ?? NONE;
-    const endpoint = record.endpoint ?? NONE;
     const model = record.model ?? NONE;
-    const provider = attempts.at(-1)?.provider ?? NONE;
-    this.#requests.add(1, seriesKey(endpoint, model, provider, String(record.status ?? NONE), condition));
-    if (record.bytesIn > 0) this.#received.add(record.bytesIn, endpoint);
-    if (record.bytesOut > 0) this.#sent.add(record.bytesOut, endpoint);
-    if (record.keyId === null) {
-      this.#unauthenticated.add(1, condition);
+    const provider = attempts[attempts.length - 1]?.provider ?? NONE;
+    const endpoint = this.#endpoints.at(record.endpoint ?? NONE);
+    endpoint.received += record.bytesIn;
+    endpoint.sent += record.bytesOut;
+    endpoint.requests.at(model, provider, record.status ?? NONE, condition).value += 1;
+    if (keyId === null) {
+      this.#unauthenticated.at(condition).value += 1;
       return;
     }
     this.#live.delete(record.requestId);
-    if (this.#perKey) this.#keyRequests.add(1, record.keyId);
+    if (this.#perKey) this.#ofKey(record, keyId);
     if (!GENERATIONS.has(record.endpoint)) return;
-    this.#admissions.add(1, admissionOutcome(record));
-    if (record.admittedAt !== null) this.#admission.observe((record.admittedAt - record.receivedAt) / 1_000, '');
-    for (const attempt of attempts) this.#attempted(attempt);
-    for (const { target, reason } of record.skipped) this.#skipped.add(1, seriesKey(target.provider, reason));
-    const target = seriesKey(model, provider);
-    this.#charged(record, target);
-    this.#timed(record, target);
-  }
-
-  #attempted({ provider, upstreamModel, outcome, condition }: AttemptRecord): void {
-    this.#attempts.add(1, seriesKey(provider, upstreamModel, outcome, condition ?? NONE));
-  }
-
-  #charged(record: RequestRecord, target: string): void {
-    const { usage, charged, mode, keyId } = record;
-    if (usage !== null) {
-      const { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning } = usage.tokens;
-      if (input > 0) this.#tokens.add(input, seriesKey(target, 'input'));
-      if (cacheRead > 0) this.#tokens.add(cacheRead, seriesKey(target, 'cache_read'));
-      if (cacheWrite > 0) this.#tokens.add(cacheWrite, seriesKey(target, 'cache_write'));
-      if (cacheWrite1h > 0) this.#tokens.add(cacheWrite1h, seriesKey(target, 'cache_write_1h'));
-      if (output > 0) this.#tokens.add(output, seriesKey(target, 'output'));
-      if (reasoning > 0) this.#reasoning.add(reasoning, target);
+    this.#admissions.at(admissionOutcome(record)).value += 1;
+    if (record.admittedAt !== null) this.#admission.observe((record.admittedAt - record.receivedAt) / 1_000);
+    for (const attempt of attempts) {
+      const { upstreamModel, outcome } = attempt;
+      this.#attempts.at(attempt.provider, upstreamModel, outcome, attempt.condition ?? NONE).value += 1;
     }
-    if (record.flag !== null) this.#flagged.add(1, target);
-    if (record.costNanos !== null) this.#costNanos.add(Number(record.costNanos), target);
-    if (record.providerCostNanos !== null) this.#providerCostNanos.add(Number(record.providerCostNanos), target);
-    if (charged === null) return;
-    const amount = Number(charged);
-    (mode === 'credit' ? this.#chargedNanos : this.#chargedTokens).add(amount, target);
-    if (this.#perKey && keyId !== null) (mode === 'credit' ? this.#keyNanos : this.#keyTokens).add(amount, keyId);
+    for (const { target, reason } of record.skipped) this.#skipped.at(target.provider, reason).value += 1;
+    if (attempts.length === 0) return;
+    const target = this.#targets.at(model, provider);
+    target.charge(record);
+    target.time(record);
   }
 
-  #timed(record: RequestRecord, target: string): void {
-    const { receivedAt, firstContentAt, lastByteAt, streamed, chunks } = record;
-    if (record.attempts.length === 0 || lastByteAt === null) return;
-    const key = seriesKey(target, String(streamed));
-    this.#duration.observe((lastByteAt - receivedAt) / 1_000, key);
-    const firstAt = firstContentAt ?? (streamed ? null : record.firstByteAt);
-    if (firstAt === null || record.condition !== null) return;
-    this.#firstByte.observe((firstAt - receivedAt) / 1_000, key);
-    if (streamed && chunks > 1) this.#betweenChunks.observe((lastByteAt - firstAt) / 1_000 / (chunks - 1), target);
+  #ofKey({ charged, mode }: RequestRecord, keyId: string): void {
+    const key = this.#keys.at(keyId);
+    key.requests += 1;
+    if (charged === null) return;
+    if (mode === 'credit') key.chargedNanos += Number(charged);
+    else key.chargedTokens += Number(charged);
   }
 
   reading(nowMs = performance.now()): Reading {
+    const endpoints = this.#endpoints.entries();
+    const keys = this.#keys.entries();
     return {
-      gateway_requests_total: this.#requests.samples(),
-      gateway_unauthenticated_requests_total: this.#unauthenticated.samples(),
-      gateway_admissions_total: this.#admissions.samples(),
-      gateway_attempts_total: this.#attempts.samples(),
-      gateway_targets_skipped_total: this.#skipped.samples(),
-      gateway_tokens_total: this.#tokens.samples(),
-      gateway_reasoning_tokens_total: this.#reasoning.samples(),
-      gateway_charged_credits_total: this.#chargedNanos.samples(NANOS),
-      gateway_charged_tokens_total: this.#chargedTokens.samples(),
-      gateway_cost_credits_total: this.#costNanos.samples(NANOS),
-      gateway_provider_cost_credits_total: this.#providerCostNanos.samples(NANOS),
-      gateway_flagged_charges_total: this.#flagged.samples(),
-      gateway_received_bytes_total: this.#received.samples(),
-      gateway_sent_bytes_total: this.#sent.samples(),
-      gateway_key_requests_total: this.#keyRequests.samples(),
-      gateway_key_charged_credits_total: this.#keyNanos.samples(NANOS),
-      gateway_key_charged_tokens_total: this.#keyTokens.samples(),
-      gateway_time_to_first_byte_seconds: this.#firstByte.samples(),
-      gateway_request_duration_seconds: this.#duration.samples(),
-      gateway_time_between_chunks_seconds: this.#betweenChunks.samples(),
-      gateway_admission_seconds: this.#admission.samples(),
-      ...this.#held(nowMs),
+      gateway_requests_total: endpoints.flatMap(([names, { requests }]) =>
+        requests.entries().map(([labels, { value }]) => ({ labels: [...names, ...labels], value })),
+      ),
+      gateway_unauthenticated_requests_total: counted(this.#unauthenticated),
+      gateway_admissions_total: counted(this.#admissions),
+      gateway_attempts_total: counted(this.#attempts),
+      gateway_targets_skipped_total: counted(this.#skipped),
+      gateway_received_bytes_total: endpoints.map(([labels, { received }]) => ({ labels, value: received })),
+      gateway_sent_bytes_total: endpoints.map(([labels, { sent }]) => ({ labels, value: sent })),
+      gateway_key_requests_total: keys.map(([labels, { requests }]) => ({ labels, value: requests })),
+      gateway_key_charged_credits_total: keys.map(([labels, key]) => ({ labels, value: key.chargedNanos / NANOS })),
+      gateway_key_charged_tokens_total: keys.map(([labels, key]) => ({ labels, value: key.chargedTokens })),
+      gateway_admission_seconds: [{ labels: [], value: shown(this.#admission) }],
+      ...this.#targetReading(),
+      ...this.#heldReading(nowMs),
     };
   }
 
-  #held(nowMs: number): Reading {
+  #targetReading(): Reading {
+    const targets = this.#targets.entries();
+    const sums = (of: (target: TargetSeries) => number, unit = 1): readonly Sample[] =>
+      targets.map(([labels, target]) => ({ labels, value: of(target) / unit }));
+    const classes = (target: TargetSeries): readonly (readonly [string, number])[] => [
+      ['input', target.input],
+      ['cache_read', target.cacheRead],
+      ['cache_write', target.cacheWrite],
+      ['cache_write_1h', target.cacheWrite1h],
+      ['output', target.output],
+    ];
+    const latencies = (of: 'firstByte' | 'duration'): readonly Sample[] =>
+      targets.flatMap(([labels, target]) => [
+        ...histograms([...labels, 'true'], target.streamed[of]),
+        ...histograms([...labels, 'false'], target.whole[of]),
+      ]);
+    return {
+      gateway_tokens_total: targets.flatMap(([labels, target]) =>
+        classes(target).map(([name, value]) => ({ labels: [...labels, name], value })),
+      ),
+      gateway_reasoning_tokens_total: sums(({ reasoning }) => reasoning),
+      gateway_charged_credits_total: sums(({ chargedNanos }) => chargedNanos, NANOS),
+      gateway_charged_tokens_total: sums(({ chargedTokens }) => chargedTokens),
+      gateway_cost_credits_total: sums(({ costNanos }) => costNanos, NANOS),
+      gateway_provider_cost_credits_total: sums(({ providerCostNanos }) => providerCostNanos, NANOS),
+      gateway_flagged_charges_total: sums(({ flagged }) => flagged),
+      gateway_time_to_first_byte_seconds: latencies('firstByte'),
+      gateway_request_duration_seconds: latencies('duration'),
+      gateway_time_between_chunks_seconds: targets.flatMap(([labels, target]) =>
+        histograms(labels, target.betweenChunks),
+      ),
+    };
+  }
+
+  #heldReading(nowMs: number): Reading {
     const holds = { credit: 0, token_budget: 0 };
     const amounts = { credit: 0n, token_budget: 0n };
     let oldestAt = nowMs;
@@ -159,4 +173,21 @@ function admissionOutcome({ admittedAt, idempotency, condition }: RequestRecord)
   if (idempotency === 'replay' || idempotency === 'conflict' || idempotency === 'in_flight') return idempotency;
   if (admittedAt !== null) return 'admitted';
   return condition ?? NONE;
+}
+
+function counts(): SeriesTree<Count> {
+  return new SeriesTree<Count>(() => ({ value: 0 }));
+}
+
+function counted(tree: SeriesTree<Count>): readonly Sample[] {
+  return tree.entries().map(([labels, { value }]) => ({ labels, value }));
+}
+
+function histograms(labels: readonly string[], histogram: Histogram | null): readonly Sample[] {
+  return histogram === null ? [] : [{ labels, value: shown(histogram) }];
+}
+
+/** A copy, which can be sent to another thread. */
+function shown({ counts, sum }: Histogram): Sample['value'] {
+  return { counts: [...counts], sum };
 }

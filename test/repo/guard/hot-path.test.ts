@@ -14,6 +14,7 @@ const AT_ONCE = 32;
 /** Of everything in the process, with little to spare above what is measured. */
 const TIMERS_MAX = process.env.GATEWAY_HTTP === 'lean' ? 3 : 4;
 const PROMISES_MAX = 44;
+const RUNS = 8;
 /** The request, and for a stream its first frame and the one with its usage; for a whole answer, the answer. */
 const PARSED_MAX = 3;
 const UPSTREAM = { id: 'chatcmpl-1', created: 1, model: 'upstream-model' };
@@ -147,10 +148,10 @@ for (const [name, scene] of [
       assert.ok(counts.promises <= PROMISES_MAX, `${counts.promises} promises`);
     });
 
-    test('starts no thread and loads no tokenizer', () => {
+    test('starts no thread and loads no tokenizer, and no telemetry that nobody has asked for', () => {
       assert.equal(countsAtOnce.threads, 0);
       assert.deepEqual(
-        loadedModules.filter((url) => url.includes('gpt-tokenizer')),
+        loadedModules.filter((url) => /gpt-tokenizer|opentelemetry/.test(url)),
         [],
       );
     });
@@ -159,7 +160,8 @@ for (const [name, scene] of [
 
 /** A step of the maintenance may fall into one of the runs, but not into each of them. */
 async function fewest(work: () => Promise<unknown>): Promise<Counts> {
-  const runs = [await countDuring(work), await countDuring(work), await countDuring(work)];
+  const runs: [Counts, ...Counts[]] = [await countDuring(work)];
+  while (runs.length < RUNS) runs.push(await countDuring(work));
   const written = (run: Counts): number => run.stringified.join('').length;
   return runs.reduce((best, run) =>
     run.promises < best.promises || (run.promises === best.promises && written(run) < written(best)) ? run : best,

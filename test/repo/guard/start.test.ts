@@ -20,6 +20,7 @@ const LATER = [
   '@ai-sdk',
   'fastify',
   '@fastify',
+  'prom-client',
 ];
 
 test('a start without a config file, and a first answer, load no package that only others need', async () => {

@@ -48,10 +48,18 @@ export interface Job {
   tries: number;
 }
 
+/** Every third key belongs to a tree of accounts of its own jobs, at one of its levels; the others pay for themselves. */
 export async function newJobs(admin: AdminClient, count: number): Promise<readonly Job[]> {
+  const root = await admin.accounts.create({ name: 'root' });
+  await admin.accounts.addCredit(root.id, { amount: String(Number(CREDIT) * count) });
+  const team = await admin.accounts.create({ name: 'team', parent: root.id, credit_cap: '1/day' });
+  const project = await admin.accounts.create({ name: 'project', parent: team.id, token_cap: '100000000/month' });
+  const levels = [root.id, team.id, project.id];
+  const payer = (index: number) =>
+    index % 3 === 0 ? { account: levels[(index / 3) % levels.length] } : { credit: CREDIT };
   return Promise.all(
     Array.from({ length: count }, async (_, index) => ({
-      key: await admin.createKey({ mode: 'credit', credit: CREDIT }),
+      key: await admin.createKey({ mode: 'credit', ...payer(index) }),
       streamed: index % 4 !== 0,
       persistent: index % 2 === 0,
       usage: null,
@@ -169,7 +177,27 @@ export async function assertBooks(admin: AdminClient, jobs: readonly Job[]): Pro
     const cost = job.usage.prompt_tokens * INPUT_NANOS + job.usage.completion_tokens * OUTPUT_NANOS;
     assert.equal(spent, cost, `${what} was seen complete`);
   }
+  await assertLevels(admin, jobs, views);
   return { complete };
+}
+
+/** Each account has used what the keys at and below it have used, and nothing is held anywhere. */
+async function assertLevels(
+  admin: AdminClient,
+  jobs: readonly Job[],
+  views: ReadonlyMap<string, KeyView>,
+): Promise<void> {
+  const accounts = await admin.accounts.list();
+  const nanos = (credits: number): number => Math.round(credits * 1e9);
+  const isBelow = (id: string | null | undefined, above: string): boolean =>
+    id === above || (id != null && isBelow(accounts.find((account) => account.id === id)?.parent, above));
+  const roots = new Set(jobs.flatMap(({ key }) => accounts.find(({ id }) => id === key.account)?.root ?? []));
+  assert.equal(roots.size, 1);
+  for (const account of accounts.filter(({ root }) => roots.has(root))) {
+    const keys = jobs.flatMap(({ key }) => (isBelow(key.account, account.id) ? [views.get(key.id)] : []));
+    const spent = keys.reduce((sum, view) => sum + nanos(view?.used ?? Number.NaN), 0);
+    assert.deepEqual([nanos(account.used), account.reserved, account.live_holds], [spent, 0, 0], account.name);
+  }
 }
 
 /** The audit once no hold is live any more. */

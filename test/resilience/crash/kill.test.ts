@@ -56,10 +56,16 @@ async function streamedAnswer(
   return usage === undefined ? null : (JSON.parse(usage) as ChatUsage);
 }
 
-test('[F1] [F2] [F3] kill -9 under load: no answer seen complete is uncharged, nothing is charged twice', async () => {
+test('[F1] [F2] [F3] [F37] kill -9 under load: no answer seen complete is uncharged, nothing is charged twice', async () => {
   const first = await gatewayProcess(dataDir);
+  const { accounts } = first.admin;
+  const root = await accounts.create({ name: 'root' });
+  await accounts.addCredit(root.id, { amount: String(CLIENTS) });
+  const team = await accounts.create({ name: 'team', parent: root.id });
+  // Some of the keys belong to accounts, whose sums must be right at every level.
+  const payer = (index: number) => (index % 4 < 2 ? { credit: '1' } : { account: index % 8 < 4 ? team.id : root.id });
   const keys = await Promise.all(
-    Array.from({ length: CLIENTS }, () => first.admin.createKey({ mode: 'credit', credit: '1' })),
+    Array.from({ length: CLIENTS }, (_, index) => first.admin.createKey({ mode: 'credit', ...payer(index) })),
   );
   const seen = new Map<string, ChatUsage>();
   const streaming = new Set<number>();
@@ -107,6 +113,13 @@ test('[F1] [F2] [F3] kill -9 under load: no answer seen complete is uncharged, n
       assert.ok(spent <= 600 * OUTPUT_NANOS + 1_000 * INPUT_NANOS, `key ${index} was charged ${spent}`);
     }
     assert.ok(recovered > 0, 'streams that had been marked are charged by their marks');
+    const spentBy = (ids: readonly string[]): number =>
+      keys.reduce((sum, { id, account }) => sum + (ids.includes(account ?? '') ? (views.get(id)?.used ?? 0) : 0), 0);
+    const [teamNow, rootNow] = [await second.admin.accounts.show(team.id), await second.admin.accounts.show(root.id)];
+    const nanos = (credits: number): number => Math.round(credits * 1e9);
+    assert.deepEqual([nanos(teamNow.used), teamNow.reserved], [nanos(spentBy([team.id])), 0]);
+    assert.deepEqual([nanos(rootNow.used), rootNow.reserved], [nanos(spentBy([team.id, root.id])), 0]);
+    assert.ok(rootNow.used > teamNow.used && teamNow.used > 0);
   } finally {
     await second.kill('SIGTERM');
   }

@@ -7,7 +7,7 @@ import { FAMILIES } from '../../../src/observe/metrics/families.ts';
 import { merged, ofWorker, type Reading } from '../../../src/observe/metrics/reading.ts';
 import { renderMetrics } from '../../../src/observe/metrics/render.ts';
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts';
-import { CounterTable } from '../../../src/observe/metrics/table.ts';
+import { SeriesTree } from '../../../src/observe/metrics/series-tree.ts';
 import { Scrape } from '../../support/scrape.ts';
 
 async function scraped(reading: Reading): Promise<Scrape> {
@@ -59,11 +59,13 @@ describe('metrics', () => {
   });
 
   test('the number of series is bounded, and nothing is lost beyond it', () => {
-    const table = new CounterTable();
-    for (let index = 0; index < 20_000; index++) table.add(1, `model-${index}\0provider`);
-    const samples = table.samples();
-    assert.equal(samples.length, 10_001);
-    assert.deepEqual(samples.at(-1), { labels: ['other', 'other'], value: 10_000 });
+    const tree = new SeriesTree(() => ({ value: 0 }));
+    for (let index = 0; index < 20_000; index++) tree.at(`model-${index}`, 'provider').value += 1;
+    tree.at('model-0', 'provider').value += 1;
+    const series = tree.entries();
+    assert.equal(series.length, 10_001);
+    assert.deepEqual(series[0], [['model-0', 'provider'], { value: 2 }]);
+    assert.deepEqual(series.at(-1), [['other', 'other'], { value: 10_000 }]);
   });
 
   test('a model that is not in the catalog, and a key, are no labels', () => {

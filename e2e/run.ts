@@ -1,0 +1,108 @@
+/**
+ * `npm run e2e [-- NAME …]`: the real clients against a started gateway, and docs/compatibility.md from what they saw. Words
+ * after the command choose client programs by their file's name; the page is written only by a run of all of them.
+ */
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { closedOutside } from '../test/agents/outside.ts';
+import { auditClean } from '../test/support/requests.ts';
+import { type StartedGateway, startedGateway } from '../test/support/started-gateway.ts';
+import { type Announcement, ClientProgram } from './client-program.ts';
+import { installNodeClients, installPythonClients } from './install.ts';
+import { compatibilityPage } from './page.ts';
+import { playCases, playFaults, type Row, type Sight } from './scenarios.ts';
+
+const HERE = import.meta.dirname;
+const PAGE = join(HERE, '../docs/compatibility.md');
+
+interface Program {
+  readonly name: string;
+  readonly command: string;
+  readonly file: string;
+}
+
+async function programsIn(folder: string, ending: string, command: string): Promise<Program[]> {
+  const files = (await readdir(join(HERE, folder))).filter(
+    (file) => file.endsWith(ending) && !file.startsWith('protocol'),
+  );
+  return files.sort().map((file) => ({ name: file.slice(0, -ending.length), command, file: join(HERE, folder, file) }));
+}
+
+interface Played {
+  readonly rows: readonly Row[];
+  readonly sights: readonly Sight[];
+}
+
+async function play({ name, command, file }: Program, gateway: StartedGateway): Promise<Played> {
+  const home = await mkdtemp(join(tmpdir(), 'gateway-e2e-'));
+  await using outside = await closedOutside();
+  let announced: Announcement | null = null;
+  try {
+    await using program = new ClientProgram({ command, args: [file], home, proxy: outside.proxy });
+    announced = await program.announcement();
+    const rows = await playCases(gateway, program, announced);
+    const sights = await playFaults(gateway, program, announced);
+    await auditClean(gateway);
+    if (outside.asked.length > 0) throw new Error(`it wanted to reach ${[...new Set(outside.asked)].join(', ')}`);
+    return { rows, sights };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    const { client = name, version = '' } = announced ?? {};
+    return {
+      rows: [{ client, version, what: 'the whole program', route: '', lane: 'native', mode: 'whole', problem }],
+      sights: [],
+    };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+function report(name: string, { rows, sights }: Played, ms: number): number {
+  const failed = [...rows, ...sights].filter(({ problem }) => problem !== null);
+  console.log(`${failed.length === 0 ? 'ok    ' : 'FAILED'}  ${name}: ${rows.length + sights.length} (${ms} ms)`);
+  for (const row of failed) {
+    const what = 'fault' in row ? row.fault : `${row.what}, ${row.lane}, ${row.mode}`;
+    console.log(`        ${what}: ${row.problem}${'message' in row ? ` (${row.message.slice(0, 200)})` : ''}`);
+  }
+  return failed.length;
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const isChosen = ({ file }: Program): boolean => words.length === 0 || words.some((word) => file.includes(word));
+  const chosen = (await programsIn('clients', '.mjs', process.execPath)).filter(isChosen);
+  const inPython = (await programsIn('python', '.py', '')).filter(isChosen);
+  installNodeClients();
+  const python = inPython.length === 0 ? null : installPythonClients();
+  const notRun: (readonly [client: string, reason: string])[] = [];
+  for (const program of inPython) {
+    if (python !== null && 'python' in python) chosen.push({ ...program, command: python.python });
+    else notRun.push([`${program.name} (Python)`, python?.reason ?? '']);
+  }
+
+  const tally = { passed: 0, failed: 0 };
+  const rows: Row[] = [];
+  const sights: Sight[] = [];
+  await using gateway = await startedGateway({ env: { GATEWAY_SANDBOX: 'strict' } });
+  for (const program of chosen) {
+    const startedMs = performance.now();
+    const played = await play(program, gateway);
+    const failed = report(program.name, played, Math.round(performance.now() - startedMs));
+    tally.failed += failed;
+    tally.passed += played.rows.length + played.sights.length - failed;
+    rows.push(...played.rows);
+    sights.push(...played.sights);
+  }
+  for (const [client, reason] of notRun) console.log(`NOT RUN ${client}: ${reason}`);
+  if (words.length === 0) {
+    const date = new Date().toISOString().slice(0, 10);
+    await writeFile(PAGE, compatibilityPage(rows, sights, { date, command: 'npm run e2e', notRun }));
+  }
+  console.log(`${tally.passed} passed, ${tally.failed} failed`);
+  process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
+}
+
+await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(`The clients could not be run: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+});

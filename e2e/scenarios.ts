@@ -1,0 +1,159 @@
+/** What every client does, and what goes wrong for it. */
+import type { CreatedKey } from '../src/admin/api.ts';
+import type { StartedGateway } from '../test/support/started-gateway.ts';
+import type { Announcement, Answer, ClientProgram, StreamMode, Task } from './client-program.ts';
+
+export interface Row {
+  readonly client: string;
+  readonly version: string;
+  readonly what: string;
+  readonly route: string;
+  /** By the model: `native` where its provider speaks the format of the route. */
+  readonly lane: 'native' | 'translated';
+  readonly mode: StreamMode;
+  /** Null where it passed. */
+  readonly problem: string | null;
+  /** A difference that is the client's own. */
+  readonly note?: string | undefined;
+}
+
+/** What the user of a client sees when something is wrong. */
+export interface Sight {
+  readonly client: string;
+  readonly fault: string;
+  readonly message: string;
+  readonly problem: string | null;
+}
+
+const NATIVE: Readonly<Record<string, string>> = {
+  chat: 'sandbox/alpha',
+  responses: 'sandbox/alpha',
+  messages: 'sandbox/beta',
+  count_tokens: 'sandbox/beta',
+  models: 'sandbox/alpha',
+};
+const MODELS = ['sandbox/alpha', 'sandbox/beta'];
+
+/** Where a client shows other figures than it was sent, and why: such a scenario passes with a note. */
+const KNOWN: readonly (Pick<Row, 'client' | 'route' | 'lane' | 'mode'> & { readonly note: string })[] = [
+  {
+    client: 'LangChain (JavaScript)',
+    route: 'messages',
+    lane: 'translated',
+    mode: 'streamed',
+    note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` (@langchain/anthropic, `utils/message_outputs.ts`)',
+  },
+];
+const TEXT = 'Tell me something. [[tokens=25]]';
+
+function taskOf(name: string, key: CreatedKey, rest: Partial<Task> = {}): Task {
+  const { origin, base_url: baseUrl } = key;
+  return { case: name, key: key.key, origin, baseUrl, model: 'sandbox/alpha', text: TEXT, stream: false, ...rest };
+}
+
+/** Every case of a client: both models, whole and streamed, at both origins. One row for both origins. */
+export async function playCases(
+  gateway: StartedGateway,
+  program: ClientProgram,
+  { client, version, cases }: Announcement,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const { name: what, route, modes } of cases) {
+    for (const model of MODELS) {
+      for (const mode of modes) {
+        const problems: string[] = [];
+        for (const key of [await gateway.creditKey(), await gateway.tokenKey()]) {
+          const answer = await program.run(taskOf(what, key, { model, stream: mode === 'streamed' }));
+          const problem = answer.ok ? await unlikeBooks(gateway, key, answer) : `${answer.name}: ${answer.message}`;
+          if (problem !== null) problems.push(`${key.mode}: ${problem}`);
+        }
+        const lane = NATIVE[route] === model ? 'native' : 'translated';
+        const known = KNOWN.find(
+          (one) => one.client === client && one.route === route && one.lane === lane && one.mode === mode,
+        );
+        const isKnown = known !== undefined && problems.every((problem) => problem.includes('the client saw'));
+        const problem = problems.length === 0 || isKnown ? null : problems.join('; ');
+        const note = problems.length > 0 && isKnown ? known.note : undefined;
+        rows.push({ client, version, what, route, lane, mode, problem, note });
+      }
+    }
+  }
+  return rows;
+}
+
+/** USD per million tokens of the sandbox models, and so thousandths of a billionth of a credit per token. */
+const PRICE = { input: 1, output: 4 };
+
+/** How the ledger differs from what the client saw; null where it does not. */
+async function unlikeBooks(
+  gateway: StartedGateway,
+  key: CreatedKey,
+  { input, output, answers }: Extract<Answer, { ok: true }>,
+): Promise<string | null> {
+  const view = await settled(gateway, key);
+  if (view.live_holds > 0 || view.reserved > 0) return `${view.live_holds} holds are left`;
+  const [used, seen] =
+    key.mode === 'credit'
+      ? [Math.round(view.used * 1e9), (input * PRICE.input + output * PRICE.output) * 1_000]
+      : [view.used, input + output];
+  if (used !== seen) return `${used} was charged, the client saw ${input} + ${output} tokens in ${answers} answers`;
+  return null;
+}
+
+async function settled(gateway: StartedGateway, key: CreatedKey) {
+  for (let tries = 0; ; tries++) {
+    const view = await gateway.admin.showKey(key.id);
+    if (view.live_holds === 0 || tries === 100) return view;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+interface Fault {
+  readonly name: string;
+  /** What must be said of it. */
+  readonly words: RegExp;
+  readonly credit?: string;
+  task(key: CreatedKey): Partial<Task>;
+}
+
+const FAULTS: readonly Fault[] = [
+  { name: 'a wrong key', words: /API key|malformed|401/i, task: () => ({ key: 'mg_c_wrong' }) },
+  { name: 'a model that does not exist', words: /not in the catalog/i, task: () => ({ model: 'no/such' }) },
+  { name: 'no credit left', words: /credit|balance/i, credit: '0', task: () => ({}) },
+  {
+    name: 'a wrong base URL',
+    words: /no route|404|not found/i,
+    task: ({ origin }) => ({ origin: `${origin}/nowhere`, baseUrl: `${origin}/nowhere/v1` }),
+  },
+  { name: 'the provider is down', words: /provider|50[0-9]/i, task: () => ({ text: 'Hello [[status=503]]' }) },
+  {
+    name: 'the context is full',
+    words: /context length|too long/i,
+    task: () => ({ model: 'sandbox/tiny', text: 'word '.repeat(6_000) }),
+  },
+];
+
+/** By the client's first case, whole. Nothing may be charged, and one sentence must say what is wrong. */
+export async function playFaults(
+  gateway: StartedGateway,
+  program: ClientProgram,
+  { client, cases }: Announcement,
+): Promise<Sight[]> {
+  const sights: Sight[] = [];
+  const [first] = cases;
+  for (const { name: fault, words, credit, task } of first === undefined ? [] : FAULTS) {
+    const key = await gateway.creditKey(credit === undefined ? {} : { credit });
+    const answer = await program.run(taskOf(first?.name ?? '', key, task(key)));
+    const message = answer.ok ? '' : answer.message;
+    const { used, live_holds } = await settled(gateway, key);
+    const problem = answer.ok
+      ? 'no error was raised'
+      : !words.test(message)
+        ? 'the message does not say what is wrong'
+        : used !== 0 || live_holds !== 0
+          ? `${used} was charged, ${live_holds} holds are left`
+          : null;
+    sights.push({ client, fault, message, problem });
+  }
+  return sights;
+}

@@ -1,0 +1,135 @@
+/** What the running gateway says of itself: models, providers, settings, and the report of its checks. */
+import { Type } from '../../lib/schema-builder.ts';
+
+const Text = Type.Union([Type.String(), Type.Null()]);
+const Figure = Type.Union([Type.Number(), Type.Null()]);
+const origin = {
+  source: Type.Enum(['configured', 'listed', 'published', 'assumed'], {
+    description: 'By the operator, by the provider, in published data, or a guess because nobody says.',
+  }),
+  from: Type.String(),
+  date: Text,
+};
+const Limit = Type.Object({ value: Type.Union([Type.Integer(), Type.Null()]), ...origin });
+
+export const ModelState = Type.Object(
+  {
+    id: Type.String(),
+    display_name: Text,
+    provider: Type.String(),
+    public: Type.Boolean(),
+    price: Type.Object({
+      value: Type.Record(Type.String(), Type.Number(), {
+        description: 'USD per million tokens, by class, as charged.',
+      }),
+      ...origin,
+    }),
+    context_window: Limit,
+    max_output_tokens: Limit,
+    capabilities: Type.Object({
+      tools: Type.Boolean(),
+      images: Type.Boolean(),
+      reasoning: Type.Boolean(),
+      structured_output: Type.Boolean(),
+      streaming: Type.Boolean(),
+    }),
+    targets: Type.Array(
+      Type.Object({
+        provider: Type.String(),
+        upstream_model: Type.String(),
+        format: Type.String(),
+        weight: Type.Number(),
+      }),
+    ),
+  },
+  { title: 'ModelState' },
+);
+
+export const ModelStateList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(ModelState) },
+  { title: 'ModelStateList' },
+);
+
+export const TargetState = Type.Object(
+  {
+    upstream_model: Type.String(),
+    models: Type.Array(Type.String(), { description: 'The models of the catalog that it serves.' }),
+    circuit: Type.Enum(['closed', 'open', 'due'], { description: 'due: open, and the next call is a probe.' }),
+    next_probe_in_ms: Type.Integer(),
+    keys_with_open_circuit: Type.Integer({ description: 'Keys for which alone it is not called.' }),
+    cooling_ms: Type.Integer({ description: 'How long it is still asked after the others.' }),
+    first_byte_ms: Type.Object({ streamed: Figure, whole: Figure }),
+  },
+  { title: 'TargetState' },
+);
+
+export const ProviderState = Type.Object(
+  {
+    name: Type.String(),
+    kind: Type.String(),
+    base_url: Type.String(),
+    formats: Type.Array(Type.String()),
+    health: Type.Enum(['ok', 'degraded', 'down']),
+    circuit_breaker: Type.Boolean(),
+    credentials: Type.Integer({ description: 'How many there are; none is ever shown.' }),
+    credentials_cooling: Type.Integer(),
+    cooling_ms: Type.Integer({ description: 'Above 0 where every credential rests.' }),
+    targets: Type.Array(TargetState),
+  },
+  { title: 'ProviderState' },
+);
+
+export const ProviderStateList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(ProviderState) },
+  { title: 'ProviderStateList' },
+);
+
+const Group = Type.Record(Type.String(), Type.Unknown());
+
+export const SettingsInForce = Type.Object(
+  {
+    process: Group,
+    config: Group,
+  },
+  { title: 'SettingsInForce', description: 'A secret is shown as "set", or null where it is not.' },
+);
+
+export const StoppedRequest = Type.Object({ id: Type.String(), stopped: Type.Boolean() }, { title: 'StoppedRequest' });
+
+export const DoctorBody = Type.Object(
+  {
+    probes: Type.Optional(
+      Type.Boolean({ description: 'Whether to generate a token at each target, which costs money; false by default.' }),
+    ),
+  },
+  { title: 'DoctorRun', additionalProperties: false },
+);
+
+const check = { state: Type.Enum(['ok', 'problem', 'skipped']), detail: Type.String() };
+const Check = Type.Object(check, { title: 'Check' });
+
+export const DoctorReport = Type.Object(
+  {
+    ok: Type.Boolean(),
+    config: Check,
+    data_folder: Check,
+    store: Check,
+    open_files: Check,
+    providers: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        kind: Type.String(),
+        base_url: Type.String(),
+        simulated: Type.Boolean(),
+        reachable: Check,
+        authorised: Check,
+        models: Type.Object({ ...check, missing: Type.Array(Type.String()) }),
+        clock: Type.Object({ ...check, skew_ms: Figure }),
+        probes: Type.Array(Type.Object({ ...check, model: Type.String(), format: Type.String(), took_ms: Figure })),
+      }),
+    ),
+    models: Type.Array(Type.Object({ id: Type.String(), priced: Check, limits: Check, targets: Check })),
+    to_do: Type.Array(Type.String(), { description: 'One line for each problem: what to do about it.' }),
+  },
+  { title: 'DoctorReport' },
+);

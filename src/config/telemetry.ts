@@ -1,0 +1,137 @@
+/** Where traces and metrics are sent, by the variables that every OpenTelemetry program knows. */
+import { type Environment, SettingError } from './settings.ts';
+
+export interface TelemetrySettings {
+  /** Null: they are not sent. */
+  readonly traces: OtlpTarget | null;
+  readonly metrics: OtlpTarget | null;
+  readonly protocol: 'http/protobuf' | 'http/json';
+  readonly timeoutMs: number;
+  readonly serviceName: string;
+  readonly resource: Readonly<Record<string, string>>;
+  /** Whether the client's own decision counts, and how many of the other requests are sampled. */
+  readonly sampler: { readonly parentBased: boolean; readonly ratio: number };
+  readonly metricsIntervalMs: number;
+}
+
+export interface OtlpTarget {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Null where nothing of it is set, or all of it is switched off: then nothing of it is even loaded. */
+export function readTelemetry(env: Environment): TelemetrySettings | null {
+  if (given(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
+  const traces = readTarget(env, 'TRACES', 'v1/traces');
+  const metrics = readTarget(env, 'METRICS', 'v1/metrics');
+  if (traces === null && metrics === null) return null;
+  const resource = readPairs(env, 'OTEL_RESOURCE_ATTRIBUTES');
+  return {
+    traces,
+    metrics,
+    protocol: readProtocol(env),
+    timeoutMs: readMilliseconds(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000),
+    serviceName: given(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'model-gateway',
+    resource,
+    sampler: readSampler(env),
+    metricsIntervalMs: readMilliseconds(env, 'OTEL_METRIC_EXPORT_INTERVAL', 60_000),
+  };
+}
+
+function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string): OtlpTarget | null {
+  const name = `OTEL_${signal}_EXPORTER`;
+  const exporter = given(env, name);
+  if (exporter === 'none') return null;
+  if (exporter !== undefined && exporter !== 'otlp') {
+    throw new SettingError(name, ` is ${shown(exporter)}: expected one of otlp, none`);
+  }
+  const own = `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`;
+  const base = given(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
+  const url = given(env, own) ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/${path}`);
+  if (url === undefined && exporter === undefined) return null;
+  const address = url ?? `http://localhost:4318/${path}`;
+  const parsed = URL.parse(address);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    const setting = given(env, own) === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : own;
+    throw new SettingError(
+      setting,
+      ` is ${shown(address)}: must be an http or https address, e.g. http://localhost:4318`,
+    );
+  }
+  const headers = {
+    ...readPairs(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
+    ...readPairs(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
+  };
+  return { url: address, headers };
+}
+
+function readProtocol(env: Environment): TelemetrySettings['protocol'] {
+  const protocol = given(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
+  if (protocol === 'http/protobuf' || protocol === 'http/json') return protocol;
+  throw new SettingError(
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    ` is ${shown(protocol)}: expected one of http/protobuf, http/json (a Collector accepts both on port 4318)`,
+  );
+}
+
+const SAMPLERS: Readonly<Record<string, (ratio: number) => TelemetrySettings['sampler']>> = {
+  always_on: () => ({ parentBased: false, ratio: 1 }),
+  always_off: () => ({ parentBased: false, ratio: 0 }),
+  traceidratio: (ratio) => ({ parentBased: false, ratio }),
+  parentbased_always_on: () => ({ parentBased: true, ratio: 1 }),
+  parentbased_always_off: () => ({ parentBased: true, ratio: 0 }),
+  parentbased_traceidratio: (ratio) => ({ parentBased: true, ratio }),
+};
+
+function readSampler(env: Environment): TelemetrySettings['sampler'] {
+  const name = given(env, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on';
+  const sampler = Object.hasOwn(SAMPLERS, name) ? SAMPLERS[name] : undefined;
+  if (sampler === undefined) {
+    const known = Object.keys(SAMPLERS).join(', ');
+    throw new SettingError('OTEL_TRACES_SAMPLER', ` is ${shown(name)}: expected one of ${known}`);
+  }
+  const text = given(env, 'OTEL_TRACES_SAMPLER_ARG') ?? '1';
+  const ratio = /^\d{1,3}(\.\d{1,12})?$/.test(text) ? Number(text) : Number.NaN;
+  if (ratio >= 0 && ratio <= 1) return sampler(ratio);
+  throw new SettingError('OTEL_TRACES_SAMPLER_ARG', ` is ${shown(text)}: must be a number from 0 to 1, such as 0.01`);
+}
+
+/** `a=1,b=2`, with percent-encoded values. They may be secrets: none is shown. */
+function readPairs(env: Environment, name: string): Record<string, string> {
+  const text = given(env, name);
+  if (text === undefined) return {};
+  try {
+    return Object.fromEntries(
+      text
+        .split(',')
+        .filter((pair) => pair.trim() !== '')
+        .map((pair) => {
+          const at = pair.indexOf('=');
+          if (at < 1) throw new TypeError('no name');
+          return [pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())];
+        }),
+    );
+  } catch {
+    throw new SettingError(
+      name,
+      ' cannot be read: must be name=value pairs separated by commas, values percent-encoded',
+    );
+  }
+}
+
+function readMilliseconds(env: Environment, name: string, fallback: number): number {
+  const text = given(env, name);
+  if (text === undefined) return fallback;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (value > 0) return value;
+  throw new SettingError(name, ` is ${shown(text)}: must be a number of milliseconds`);
+}
+
+function given(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+function shown(value: string): string {
+  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+}

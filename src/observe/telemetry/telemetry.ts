@@ -1,0 +1,121 @@
+/**
+ * Traces and metrics over OTLP. Loaded only where a target is configured. Spans are made from the record of a request when
+ * it has ended, so nothing of a trace is on its path; what the target does not take in time is dropped by the SDK.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { trace } from '@opentelemetry/api';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import { RequestMetrics } from './metrics.ts';
+import { RequestTraces } from './traces.ts';
+
+export interface TelemetryOptions {
+  readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
+  readonly metrics: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
+  readonly protocol: 'http/protobuf' | 'http/json';
+  readonly timeoutMs: number;
+  readonly serviceName: string;
+  readonly resource: Readonly<Record<string, string>>;
+  readonly sampler: { readonly parentBased: boolean; readonly ratio: number };
+  readonly metricsIntervalMs: number;
+}
+
+export interface Telemetry extends RequestObserver {
+  /** Sends what is left, for a short time at most. */
+  close(): Promise<void>;
+}
+
+const CLOSE_WAIT_MS = 2_000;
+const SCOPE = 'model-gateway';
+
+export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  const resource = resourceFromAttributes({ ...options.resource, 'service.name': options.serviceName });
+  const traces = await tracerProvider(options, resource);
+  const metrics = await meterProvider(options, resource);
+  const observers: ((record: RequestRecord) => void)[] = [];
+  if (traces !== null) {
+    const made = new RequestTraces(traces.getTracer(SCOPE), options.sampler.ratio);
+    observers.push((record) => made.finished(record));
+  }
+  if (metrics !== null) {
+    const made = new RequestMetrics(metrics.getMeter(SCOPE));
+    observers.push((record) => made.finished(record));
+  }
+  return {
+    started: () => {},
+    finished: (record) => {
+      for (const observe of observers) observe(record);
+    },
+    close: async () => {
+      const closed = Promise.allSettled([traces?.shutdown(), metrics?.shutdown()]);
+      const late = new AbortController();
+      await Promise.race([closed, delay(CLOSE_WAIT_MS, undefined, { signal: late.signal }).catch(() => {})]);
+      late.abort();
+    },
+  };
+}
+
+type Resource = ReturnType<typeof resourceFromAttributes>;
+
+async function tracerProvider(
+  { traces, protocol, timeoutMs, sampler }: TelemetryOptions,
+  resource: Resource,
+): Promise<TracerProvider | null> {
+  if (traces === null) return null;
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  const exporter = new OTLPTraceExporter({ url: traces.url, headers: { ...traces.headers }, timeoutMillis: timeoutMs });
+  return new TracerProvider({
+    resource,
+    sampler: samplerOf(sampler),
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: timeoutMs })],
+  });
+}
+
+/**
+ * `RequestTraces` decides about requests that are in no trace yet, before anything is made for them; those get a trace, and
+ * so do the attempts of all that have one. What a client has put into a trace is decided here.
+ */
+function samplerOf({ parentBased, ratio }: TelemetryOptions['sampler']): Sampler {
+  const root = new AlwaysOnSampler();
+  if (parentBased) return new ParentBasedSampler({ root });
+  const byTraceId = new TraceIdRatioBasedSampler(ratio);
+  return {
+    shouldSample: (context, traceId) =>
+      trace.getSpanContext(context)?.isRemote ? byTraceId.shouldSample(context, traceId) : root.shouldSample(),
+    toString: () => `TraceIdRatio(${ratio})`,
+  };
+}
+
+async function meterProvider(
+  { metrics, protocol, timeoutMs, metricsIntervalMs }: TelemetryOptions,
+  resource: Resource,
+): Promise<MeterProvider | null> {
+  if (metrics === null) return null;
+  const { OTLPMetricExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-metrics-otlp-http')
+      : await import('@opentelemetry/exporter-metrics-otlp-proto');
+  const exporter = new OTLPMetricExporter({
+    url: metrics.url,
+    headers: { ...metrics.headers },
+    timeoutMillis: timeoutMs,
+  });
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: metricsIntervalMs,
+    exportTimeoutMillis: Math.min(timeoutMs, metricsIntervalMs),
+  });
+  return new MeterProvider({ resource, readers: [reader] });
+}

@@ -1,0 +1,134 @@
+/**
+ * A request as a trace, by the GenAI semantic conventions: a server span for the request, a client span for each attempt,
+ * events for what happened between. No prompt and no answer is in it.
+ */
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { ENDPOINTS } from '../../core/endpoints.ts';
+import { creditsFromNanos } from '../../core/money.ts';
+import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
+import { inputTokens } from '../../core/usage.ts';
+
+const OPERATION = 'chat';
+
+export class RequestTraces {
+  readonly #tracer: Tracer;
+
+  readonly #ratio: number;
+
+  /** `ratio`: how many of the requests that are in no trace of their client get one. */
+  constructor(tracer: Tracer, ratio: number) {
+    this.#tracer = tracer;
+    this.#ratio = ratio;
+  }
+
+  finished(record: RequestRecord): void {
+    const parent = parentOf(record.traceparent);
+    if (parent === ROOT_CONTEXT && Math.random() >= this.#ratio) return;
+    const { endpoint, model, attempts } = record;
+    const generates = record.format !== null && endpoint !== 'count_tokens';
+    const name = generates ? `${OPERATION} ${model ?? 'unknown model'}` : `${endpoint}`;
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: record.receivedAtMs }, parent);
+    if (!span.isRecording()) return;
+    span.setAttributes(requestAttributes(record, generates));
+    if (record.condition !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
+    addEvent(span, record, 'gateway.admitted', record.admittedAt);
+    addEvent(span, record, 'gateway.first_token', record.firstContentAt);
+    addEvent(span, record, 'gateway.settled', record.settledAt);
+    for (const { target, reason } of record.skipped) {
+      span.addEvent(
+        'gateway.target_skipped',
+        { 'gen_ai.provider.name': target.provider, 'gateway.reason': reason },
+        record.receivedAtMs,
+      );
+    }
+    const context = trace.setSpan(ROOT_CONTEXT, span);
+    for (const attempt of attempts) this.#attempt(record, attempt, context);
+    span.end(wallTime(record, record.endedAt));
+  }
+
+  #attempt(record: RequestRecord, attempt: AttemptRecord, context: Context): void {
+    if (attempt.startedAt === null) return;
+    const span = this.#tracer.startSpan(
+      `${OPERATION} ${attempt.upstreamModel}`,
+      { kind: SpanKind.CLIENT, startTime: wallTime(record, attempt.startedAt), attributes: attemptAttributes(attempt) },
+      context,
+    );
+    if (attempt.outcome === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: attempt.message ?? '' });
+    addEvent(span, record, 'gateway.first_byte', attempt.firstByteAt);
+    span.end(wallTime(record, attempt.endedAt));
+  }
+}
+
+function requestAttributes(record: RequestRecord, generates: boolean): Attributes {
+  const { usage, endpoint, attempts } = record;
+  const tokens = usage?.tokens;
+  const row = endpoint === null ? null : ENDPOINTS[endpoint];
+  return {
+    'http.request.method': row?.method,
+    'http.route': row?.path,
+    'http.response.status_code': record.status ?? undefined,
+    'error.type': record.condition ?? (record.stopped === null ? undefined : record.stopped),
+    'gen_ai.operation.name': generates ? OPERATION : undefined,
+    'gen_ai.provider.name': attempts.at(-1)?.provider,
+    'gen_ai.request.model': record.model ?? undefined,
+    'gen_ai.request.stream': generates ? record.streamed : undefined,
+    'gen_ai.response.model': attempts.at(-1)?.upstreamModel,
+    'gen_ai.usage.input_tokens': tokens && inputTokens(tokens),
+    'gen_ai.usage.output_tokens': tokens?.output,
+    'gen_ai.usage.cache_read.input_tokens': tokens?.cacheRead,
+    'gen_ai.usage.cache_creation.input_tokens': tokens && tokens.cacheWrite + tokens.cacheWrite1h,
+    'gateway.request_id': record.requestId,
+    'gateway.key_id': record.keyId ?? undefined,
+    'gateway.attempts': attempts.length,
+    'gateway.idempotency': record.idempotency === 'none' ? undefined : record.idempotency,
+    'gateway.usage_source': usage?.source,
+    'gateway.cost_credits': record.costNanos === null ? undefined : creditsFromNanos(record.costNanos),
+    'gateway.provider_cost_credits':
+      record.providerCostNanos === null ? undefined : creditsFromNanos(record.providerCostNanos),
+    'gateway.flag': record.flag ?? undefined,
+  };
+}
+
+function attemptAttributes(attempt: AttemptRecord): Attributes {
+  return {
+    'gen_ai.operation.name': OPERATION,
+    'gen_ai.provider.name': attempt.provider,
+    'gen_ai.request.model': attempt.upstreamModel,
+    'http.response.status_code': attempt.status ?? undefined,
+    'error.type': attempt.condition ?? undefined,
+    'gateway.format': attempt.format,
+    'gateway.lane': attempt.lane,
+    'gateway.credential': attempt.credential,
+    'gateway.outcome': attempt.outcome,
+    'gateway.provider_request_id': attempt.providerRequestId ?? undefined,
+  };
+}
+
+function addEvent(span: Span, record: RequestRecord, name: string, at: number | null): void {
+  if (at !== null) span.addEvent(name, undefined, wallTime(record, at));
+}
+
+/** Milliseconds since the Unix epoch. */
+function wallTime({ receivedAt, receivedAtMs }: RequestRecord, at: number | null): number {
+  return at === null ? receivedAtMs : receivedAtMs + (at - receivedAt);
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+
+/** By the client's `traceparent`; one that is not valid is left aside, as the standard says. */
+function parentOf(traceparent: string | null): Context {
+  const [, traceId, spanId, flags] = (traceparent !== null && TRACEPARENT.exec(traceparent)) || [];
+  if (traceId === undefined || spanId === undefined || traceparent?.startsWith('ff')) return ROOT_CONTEXT;
+  const traceFlags = Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED;
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+}

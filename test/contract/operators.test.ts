@@ -1,0 +1,189 @@
+/** What both engines of the operators' store promise; and that gateways on one database agree. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Connection } from '../../src/ledger/postgres/connection.ts';
+import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
+import type { AuditRecord, Credential, Operator, OperatorStore } from '../../src/operators/port.ts';
+import { openPostgresOperatorStore } from '../../src/operators/postgres.ts';
+import { openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { startPostgres } from '../support/postgres.ts';
+
+const server = await startPostgres();
+after(() => server.stop());
+const folder = mkdtempSync(join(tmpdir(), 'gw-operators-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let files = 0;
+
+/** Opens the same store again, as another gateway would. */
+type Opened = { open(): Promise<OperatorStore> };
+
+const ENGINES: Readonly<Record<string, () => Promise<Opened>>> = {
+  SQLite: async () => {
+    const file = join(folder, `operators-${files++}.db`);
+    return { open: async () => openSqliteOperatorStore({ file, openLog: openLogFile }) };
+  },
+  PostgreSQL: async () => {
+    const url = server.url(await server.createDatabase());
+    await (await openPostgresStore({ url })).close();
+    const options = { url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 };
+    return { open: () => openPostgresOperatorStore(new Connection(options)) };
+  },
+};
+
+const ANN: Operator = {
+  id: 'op_ann',
+  name: 'ann',
+  role: 'account-admin',
+  accountId: 'acc_1',
+  createdAtMs: 5,
+  revokedAtMs: null,
+};
+
+function credential(id: string, given: Partial<Credential> = {}): Credential {
+  return {
+    id,
+    kind: 'token',
+    operatorId: 'op_ann',
+    digest: `digest of ${id}`,
+    label: null,
+    createdAtMs: 10,
+    expiresAtMs: 100,
+    endedAtMs: null,
+    ...given,
+  };
+}
+
+function record(action: string, given: Partial<AuditRecord> = {}): AuditRecord {
+  return {
+    atMs: 1,
+    actor: { id: 'op_ann', name: 'ann', role: 'viewer', accountId: null, via: 'session' },
+    from: { address: '127.0.0.1', userAgent: 'x', requestId: 'r' },
+    action,
+    target: 'key_1',
+    outcome: 'done',
+    reason: null,
+    before: null,
+    after: '{"a":1}',
+    ...given,
+  };
+}
+
+for (const [name, fresh] of Object.entries(ENGINES)) {
+  describe(`the operators' store on ${name}`, () => {
+    test('has the built-in owner, takes a name once, and again after its operator was revoked', async (t) => {
+      const store = await (await fresh()).open();
+      t.after(() => store.close());
+      assert.deepEqual(
+        (await store.operators()).map(({ id, role }) => [id, role]),
+        [['owner', 'owner']],
+      );
+      assert.equal(await store.createOperator(ANN), true);
+      assert.deepEqual(await store.operator('op_ann'), ANN);
+      assert.equal(await store.createOperator({ ...ANN, id: 'op_other' }), false);
+      await store.changeRole('op_ann', 'viewer', null);
+      assert.deepEqual(await store.operator('op_ann'), { ...ANN, role: 'viewer', accountId: null });
+      await store.revokeOperator('op_ann', 50);
+      await store.revokeOperator('op_ann', 60);
+      assert.equal((await store.operator('op_ann'))?.revokedAtMs, 50);
+      assert.equal(await store.createOperator({ ...ANN, id: 'op_other' }), true);
+      assert.equal(await store.operator('op_none'), null);
+    });
+
+    test('ends a credential once, also when two come for it at the same moment', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      await store.createOperator(ANN);
+      await store.createCredential(credential('ses_1', { kind: 'sign_in' }));
+      const filter = { operatorId: 'op_ann', kinds: ['sign_in'], id: 'ses_1' } as const;
+      const ended = await Promise.all([store.endCredentials(filter, 20), other.endCredentials(filter, 20)]);
+      assert.deepEqual(ended.sort(), [0, 1]);
+    });
+
+    test('what one gateway revokes is over for the others, at once', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      await store.createOperator(ANN);
+      await store.createCredential(credential('tok_1', { label: 'ci' }));
+      await store.createCredential(credential('ses_1', { kind: 'session', createdAtMs: 11 }));
+      const found = await other.findCredential('token', 'digest of tok_1');
+      assert.deepEqual(found, { credential: credential('tok_1', { label: 'ci' }), operator: ANN });
+      assert.equal(await other.findCredential('session', 'digest of tok_1'), null);
+      assert.deepEqual(
+        (await other.credentials('op_ann')).map(({ id }) => id),
+        ['ses_1', 'tok_1'],
+      );
+      await store.revokeOperator('op_ann', 30);
+      const after = await other.findCredential('token', 'digest of tok_1');
+      assert.deepEqual([after?.credential.endedAtMs, after?.operator.revokedAtMs], [30, 30]);
+      await store.pruneCredentials(31);
+      assert.deepEqual(await other.credentials('op_ann'), []);
+    });
+
+    test('keeps the trail in order, finds entries by what is asked, and refuses to change one', async (t) => {
+      const store = await (await fresh()).open();
+      t.after(() => store.close());
+      await store.append(record('key.create'));
+      await store.append(record('key.change', { outcome: 'refused', reason: 'no', after: null, atMs: 2 }));
+      await store.append(record('session.create', { actor: null, target: null, atMs: 3 }));
+      const all = await store.auditTrail({ limit: 10 });
+      assert.deepEqual(
+        all.map(({ number, action }) => [number, action]),
+        [
+          [3, 'session.create'],
+          [2, 'key.change'],
+          [1, 'key.create'],
+        ],
+      );
+      assert.deepEqual(all[2], { ...record('key.create'), number: 1 });
+      assert.equal(all[0]?.actor, null);
+      const actions = async (query: object): Promise<string[]> =>
+        (await store.auditTrail({ limit: 10, ...query })).map(({ action }) => action);
+      assert.deepEqual(await actions({ before: 3, limit: 1 }), ['key.change']);
+      assert.deepEqual(await actions({ actorId: 'op_ann', outcome: 'done' }), ['key.create']);
+      assert.deepEqual(await actions({ target: 'key_1', action: 'key.change' }), ['key.change']);
+      assert.deepEqual(await actions({ sinceMs: 2, untilMs: 3 }), ['key.change']);
+    });
+
+    test('gives a claim to one, and its answer to those who come after', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      const claim = { name: 'n', fingerprint: 'f', atMs: 1 };
+      const kinds = (await Promise.all([store.claim(claim), other.claim(claim)])).map(({ kind }) => kind);
+      assert.deepEqual(kinds.sort(), ['fresh', 'running']);
+      assert.deepEqual(await other.claim({ ...claim, fingerprint: 'g' }), { kind: 'other_request' });
+      await store.keepReply('n', 'sealed');
+      assert.deepEqual(await other.claim(claim), { kind: 'replay', reply: 'sealed' });
+      await store.pruneClaims(2);
+      assert.deepEqual(await other.claim(claim), { kind: 'fresh' });
+    });
+  });
+}
+
+describe('the operators in PostgreSQL', () => {
+  test('several gateways that start at once make the tables once, and the trail refuses changes', async (t) => {
+    const url = server.url(await server.createDatabase());
+    await (await openPostgresStore({ url })).close();
+    const options = { url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 };
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openPostgresOperatorStore(new Connection(options))));
+    t.after(() => Promise.all(stores.map((store) => store.close())));
+    for (const store of stores) assert.equal((await store.operators()).length, 1);
+    await stores[0]?.append(record('x'));
+    const connection = new Connection(options);
+    t.after(() => connection.close());
+    for (const sql of [
+      "UPDATE gateway.audit_trail SET action = 'y'",
+      'DELETE FROM gateway.audit_trail',
+      'TRUNCATE gateway.audit_trail',
+    ]) {
+      await assert.rejects(connection.query(sql), /append-only/);
+    }
+  });
+});

@@ -1,0 +1,161 @@
+/** Traces and metrics as an OTLP receiver gets them, and a receiver that hangs. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { readTelemetry } from '../../../src/config/telemetry.ts';
+import { attributesOf, OtlpReceiver } from '../../support/otlp-receiver.ts';
+import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
+import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+
+const PROMPT = 'a prompt that no trace may hold';
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+const SERVER = 2;
+const CLIENT = 3;
+const ERROR = 2;
+
+let receiver: OtlpReceiver;
+let providers: [ScriptedServer, ScriptedServer];
+
+before(async () => {
+  receiver = await OtlpReceiver.start();
+  providers = [await ScriptedServer.start(), await ScriptedServer.start()];
+});
+after(async () => {
+  await receiver.close();
+  for (const provider of providers) await provider.close();
+});
+
+function gatewayWith(env: Record<string, string>): Promise<StartedGateway> {
+  const provider = (server: ScriptedServer): object => ({
+    kind: 'openai',
+    base_url: `http://127.0.0.1:${server.port}/v1`,
+    api_key: 'sk-one-secret-0123',
+    formats: ['chat'],
+  });
+  const config = configText({
+    providers: { one: provider(providers[0]), two: provider(providers[1]) },
+    targets: ['one', 'two'].map((name) => ({ provider: name, model: UPSTREAM_MODEL })),
+    routing: { max_attempts: 2, cache_affinity: false },
+  });
+  return startedGateway({ config, env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...env } });
+}
+
+describe('with an OTLP endpoint', () => {
+  test('a request is a server span with a client span for each attempt, below the trace of the client', async () => {
+    const gateway = await gatewayWith({
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc',
+      OTEL_SERVICE_NAME: 'tested-gateway',
+    });
+    const key = await gateway.creditKey();
+    providers[0].answer = (call) => call.reply(500, { error: { message: PROMPT } });
+    const { opening, text, closing } = SPEECH.chat;
+    providers[1].answer = (call) => call.stream([...opening, text('Hi'), ...closing]);
+    const body = SPEECH.chat.request({ stream: true, messages: [{ role: 'user', content: PROMPT }] });
+    const client = new ClientStream(key, 'chat', body, { traceparent: `00-${TRACE}-${PARENT}-01` }).read();
+    const id = String((await client.begun).headers['x-request-id']);
+    await client.ended;
+    await ask(key, 'chat', { model: 'no/such' });
+    await gateway[Symbol.asyncDispose]();
+
+    const spans = receiver.spans.filter(({ traceId }) => traceId === TRACE);
+    const [server] = spans.filter(({ kind }) => kind === SERVER);
+    assert.ok(server);
+    assert.deepEqual([server.name, server.parentSpanId, server.status.code ?? 0], ['chat tested', PARENT, 0]);
+    const attributes = attributesOf(server);
+    assert.equal(attributes['gateway.request_id'], id);
+    assert.equal(attributes['gateway.key_id'], key.id);
+    assert.equal(attributes['gen_ai.usage.input_tokens'], INPUT_TOKENS);
+    assert.equal(attributes['gen_ai.usage.output_tokens'], OUTPUT_TOKENS);
+    assert.equal(attributes['http.response.status_code'], 200);
+    assert.equal(attributes['http.route'], '/v1/chat/completions');
+    assert.ok(Number(attributes['gateway.cost_credits']) > 0);
+    assert.deepEqual(
+      server.events.map(({ name }) => name),
+      ['gateway.admitted', 'gateway.first_token', 'gateway.settled'],
+    );
+    const attempts = spans.filter(({ kind }) => kind === CLIENT);
+    assert.deepEqual(
+      attempts.map((span) => [attributesOf(span)['gen_ai.provider.name'], span.status.code ?? 0, span.parentSpanId]),
+      [
+        ['one', ERROR, server.spanId],
+        ['two', 0, server.spanId],
+      ],
+    );
+    for (const span of spans) assert.ok(BigInt(span.startTimeUnixNano) <= BigInt(span.endTimeUnixNano));
+    const refused = receiver.spans.find((span) => attributesOf(span)['error.type'] === 'model_not_found');
+    assert.equal(refused?.name, 'chat unknown model', 'a name that is not in the catalog is no name of a span');
+    assert.equal(JSON.stringify(receiver.spans).includes(PROMPT), false);
+    assert.deepEqual([...receiver.authorizations], ['Bearer abc']);
+
+    const byName = new Map(receiver.metrics.map((metric) => [metric.name, metric]));
+    const count = (name: string): number =>
+      (byName.get(name)?.histogram?.dataPoints ?? []).reduce((sum, point) => sum + Number(point.count), 0);
+    assert.equal(count('gen_ai.server.request.duration'), 2);
+    assert.equal(count('gen_ai.client.operation.duration'), 2);
+    assert.equal(count('gen_ai.client.token.usage'), 2);
+    assert.equal(count('gen_ai.server.time_to_first_token'), 1);
+    assert.ok(Number(byName.get('gateway.cost')?.sum?.dataPoints[0]?.asDouble) > 0);
+  });
+
+  test('protobuf is the default, and a sampler that takes none sends no trace', async () => {
+    const own = await OtlpReceiver.start();
+    {
+      await using gateway = await gatewayWith({
+        OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+        OTEL_TRACES_SAMPLER: 'always_off',
+      });
+      providers[0].answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+      await ask(await gateway.creditKey(), 'chat');
+    }
+    assert.deepEqual([...own.contentTypes], ['application/x-protobuf']);
+    assert.equal(own.calls, 1, 'the metrics');
+    await own.close();
+  });
+
+  test('an endpoint that hangs stalls no request and no stop', async () => {
+    const own = await OtlpReceiver.start();
+    own.hanging = true;
+    {
+      await using gateway = await gatewayWith({
+        OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+        OTEL_METRIC_EXPORT_INTERVAL: '50',
+        OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+      });
+      providers[0].answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+      const key = await gateway.creditKey();
+      while (own.calls === 0) assert.equal((await ask(key, 'chat')).status, 200);
+      for (let i = 0; i < 5; i++) assert.equal((await ask(key, 'chat')).status, 200);
+    }
+    await own.close();
+  });
+});
+
+describe('the OTEL_* variables', () => {
+  test('unset, or switched off, nothing is sent', () => {
+    assert.equal(readTelemetry({}), null);
+    assert.equal(readTelemetry({ OTEL_SERVICE_NAME: 'x' }), null);
+    assert.equal(readTelemetry({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1', OTEL_SDK_DISABLED: 'true' }), null);
+    const metricsOnly = readTelemetry({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1/', OTEL_TRACES_EXPORTER: 'none' });
+    assert.deepEqual([metricsOnly?.traces, metricsOnly?.metrics?.url], [null, 'http://x:1/v1/metrics']);
+  });
+
+  test('that cannot be used are refused with what is expected', () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1' };
+    const wrong: readonly [Record<string, string>, RegExp][] = [
+      [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nonsense' }, /OTEL_EXPORTER_OTLP_ENDPOINT .* must be an http or https address/],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /expected one of http\/protobuf, http\/json/],
+      [{ ...endpoint, OTEL_TRACES_EXPORTER: 'zipkin' }, /expected one of otlp, none/],
+      [{ ...endpoint, OTEL_TRACES_SAMPLER: 'some' }, /OTEL_TRACES_SAMPLER .*expected one of always_on/],
+      [{ ...endpoint, OTEL_TRACES_SAMPLER_ARG: '7' }, /must be a number from 0 to 1/],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: 'soon' }, /must be a number of milliseconds/],
+      [
+        { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'secret' },
+        /^OTEL_EXPORTER_OTLP_HEADERS cannot be read: (?!.*secret)/,
+      ],
+    ];
+    for (const [env, message] of wrong) assert.throws(() => readTelemetry(env), { message });
+  });
+});

@@ -1,0 +1,99 @@
+/** A receiver of OTLP over HTTP, as a Collector is one: takes traces and metrics, in JSON or protobuf, or hangs. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+
+interface AnyValue {
+  readonly stringValue?: string;
+  readonly intValue?: number | string;
+  readonly doubleValue?: number;
+  readonly boolValue?: boolean;
+}
+
+export interface ReceivedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value: AnyValue }[];
+  readonly events: readonly { readonly name: string }[];
+  readonly status: { readonly code?: number; readonly message?: string };
+}
+
+export interface ReceivedMetric {
+  readonly name: string;
+  readonly histogram?: { readonly dataPoints: readonly { readonly count: number | string; readonly sum?: number }[] };
+  readonly sum?: { readonly dataPoints: readonly { readonly asDouble?: number; readonly asInt?: number }[] };
+}
+
+export class OtlpReceiver {
+  readonly spans: ReceivedSpan[] = [];
+  readonly metrics: ReceivedMetric[] = [];
+  readonly contentTypes = new Set<string>();
+  readonly authorizations = new Set<string>();
+  calls = 0;
+  hanging = false;
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      this.calls += 1;
+      if (this.hanging) return;
+      void buffer(request).then((sent) => {
+        const type = request.headers['content-type'] ?? '';
+        this.contentTypes.add(type);
+        this.authorizations.add(String(request.headers.authorization));
+        if (type === 'application/json') {
+          const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
+          this.#take(JSON.parse(body.toString('utf8')));
+        }
+        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : undefined);
+      });
+    });
+  }
+
+  static async start(): Promise<OtlpReceiver> {
+    const receiver = new OtlpReceiver();
+    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #take(body: {
+    readonly resourceSpans?: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[];
+    readonly resourceMetrics?: readonly {
+      readonly scopeMetrics: readonly { readonly metrics: readonly ReceivedMetric[] }[];
+    }[];
+  }): void {
+    for (const { scopeSpans } of body.resourceSpans ?? [])
+      for (const { spans } of scopeSpans) this.spans.push(...spans);
+    for (const { scopeMetrics } of body.resourceMetrics ?? []) {
+      for (const { metrics } of scopeMetrics) this.metrics.push(...metrics);
+    }
+  }
+}
+
+/** The attributes of a span as a plain object. */
+export function attributesOf({ attributes }: ReceivedSpan): Record<string, unknown> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [
+      key,
+      value.stringValue ??
+        value.doubleValue ??
+        value.boolValue ??
+        (value.intValue === undefined ? null : Number(value.intValue)),
+    ]),
+  );
+}

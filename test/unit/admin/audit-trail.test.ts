@@ -1,0 +1,194 @@
+/** The audit trail, changes that are sent again, and changes that cross each other. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { operatorsFile } from '../../../src/admin/data-folder.ts';
+import { appFixture } from '../../support/admin-app.ts';
+import { temporaryFolder, testOperators } from '../../support/admin-fixture.ts';
+
+const NEW_KEY = { mode: 'credit', credit: '1', label: 'a' };
+
+describe('the audit trail', () => {
+  test('says who changed what, from what to what, and from where; without the text of a key', async (t) => {
+    const { send, token, service } = await appFixture(t);
+    const authorization = `Bearer ${await token('operator')}`;
+    const headers = { authorization, 'user-agent': 'curl/8' };
+    const made = await send('POST', '/keys', { body: NEW_KEY, headers });
+    const changed = await send('PATCH', `/keys/${made.body.id}`, { body: { label: 'b', rpm_limit: 5 }, headers });
+    await send('PATCH', `/keys/${made.body.id}`, { body: { budget: 5 }, headers });
+    const { data } = await service.auditTrail({ target: String(made.body.id) });
+    const [refused, change, creation] = data;
+    assert.deepEqual(change, {
+      number: change?.number,
+      at: '2026-01-15T12:00:00.000Z',
+      actor: { id: change?.actor?.id, name: 'operator 0', role: 'operator', via: 'token' },
+      action: 'key.change',
+      target: made.body.id,
+      outcome: 'done',
+      reason: null,
+      before: { label: 'a', rpm_limit: null, version: 1 },
+      after: { label: 'b', rpm_limit: 5, version: 2 },
+      address: '127.0.0.1',
+      user_agent: 'curl/8',
+      request_id: changed.headers['x-request-id'],
+    });
+    assert.deepEqual([refused?.outcome, refused?.before, refused?.after], ['refused', null, null]);
+    assert.match(refused?.reason ?? '', /is a credit key: it has no budget/);
+    assert.deepEqual([creation?.before, Reflect.get(Object(creation?.after), 'label')], [null, 'a']);
+    assert.ok(!JSON.stringify(data).includes(String(made.body.key)));
+  });
+
+  test('is read in pages, and by actor, action, outcome and time', async (t) => {
+    const { send, service, clock } = await appFixture(t);
+    for (let number = 0; number < 5; number++) {
+      await service.createKey(NEW_KEY);
+      clock.atMs += 60_000;
+    }
+    await assert.rejects(service.revokeKey('key_none'));
+    const seen: number[] = [];
+    let cursor: unknown = null;
+    do {
+      const next = cursor === null ? '' : `&cursor=${cursor}`;
+      const { body } = await send('GET', `/audit-trail?limit=2${next}`);
+      const { data, next_cursor } = body as unknown as { data: { number: number }[]; next_cursor: string | null };
+      seen.push(...data.map(({ number }) => number));
+      cursor = next_cursor;
+    } while (cursor !== null);
+    assert.deepEqual(seen, [6, 5, 4, 3, 2, 1]);
+    const count = async (query: string): Promise<unknown> =>
+      ((await send('GET', `/audit-trail?${query}`)).body.data as object[] | undefined)?.length;
+    assert.equal(await count('action=key.create'), 5);
+    assert.equal(await count('outcome=refused'), 1);
+    assert.equal(await count('actor=nobody'), 0);
+    assert.equal(await count('since=2026-01-15T12:02:00Z&until=2026-01-15T12:04:00Z'), 2);
+    for (const wrong of ['limit=0', 'limit=501', 'cursor=x', 'outcome=maybe', 'since=soon', 'colour=red']) {
+      const { status, body } = await send('GET', `/audit-trail?${wrong}`);
+      assert.deepEqual([status, body.error.code], [400, 'invalid_input'], wrong);
+    }
+  });
+
+  test('cannot be changed or shortened, not even in the file', async (t) => {
+    const folder = temporaryFolder(t);
+    const operators = testOperators(folder, { nowMs: () => 1 });
+    t.after(() => operators.close());
+    const from = { address: null, userAgent: null, requestId: null };
+    await operators.record({
+      actor: null,
+      from,
+      action: 'x',
+      target: null,
+      outcome: 'done',
+      reason: null,
+      before: null,
+      after: null,
+    });
+    const database = new DatabaseSync(operatorsFile(folder));
+    t.after(() => database.close());
+    assert.throws(() => database.exec("UPDATE audit_trail SET action = 'y'"), /the audit trail is append-only/);
+    assert.throws(() => database.exec('DELETE FROM audit_trail'), /the audit trail is append-only/);
+    assert.equal((await operators.auditTrail({ limit: 9 })).length, 1);
+  });
+
+  test('that cannot be written leaves the change as it is, and somebody is told', async (t) => {
+    const failed: unknown[] = [];
+    const fixture = await appFixture(t, { onTrailFailure: (_error, { action }) => failed.push(action) });
+    fixture.operators.record = async () => {
+      throw new Error('disk full');
+    };
+    const { status, body } = await fixture.send('POST', '/keys', { body: NEW_KEY });
+    assert.deepEqual([status, failed], [201, ['key.create']]);
+    assert.equal((await fixture.service.showKey(String(body.id))).label, 'a');
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  test('makes a change once, however often it is sent; the answer comes back, the secret in it too', async (t) => {
+    const { send, service } = await appFixture(t);
+    const headers = { 'idempotency-key': 'order-7' };
+    const first = await send('POST', '/keys', { body: NEW_KEY, headers });
+    const again = await send('POST', '/keys', { body: NEW_KEY, headers });
+    assert.deepEqual([again.status, again.body], [201, first.body]);
+    assert.deepEqual([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']], [undefined, 'true']);
+    assert.equal(again.headers.etag, '"1"');
+    assert.equal((await service.listKeys()).length, 1);
+    assert.equal((await service.auditTrail({ action: 'key.create' })).data.length, 1);
+  });
+
+  test('belongs to one operator and one request', async (t) => {
+    const { send, service, token } = await appFixture(t);
+    const headers = { 'idempotency-key': 'k' };
+    const made = await send('POST', '/keys', { body: NEW_KEY, headers });
+    for (const [path, body] of [
+      ['/keys', { ...NEW_KEY, label: 'b' }],
+      [`/keys/${made.body.id}/credit`, { amount: 1 }],
+    ] as const) {
+      const other = await send('POST', path, { body, headers });
+      assert.deepEqual([other.status, other.body.error.code], [409, 'refused']);
+      assert.match(other.body.error.message, /was sent before with another request/);
+    }
+    const authorization = `Bearer ${await token('operator')}`;
+    assert.equal((await send('POST', '/keys', { body: NEW_KEY, headers: { ...headers, authorization } })).status, 201);
+    assert.equal((await service.listKeys()).length, 2);
+    for (const wrong of ['', 'a b', 'x'.repeat(256)]) {
+      const answer = await send('POST', '/keys', { body: NEW_KEY, headers: { 'idempotency-key': wrong } });
+      assert.equal(answer.status, 400);
+    }
+  });
+
+  test('of a request that is still running, or whose end is unknown, is not started again', async (t) => {
+    const begun = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const { send } = await appFixture(t, {
+      refreshModelLists: async () => {
+        begun.resolve();
+        await end.promise;
+        throw Object.assign(new Error('gone'), { name: 'StoreError' });
+      },
+    });
+    const headers = { 'idempotency-key': 'k' };
+    const running = send('POST', '/model-lists', { headers });
+    await begun.promise;
+    assert.equal((await send('POST', '/model-lists', { headers })).status, 409);
+    end.resolve();
+    assert.equal((await running).status, 503);
+    const after = await send('POST', '/model-lists', { headers });
+    assert.equal(after.status, 409);
+    assert.match(after.body.error.message, /running, or its result is unknown/);
+  });
+
+  test('is stored as a digest, and the answer so that only who knows the key can read it', async (t) => {
+    const folder = temporaryFolder(t);
+    const operators = testOperators(folder, { nowMs: () => 1 });
+    t.after(() => operators.close());
+    assert.deepEqual(await operators.claim('owner', 'my-key', 'f'), { kind: 'fresh' });
+    await operators.keepReply('owner', 'my-key', { status: 201, headers: {}, body: 'mg_c_secret' });
+    const database = new DatabaseSync(join(folder, 'operators.db'));
+    t.after(() => database.close());
+    const rows = JSON.stringify(database.prepare('SELECT * FROM operator_replies').all());
+    assert.ok(!rows.includes('my-key') && !rows.includes('mg_c_secret'));
+    const replay = await operators.claim('owner', 'my-key', 'f');
+    assert.equal(replay.kind === 'replay' && replay.reply.body, 'mg_c_secret');
+  });
+});
+
+describe('If-Match', () => {
+  test('lets a change through only where nobody has changed the key meanwhile', async (t) => {
+    const { send, service } = await appFixture(t);
+    const made = await send('POST', '/keys', { body: NEW_KEY });
+    const path = `/keys/${made.body.id}`;
+    const { headers } = await send('GET', path);
+    assert.equal(headers.etag, '"1"');
+    const change = (tag: string, body: object) => send('PATCH', path, { body, headers: { 'if-match': tag } });
+    const changed = await change('"1"', { label: 'mine' });
+    assert.deepEqual([changed.status, changed.headers.etag], [200, '"2"']);
+    const late = await change('"1"', { label: 'theirs' });
+    assert.deepEqual([late.status, late.body.error.code], [412, 'precondition_failed']);
+    assert.match(late.body.error.message, /it is at version 2; read it again/);
+    assert.equal((await change('*', { label: 'any' })).status, 200);
+    assert.equal((await change('1', { label: 'x' })).status, 400);
+    assert.equal((await send('DELETE', path, { headers: { 'if-match': '"1"' } })).status, 412);
+    assert.equal((await service.showKey(String(made.body.id))).label, 'any');
+    assert.equal((await send('DELETE', path, { headers: { 'if-match': '"3"' } })).status, 200);
+  });
+});

@@ -1,0 +1,54 @@
+/** Trees of accounts in memory, when the file does not take what memory has decided. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Operation, Result } from '../../../../src/ledger/operations.ts';
+import { openDatabase } from '../../../../src/ledger/sqlite/database.ts';
+import { openEngine } from '../../../../src/ledger/sqlite/engine.ts';
+import { admitRequest, ManualClock, newAccount, newKey } from '../../../contract/fixtures.ts';
+import { aroundCommits } from '../../../support/commits.ts';
+
+function kindOf(result: Result | undefined): unknown {
+  return result != null && 'kind' in result ? result.kind : result;
+}
+
+test('[F8] [F37] after a failed commit an account still knows what all of its keys hold, in memory and in the file', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
+  const file = join(folder, 'ledger.db');
+  const database = openDatabase(file);
+  let fails = false;
+  aroundCommits(database, (commit) => {
+    if (fails) throw new Error('the disk is gone for a moment');
+    commit();
+  });
+  const engine = openEngine(database, file, new ManualClock());
+  t.after(() => {
+    engine.close();
+    rmSync(folder, { recursive: true });
+  });
+  const org = newAccount();
+  const [one, other] = [newKey({ accountId: org.id }), newKey({ accountId: org.id })];
+  const admit = (keyId: string, holdId: string): Operation => ({
+    op: 'admit',
+    owner: 'o',
+    request: admitRequest(keyId, holdId, 60n),
+  });
+  engine.apply([
+    { op: 'registerOwner', owner: 'o', leaseMs: 60_000 },
+    { op: 'createAccount', request: org },
+    { op: 'addAccountCredit', accountId: org.id, entryId: 'first', amountNanos: 100n, note: null },
+    { op: 'createKey', request: one },
+    { op: 'createKey', request: other },
+  ]);
+  assert.equal(kindOf(engine.now(admit(one.id, 'h1'))), 'admitted');
+  fails = true;
+  assert.throws(() => engine.apply([admit(other.id, 'h2')]));
+  fails = false;
+  assert.equal(kindOf(engine.apply([admit(other.id, 'h3')])[0]), 'temporarily_held');
+  const [summary, report] = engine.apply([{ op: 'getAccount', accountId: org.id }, { op: 'audit' }]);
+  assert.ok(summary && 'reserved' in summary && summary.reserved === 60n);
+  assert.ok(report && 'findings' in report);
+  assert.deepEqual(report.findings, []);
+});
