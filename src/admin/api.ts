@@ -13,6 +13,7 @@ import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
   CreditKey as CreditKeySchema,
+  KeyList as KeyListSchema,
   Key as KeySchema,
 } from './schema/keys.ts';
 import type {
@@ -92,6 +93,7 @@ export interface AdminConnection {
 export type CreditKeyView = View<typeof CreditKeySchema>;
 export type BudgetKeyView = View<typeof BudgetKeySchema>;
 export type KeyView = View<typeof KeySchema>;
+export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
 export type AccountView = View<typeof AccountSchema>;

@@ -21,6 +21,8 @@ before(async () => {
     servers: 2,
     routing: { max_attempts: 2, cache_affinity: false },
     timeouts: { first_byte: 0.3 },
+    // A text beyond it is counted in no time.
+    model: { context_window: 20_000 },
     observers: [recorded],
   });
   key = await scripted.gateway.creditKey({ label: 'team blue', rpm_limit: 10_000 });
@@ -158,7 +160,7 @@ describe('a request that is refused before admission', () => {
     ['a model that is not there', { model: 'unknown/one' }, 'model_not_found', 404],
     [
       'an input beyond the window',
-      { messages: [{ role: 'user', content: 'word '.repeat(300_000) }] },
+      { messages: [{ role: 'user', content: 'word '.repeat(30_000) }] },
       'context_length_exceeded',
       400,
     ],

@@ -276,7 +276,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'drain: nothing is stopped at the deadline',
-    edits: [['exchange/in-flight.ts', '    for (const exchange of this.#live.values()) exchange.stop();\n', '']],
+    edits: [['exchange/in-flight.ts', "    for (const exchange of this.#live.values()) exchange.stop('drain');\n", '']],
     tests: [[DRAIN, 'at the deadline what runs is stopped']],
   },
   {

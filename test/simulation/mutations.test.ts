@@ -12,10 +12,19 @@ import { type SqliteParts, sqliteInMemory } from './sqlite-world.ts';
 const SOURCE = resolve(import.meta.dirname, '../../src');
 /** Within so many schedules a mutation must be noticed. */
 const SCHEDULES_MAX = 400;
+/**
+ * The schedule that noticed each mutation when the list was written, which is tried first: all of them take 23 s that way
+ * instead of 185, on a busy machine. `UPDATE_NOTICED=1` writes it anew.
+ */
+const NOTICED = new URL('noticed.json', import.meta.url);
+const noticedBy: Record<string, number> = JSON.parse(readFileSync(NOTICED, 'utf8'));
 const STEPS = 40;
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-mutants-'));
-after(() => rmSync(folder, { recursive: true }));
+after(() => {
+  rmSync(folder, { recursive: true });
+  if (process.env.UPDATE_NOTICED !== undefined) writeFileSync(NOTICED, `${JSON.stringify(noticedBy, null, 2)}\n`);
+});
 let mutants = 0;
 
 async function mutant({ edits }: Pick<Mutation, 'edits'>): Promise<SqliteParts> {
@@ -36,25 +45,34 @@ async function mutant({ edits }: Pick<Mutation, 'edits'>): Promise<SqliteParts> 
   return { createEngine, readMigrations };
 }
 
-/** How many schedules it took; null when nothing was noticed. */
-async function noticedAfter(parts: SqliteParts, schedules: number): Promise<number | null> {
+/** The first schedule that noticed something; null when none did. */
+async function noticed(parts: SqliteParts, schedules: readonly number[]): Promise<number | null> {
   const backend = sqliteInMemory(parts);
-  for (let seed = 1; seed <= schedules; seed++) {
+  for (const seed of schedules) {
     if ((await simulate(backend, { seed, steps: STEPS })) !== null) return seed;
   }
   return null;
 }
 
+function upTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
 describe('the simulation notices a ledger in which', () => {
   test('nothing is wrong: not at all', async () => {
-    assert.equal(await noticedAfter(await mutant({ edits: [] }), 50), null);
+    assert.equal(await noticed(await mutant({ edits: [] }), upTo(50)), null);
   });
 
   for (const mutation of MUTATIONS) {
     test(mutation.name, async (t) => {
-      const schedules = await noticedAfter(await mutant(mutation), SCHEDULES_MAX);
-      assert.ok(schedules !== null, `not noticed within ${SCHEDULES_MAX} schedules`);
-      t.diagnostic(`noticed after ${schedules} schedules`);
+      const known = process.env.UPDATE_NOTICED === undefined ? noticedBy[mutation.name] : undefined;
+      const seed = await noticed(await mutant(mutation), [
+        ...(known === undefined ? [] : [known]),
+        ...upTo(SCHEDULES_MAX),
+      ]);
+      assert.ok(seed !== null, `not noticed within ${SCHEDULES_MAX} schedules`);
+      if (seed !== known) t.diagnostic(`noticed by schedule ${seed}`);
+      noticedBy[mutation.name] = seed;
     });
   }
 });

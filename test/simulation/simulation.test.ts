@@ -9,7 +9,7 @@ import type { Backend } from './world.ts';
 
 const STEPS = 25;
 
-/** The seeds are fixed, so that a failure is never a matter of luck; `npm run simulate` goes on with others. */
+/** The seeds are fixed, so that a failure is never a matter of luck; `npm run simulate` goes on with others, also in CI. */
 async function simulateSeeds(backend: Backend, from: number, count: number): Promise<Tally> {
   const tally = newTally();
   for (let seed = from; seed < from + count; seed++) {
@@ -22,10 +22,10 @@ async function simulateSeeds(backend: Backend, from: number, count: number): Pro
 }
 
 describe('random operations, crashes, lost leases, clock jumps and store errors: the books are always the model’s', () => {
-  test('[F1] [F2] [F3] [F5] [F8] [F10] [F11] [R11] [R13] [R15] [R16] [R17] SQLite', async () => {
-    const tally = await simulateSeeds(sqliteInMemory(), 1, 2_000);
+  test('[F1] [F2] [F3] [F5] [F8] [F10] [F11] [F37] [R11] [R13] [R15] [R16] [R17] SQLite', async () => {
+    const tally = await simulateSeeds(sqliteInMemory(), 1, 700);
     // The schedules reach what they are meant to reach.
-    assert.ok(tally.charges > 5_000 && tally.faults > 5_000 && tally.restarts > 2_000, JSON.stringify(tally));
+    assert.ok(tally.charges > 1_500 && tally.faults > 1_500 && tally.restarts > 700, JSON.stringify(tally));
   });
 
   test('[F1] [F2] [F3] [F8] SQLite in a file, whose log is torn in the middle of a commit', async () => {
@@ -33,7 +33,7 @@ describe('random operations, crashes, lost leases, clock jumps and store errors:
     assert.ok(tally.restarts > 60, JSON.stringify(tally));
   });
 
-  test('[F1] [F2] [F3] [F5] [F10] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
+  test('[F1] [F2] [F3] [F5] [F10] [F37] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
     const server = await startPostgres();
     try {
       const tally = await simulateSeeds(await postgresBackend(server), 1, 25);

@@ -277,8 +277,24 @@ export interface paths {
     };
   };
   '/admin/v1/keys': {
-    /** All keys, newest first */
+    /** Keys, newest first */
     get: {
+      parameters: {
+        query?: {
+          /** @description How many keys a page has; all of them without it. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          status?: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+          mode?: 'credit' | 'token_budget';
+          /** @description The id of the account that they belong to. */
+          account?: string;
+          /** @description What the label is, exactly. */
+          label?: string;
+          /** @description A part of the label, the id or the beginning of a secret, in any case of letters. */
+          search?: string;
+        };
+      };
       responses: {
         /** @description Default Response */
         200: {
@@ -1467,6 +1483,8 @@ export interface components {
     /** KeyList */
     KeyList: {
       data: components['schemas']['Key'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
       /** @enum {string} */
       object: 'list';
     };

@@ -19,6 +19,8 @@ declare module 'fastify' {
     caller: Caller;
     /** A credential was sent, and it was wrong: the caller's address may not try for ever. */
     wrongCredential(): Promise<void>;
+    /** For what goes on for long: whether the caller may still have it. */
+    stillAllowed(): Promise<boolean>;
   }
 }
 
@@ -44,6 +46,7 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
   await addSessions(app);
   app.decorateRequest('caller');
   app.decorateRequest('wrongCredential', async () => {});
+  app.decorateRequest('stillAllowed', async () => true);
   app.addHook('onRequest', async (request) => {
     request.caller = callerOf(request, secret === null && !overTcp(request) ? builtInOwner('socket') : null);
   });
@@ -69,8 +72,15 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
       await wrongCredentials(request);
     };
     if (roles === 'public') return;
-    const actor = await authenticate(request, reply, options, operators);
+    const actor = await identify(request, options, operators);
+    request.stillAllowed = async () => {
+      const now = await identify(request, options, operators);
+      return now !== null && (roles?.includes(now.role) ?? false);
+    };
     if (actor === null) {
+      if (request.headers.authorization !== undefined || sessionOf(request) !== null) await request.wrongCredential();
+      // The browser forgets it, and so does not come with it again.
+      if (sessionOf(request) !== null) endSession(reply);
       void reply.header('www-authenticate', 'Bearer');
       throw new AdminError(
         'unauthorized',
@@ -94,30 +104,22 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
 }
 
 /** A credential in a header is meant for this request; a cookie is only what the browser has. */
-async function authenticate(
+async function identify(
   request: FastifyRequest,
-  reply: FastifyReply,
   { secret, metricsToken = null }: AccessOptions,
   operators: Operators,
 ): Promise<Actor | null> {
   const { authorization } = request.headers;
-  if (authorization !== undefined) {
-    const sent = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    if (sent !== undefined && secret !== null && sameSecret(sent, secret)) return builtInOwner('secret');
-    const scrapes = request.routeOptions.config.access === 'metrics' && metricsToken !== null;
-    if (sent !== undefined && scrapes && sameSecret(sent, metricsToken)) return SCRAPER;
-    const actor = sent === undefined ? null : await operators.authenticate(sent);
-    if (actor === null) await request.wrongCredential();
-    return actor;
+  if (authorization === undefined) {
+    const cookie = sessionOf(request);
+    return cookie === null ? null : ((await operators.session(cookie))?.actor ?? null);
   }
-  const cookie = sessionOf(request);
-  if (cookie === null) return null;
-  const session = await operators.session(cookie);
-  if (session !== null) return session.actor;
-  // The browser forgets it, and so does not come with it again.
-  endSession(reply);
-  await request.wrongCredential();
-  return null;
+  const sent = /^Bearer (\S+)$/i.exec(authorization)?.[1];
+  if (sent === undefined) return null;
+  if (secret !== null && sameSecret(sent, secret)) return builtInOwner('secret');
+  const scrapes = request.routeOptions.config.access === 'metrics' && metricsToken !== null;
+  if (scrapes && sameSecret(sent, metricsToken)) return SCRAPER;
+  return operators.authenticate(sent);
 }
 
 export function overTcp(request: FastifyRequest): boolean {

@@ -4,7 +4,7 @@ import { AdminError, type KeyView } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
-import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, NewKeyBody } from '../schema/keys.ts';
+import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, KeyQuery, NewKeyBody } from '../schema/keys.ts';
 import type { AdminService } from '../service.ts';
 
 const KeyPath = Type.Object({ id: Type.String() });
@@ -23,8 +23,11 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
 
   app.get(
     '/keys',
-    { config: { roles: VIEWERS }, schema: { summary: 'All keys, newest first', response: { 200: KeyList } } },
-    async () => ({ object: 'list' as const, data: await service.listKeys() }),
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'Keys, newest first', querystring: KeyQuery, response: { 200: KeyList } },
+    },
+    async ({ query }) => service.findKeys(query),
   );
 
   app.get(

@@ -66,7 +66,7 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
       config: { roles: VIEWERS },
       schema: { summary: 'Requests as they end: server-sent events, each with a Request', querystring: RequestFilters },
     },
-    async (request, reply) => streams.serve(service.requests, request.query, reply),
+    async (request, reply) => streams.serve(service.requests, request.query, reply, () => request.stillAllowed()),
   );
 
   app.get(
@@ -91,7 +91,13 @@ class RequestStreams {
     this.#closed.abort();
   }
 
-  async serve(requests: Requests, filters: Filters, reply: FastifyReply): Promise<void> {
+  /** Ends by itself when the session or the token that it was asked with does. */
+  async serve(
+    requests: Requests,
+    filters: Filters,
+    reply: FastifyReply,
+    allowed: () => Promise<boolean>,
+  ): Promise<void> {
     if (this.#open >= STREAMS_MAX) {
       throw new AdminError('rate_limited', `${STREAMS_MAX} streams are open already: close one of them first`);
     }
@@ -110,7 +116,7 @@ class RequestStreams {
     raw.write(': requests as they end\n\n');
     this.#open += 1;
     try {
-      for (let silentMs = 0; !signal.aborted; ) {
+      for (let silentMs = 0; !signal.aborted && (await allowed()); ) {
         const tail = await requests.tail(filters, position, Date.now());
         ({ position } = tail);
         for (const view of tail.requests) await write(raw, `event: request\ndata: ${JSON.stringify(view)}\n\n`, signal);

@@ -155,7 +155,31 @@ const text = Type.String({ description: 'The key itself. It is shown once, here,
 export const CreditKey = Type.Object(creditFields, { title: 'CreditKey' });
 export const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
 export const Key = Type.Union([CreditKey, BudgetKey], { title: 'Key' });
-export const KeyList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Key) }, { title: 'KeyList' });
+export const KeyQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many keys a page has; all of them without it.' }),
+    ),
+    cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before.' })),
+    status: Type.Optional(Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked'])),
+    mode: Type.Optional(Type.Enum(['credit', 'token_budget'])),
+    account: Type.Optional(Type.String({ description: 'The id of the account that they belong to.' })),
+    label: Type.Optional(Type.String({ description: 'What the label is, exactly.' })),
+    search: Type.Optional(
+      Type.String({ description: 'A part of the label, the id or the beginning of a secret, in any case of letters.' }),
+    ),
+  },
+  { title: 'KeyQuery', ...closed },
+);
+
+export const KeyList = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(Key),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
+  },
+  { title: 'KeyList' },
+);
 export const CreatedKey = Type.Union(
   [
     Type.Object({ ...creditFields, key: text }, { title: 'CreatedCreditKey' }),

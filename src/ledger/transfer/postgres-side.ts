@@ -80,11 +80,11 @@ export class PostgresSide {
   }
 
   async add(table: MovedTable, rows: Iterable<SqliteRow>): Promise<void> {
-    const types = await this.#booleans(table.name);
+    const types = await this.#types(table.name);
     let batch: unknown[][] = [];
     let bytes = 0;
     for (const row of rows) {
-      const values = table.columns.map((column) => outputValue(row[column], types.has(column)));
+      const values = table.columns.map((column) => outputValue(row[column], types.get(column) ?? ''));
       batch.push(values);
       bytes += values.reduce<number>((sum, value) => sum + sizeOf(value), 0);
       if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
@@ -126,13 +126,13 @@ export class PostgresSide {
     return audit({ query: this.#query, nowMs: 0 });
   }
 
-  async #booleans(table: string): Promise<ReadonlySet<string>> {
+  async #types(table: string): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#query(
-      `SELECT column_name FROM information_schema.columns
-        WHERE table_schema = 'gateway' AND table_name = $1 AND data_type = 'boolean'`,
+      `SELECT column_name, data_type FROM information_schema.columns
+        WHERE table_schema = 'gateway' AND table_name = $1`,
       [table],
     );
-    return new Set(rows.map((row) => text(row, 'column_name')));
+    return new Map(rows.map((row) => [text(row, 'column_name'), text(row, 'data_type')]));
   }
 
   async #insert({ name, columns }: MovedTable, batch: readonly (readonly unknown[])[]): Promise<void> {
@@ -143,8 +143,9 @@ export class PostgresSide {
   }
 }
 
-function outputValue(value: unknown, isBoolean: boolean): unknown {
-  if (isBoolean && typeof value === 'bigint') return value !== 0n;
+function outputValue(value: unknown, type: string): unknown {
+  if (type === 'boolean' && typeof value === 'bigint') return value !== 0n;
+  if (type === 'ARRAY' && typeof value === 'string') return JSON.parse(value) as unknown;
   if (typeof value === 'bigint') return value.toString();
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }

@@ -59,5 +59,7 @@ function inputValue(value: unknown, type: string): SQLInputValue {
   if (value === null || value === undefined) return null;
   if (type === 'INTEGER') return typeof value === 'boolean' ? (value ? 1n : 0n) : BigInt(String(value));
   if (type === 'BLOB') return value as Uint8Array;
+  // A list of texts is JSON here.
+  if (Array.isArray(value)) return JSON.stringify(value);
   return String(value);
 }

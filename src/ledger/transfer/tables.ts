@@ -23,6 +23,26 @@ const STAYS: ReadonlySet<string> = new Set([
   'usage_key_days',
 ]);
 
+/** The log of requests is no part of the ledger; PostgreSQL has a table for each of its days. */
+const REQUEST_LOG = /^request_log/;
+
+/** Columns that only PostgreSQL has, and that begin anew: the order of creation, the time seen, places in rate limits. */
+const OWN: ReadonlySet<string> = new Set([
+  'created_number',
+  'seen_ms',
+  'rate_first',
+  'rate_next',
+  'rate_stored',
+  'rate_at_ms',
+]);
+
+/** The orders that count, as SQLite and as PostgreSQL know them. */
+const ORDERS: Readonly<Record<string, readonly [string, string]>> = {
+  responses: [' ORDER BY number', ' ORDER BY number'],
+  usage: [' ORDER BY number', ' ORDER BY at_ms, hold_id'],
+  tree_accounts: [' ORDER BY rowid', ' ORDER BY created_number'],
+};
+
 export interface MovedTable {
   /** The table of PostgreSQL. */
   readonly name: string;
@@ -47,35 +67,35 @@ export function movedTables(
   const special = new Set(['keys', 'accounts', 'response_items']);
   const names = new Set([...sqlite.keys(), ...postgres.keys()]);
   for (const name of names) {
-    if (STAYS.has(name) || special.has(name)) continue;
+    if (STAYS.has(name) || special.has(name) || REQUEST_LOG.test(name)) continue;
     // Numbers of rows are given anew, in the same order.
     const without = (schema: Schema) =>
-      (schema.get(name) ?? []).filter((column) => column !== 'number' || name === 'secrets');
+      (schema.get(name) ?? []).filter((column) => !OWN.has(column) && (column !== 'number' || name === 'secrets'));
     const columns = sameColumns(name, without(sqlite), without(postgres));
     const list = columns.join(', ');
-    const numbered = name === 'responses' || name === 'usage';
+    const [inSqlite, inPostgres] = ORDERS[name] ?? ['', ''];
     tables.push({
       name,
       columns,
       parts: [{ table: name, columns }],
-      fromSqlite: `SELECT ${list} FROM ${name}${numbered ? ' ORDER BY number' : ''}`,
-      fromPostgres: `SELECT ${list} FROM gateway.${name}${name === 'responses' ? ' ORDER BY number' : name === 'usage' ? ' ORDER BY at_ms, hold_id' : ''}`,
+      fromSqlite: `SELECT ${list} FROM ${name}${inSqlite}`,
+      fromPostgres: `SELECT ${list} FROM gateway.${name}${inPostgres}`,
     });
   }
   return inOrder(tables, parents);
 }
 
-/** A key and its sums are two rows in SQLite and one in PostgreSQL. */
+/** A key and its sums are two rows in SQLite and one in PostgreSQL, which also has the root of its tree. */
 function accounts(sqlite: Schema, postgres: Schema): MovedTable {
   const ofKey = (sqlite.get('keys') ?? []).filter((column) => column !== 'id' && column !== 'mode');
   const ofAccount = sqlite.get('accounts') ?? [];
-  const own = new Set(['created_number', 'seen_ms', 'rate_first', 'rate_next', 'rate_stored', 'rate_at_ms']);
   const columns = sameColumns(
     'accounts',
-    [...ofAccount, ...ofKey],
-    (postgres.get('accounts') ?? []).filter((column) => !own.has(column)),
+    [...ofAccount, ...ofKey, 'root_id'],
+    (postgres.get('accounts') ?? []).filter((column) => !OWN.has(column)),
   );
-  const list = [...ofAccount.map((column) => `a.${column}`), ...ofKey.map((column) => `k.${column}`)].join(', ');
+  const root = '(SELECT t.root_id FROM tree_accounts t WHERE t.id = k.account_id) AS root_id';
+  const list = [...ofAccount.map((column) => `a.${column}`), ...ofKey.map((column) => `k.${column}`), root].join(', ');
   return {
     name: 'accounts',
     columns,

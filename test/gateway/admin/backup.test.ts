@@ -200,7 +200,7 @@ describe('gateway backup and restore', { timeout: 120_000 }, () => {
     const file = join(folder, 'base.db');
     assert.equal((await gateway(['backup', file], data)).code, 0);
     const running = await gateway(['restore', file, '--replace'], data);
-    assert.match(running.stderr, /a gateway is running on .*: stop it before you restore/);
+    assert.match(running.stderr, /a gateway is running on .*: stop it first/);
 
     const there = into('there');
     const secret = { GATEWAY_SECRET: secretFile().trim() };

@@ -36,15 +36,21 @@ const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user',
 
 /** What must be the same on every engine. */
 async function seen(on: StartedGateway, key: string, responseId: string): Promise<unknown> {
-  const [replay, response, keys] = await Promise.all([
+  const [replay, response, keys, accounts] = await Promise.all([
     call(`${on.origin}/v1/chat/completions`, { key, body: ask, headers: { 'idempotency-key': 'once' } }),
     call(`${on.origin}/v1/responses/${responseId}`, { key }),
     on.admin.listKeys(),
+    on.admin.accounts.list(),
   ]);
   assert.deepEqual([replay.status, response.status], [200, 200]);
   const { findings } = await on.audit();
   assert.deepEqual(findings, []);
-  return [await replay.json(), await response.json(), keys.map(({ base_url, origin, ...rest }: KeyView) => rest)];
+  return [
+    await replay.json(),
+    await response.json(),
+    keys.map(({ base_url, origin, ...rest }: KeyView) => rest),
+    accounts,
+  ];
 }
 
 describe('gateway migrate', { timeout: 120_000 }, () => {
@@ -54,9 +60,14 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const embedded = await startedGateway({ dataDir: first });
     const { key } = await embedded.creditKey({ label: 'one', rpm_limit: 60 });
     const { key: budget } = await embedded.tokenKey();
+    const account = await embedded.admin.accounts.create({ name: 'a company' });
+    const team = await embedded.admin.accounts.create({ name: 'a team', parent: account.id });
+    await embedded.admin.accounts.addCredit(account.id, { amount: '4' });
+    const { key: ofAccount } = await embedded.admin.createKey({ mode: 'credit', account: team.id });
     for (const [origin, secret] of [
       [embedded.origin, key],
       [`${embedded.origin}/tokens`, budget],
+      [embedded.origin, ofAccount],
     ] as const) {
       const answer = await call(`${origin}/v1/chat/completions`, { key: secret, body: ask });
       await answer.text();

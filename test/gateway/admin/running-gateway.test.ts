@@ -147,4 +147,24 @@ describe('a running gateway', () => {
     assert.match(text, /Console: http:\/\/127\.0\.0\.1:\d+ \(sign in with the link of: npx gateway operators link\)/);
     assert.ok(!text.includes('token=') && !text.includes('mg_l_'));
   });
+
+  test('says the same with several workers, and stops a request at whichever of them serves it', async () => {
+    await using several = await startedGateway({ config: upstream.config, env: { GATEWAY_WORKERS: '2' } });
+    const key = readFileSync(join(several.dataDir, 'admin.secret'), 'utf8').trim();
+    const api = `http://127.0.0.1:${several.adminPort}/admin/v1`;
+    const providers = (await (await call(`${api}/providers`, { key })).json()) as List<ProviderState>;
+    const gated = providers.data.find(({ name }) => name === 'gated');
+    assert.deepEqual([gated?.health, gated?.targets.length], ['ok', 1]);
+    assert.equal((await call(`${api}/requests/running/none`, { method: 'DELETE', key })).status, 404);
+    const created = await several.creditKey();
+    const body = { model: 'gated/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
+    const asked = call(`${several.origin}/v1/chat/completions`, { key: created.key, body });
+    const waiting = await upstream.next();
+    waiting.begin();
+    const response = await asked;
+    const running = (await (await call(`${api}/requests/running`, { key })).json()) as List<{ id: string }>;
+    const path = `${api}/requests/running/${running.data[0]?.id}`;
+    assert.equal((await call(path, { method: 'DELETE', key })).status, 200);
+    assert.match(await response.text(), /An operator of the gateway has stopped this request/);
+  });
 });

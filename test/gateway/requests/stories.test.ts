@@ -29,6 +29,8 @@ before(async () => {
   scripted = await scriptedGateway({
     provider: { circuit_breaker: false },
     timeouts: { first_byte: 0.3 },
+    // A text beyond it is counted in no time.
+    model: { context_window: 20_000 },
     observers: [recorded],
   });
   key = await scripted.gateway.creditKey({ label: 'team blue', rpm_limit: 10_000 });
@@ -99,7 +101,7 @@ describe('gateway requests show tells of', () => {
     told('balance', await scripted.gateway.creditKey({ credit: '0.000001' }), null));
 
   test('an input that is too long', () =>
-    told('context', key, null, { messages: [{ role: 'user', content: 'word '.repeat(300_000) }] }));
+    told('context', key, null, { messages: [{ role: 'user', content: 'word '.repeat(30_000) }] }));
 
   test('a provider that refuses the credential', () =>
     told('provider-401', key, reply(401, { error: { message: 'bad key' } })));

@@ -167,6 +167,24 @@ describe('a session', () => {
   });
 });
 
+describe('a stream of requests', () => {
+  test('ends with the token that it was asked with', async (t) => {
+    const { app, service } = await appFixture(t);
+    const { token, operator } = await service.operators.create({ name: 'ann', role: 'viewer' });
+    const answer = await app.inject({
+      method: 'GET',
+      url: '/admin/v1/requests/stream',
+      headers: { host: HOST, authorization: `Bearer ${token}` },
+      payloadAsStream: true,
+    });
+    assert.equal(answer.statusCode, 200);
+    await service.operators.revoke(operator.id);
+    let text = '';
+    for await (const chunk of answer.stream()) text += String(chunk);
+    assert.match(text, /^: requests as they end/);
+  });
+});
+
 describe('an operator token', () => {
   test('works until it expires or is revoked, without the others of its operator', async (t) => {
     const { send, service, clock } = await appFixture(t);

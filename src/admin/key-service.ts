@@ -1,0 +1,233 @@
+/** Keys on an opened store: made, changed, given secrets and credit, each recorded in the audit trail. */
+import type { Clock } from '../core/clock.ts';
+import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
+import { periodEndMs } from '../core/period.ts';
+import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
+import type { AccountService } from './account-service.ts';
+import { AdminError, type CreatedKey, type KeyPageView, type KeyView } from './api.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { newId } from './ids.ts';
+import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
+import { type KeyFilters, keyPage } from './key-page.ts';
+import { keyView } from './view.ts';
+
+export interface KeyServiceOptions {
+  readonly ledger: LedgerAdmin;
+  /** Keys the digests under which secrets are stored. */
+  readonly installationSecret: string;
+  readonly clock: Clock;
+  /** Where callers reach the gateway, e.g. `http://127.0.0.1:8080`. */
+  readonly gatewayOrigin: string;
+  /**
+   * What the running gateway's catalog knows now. A scope or entitlement outside of it is refused. Null where no
+   * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
+   */
+  readonly known: (() => KnownNames) | null;
+}
+
+export interface KnownNames {
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+}
+
+export class KeyService {
+  readonly #options: KeyServiceOptions;
+  readonly #accounts: AccountService;
+  readonly #trail: AuditTrail;
+
+  constructor(options: KeyServiceOptions, accounts: AccountService, trail: AuditTrail) {
+    this.#options = options;
+    this.#accounts = accounts;
+    this.#trail = trail;
+  }
+
+  create(input: unknown): Promise<CreatedKey> {
+    const change = { action: 'key.create', target: null, after: withoutText, made: ({ id }: CreatedKey) => id };
+    return this.#trail.change<CreatedKey>(change, () => this.#create(input));
+  }
+
+  async #create(input: unknown): Promise<CreatedKey> {
+    const plan = readNewKey(input);
+    this.#requireKnown(plan.providerScope, plan.models);
+    // The ledger's own refusal would be a failure of the operation.
+    if (plan.accountId !== null) await this.#requireOpenAccount(plan.accountId);
+    const secret = this.#newSecret(plan.mode);
+    const id = newId('key');
+    const key = await this.#options.ledger.createKey({
+      ...plan,
+      id,
+      secret: { digest: secret.digest, prefix: secret.prefix },
+    });
+    // The text exists only here: a second read of the store could fail and lose it.
+    const summary = this.#freshSummary(plan, key);
+    return { ...keyView(summary, this.#options.gatewayOrigin), key: secret.text };
+  }
+
+  async list(): Promise<readonly KeyView[]> {
+    const summaries = await this.#options.ledger.listKeys();
+    return summaries.map((summary) => keyView(summary, this.#options.gatewayOrigin));
+  }
+
+  async find(query: KeyFilters): Promise<KeyPageView> {
+    return keyPage(await this.list(), query);
+  }
+
+  async show(keyId: string): Promise<KeyView> {
+    return keyView(await this.#summary(keyId), this.#options.gatewayOrigin);
+  }
+
+  change(keyId: string, input: unknown, version?: number): Promise<KeyView> {
+    return this.#keyChange('key.change', keyId, () => this.#change(keyId, input, version));
+  }
+
+  revoke(keyId: string, version?: number): Promise<KeyView> {
+    return this.#keyChange('key.revoke', keyId, () => this.#change(keyId, { status: 'revoked' }, version));
+  }
+
+  async #change(keyId: string, input: unknown, version: number | undefined): Promise<KeyView> {
+    const change = { ...readKeyChange(input), ...(version !== undefined && { ifVersion: version }) };
+    this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
+    if (change.budget !== undefined || change.period !== undefined) {
+      const { key } = await this.#summary(keyId);
+      if (key.mode === 'credit' && (key.accountId === null || change.budget !== undefined))
+        throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
+    }
+    requireChanged(keyId, await this.#options.ledger.changeKey(keyId, change));
+    return this.show(keyId);
+  }
+
+  addSecret(keyId: string): Promise<CreatedKey> {
+    return this.#keyChange('key.secret.add', keyId, () => this.#addSecret(keyId));
+  }
+
+  async #addSecret(keyId: string): Promise<CreatedKey> {
+    const { key } = await this.#summary(keyId);
+    const secret = this.#newSecret(key.mode);
+    requireChanged(keyId, await this.#options.ledger.addSecret(keyId, secret.digest, secret.prefix));
+    return { ...(await this.show(keyId)), key: secret.text };
+  }
+
+  revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
+    return this.#keyChange('key.secret.revoke', keyId, () => this.#revokeSecret(keyId, prefix));
+  }
+
+  async #revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
+    const { secretPrefixes } = await this.#summary(keyId);
+    if (!secretPrefixes.includes(prefix)) {
+      throw new AdminError(
+        'refused',
+        `key ${keyId} has no secret that begins with ${JSON.stringify(prefix)}: it has ${secretPrefixes.join(', ')}`,
+      );
+    }
+    if (secretPrefixes.length === 1) {
+      throw new AdminError(
+        'refused',
+        `${prefix} is the only secret of ${keyId}: add another one first, or revoke the key`,
+      );
+    }
+    requireChanged(keyId, await this.#options.ledger.revokeSecret(keyId, prefix));
+    return this.show(keyId);
+  }
+
+  addCredit(keyId: string, input: unknown): Promise<KeyView> {
+    return this.#keyChange('key.credit', keyId, () => this.#addCredit(keyId, input));
+  }
+
+  async #addCredit(keyId: string, input: unknown): Promise<KeyView> {
+    const plan = readCredit(input);
+    const entryId = plan.entryId ?? newId('credit');
+    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note);
+    if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
+    if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+    return this.show(keyId);
+  }
+
+  #keyChange<View extends KeyView>(action: string, keyId: string, work: () => Promise<View>): Promise<View> {
+    const change = { action, target: keyId, before: () => this.show(keyId), after: withoutText };
+    return this.#trail.change<View>(change, work);
+  }
+
+  async #requireOpenAccount(accountId: string): Promise<void> {
+    const { status } = await this.#accounts.show(accountId);
+    if (status === 'closed') throw new AdminError('refused', `account ${accountId} is closed`, { field: 'account' });
+  }
+
+  async #summary(keyId: string): Promise<KeySummary> {
+    const summary = await this.#options.ledger.getKey(keyId);
+    if (summary === null) throw unknownKey(keyId);
+    return summary;
+  }
+
+  #freshSummary(plan: NewKeyPlan, key: KeySummary['key']): KeySummary {
+    const nowMs = this.#options.clock.nowMs();
+    return {
+      key,
+      status: keyStatus(key, nowMs),
+      secretPrefixes: [key.prefix],
+      purchased: plan.credit,
+      used: 0n,
+      lastCost: 0n,
+      todaySpend: 0n,
+      reserved: 0n,
+      liveHolds: 0,
+      periodUsed: 0n,
+      periodEndsAtMs: plan.mode === 'token_budget' ? periodEndMs(plan.period, nowMs) : null,
+      inputTokens: 0n,
+      outputTokens: 0n,
+      requests: 0,
+    };
+  }
+
+  #newSecret(mode: Mode): { text: string; digest: string; prefix: string } {
+    const text = newKeyText(mode);
+    return {
+      text,
+      digest: keyDigest(this.#options.installationSecret, text),
+      prefix: text.slice(0, KEY_PREFIX_LENGTH),
+    };
+  }
+
+  #requireKnown(providerScope: string, models: readonly string[] | null): void {
+    const known = this.#options.known?.();
+    if (known === undefined) return;
+    if (providerScope !== 'all' && !known.providers.includes(providerScope)) {
+      throw new AdminError(
+        'invalid_input',
+        `provider_scope ${JSON.stringify(providerScope)} is not a provider of this gateway: expected one of all, ${known.providers.join(', ')}`,
+        { field: 'provider_scope' },
+      );
+    }
+    const unknown = models?.find((id) => !known.models.includes(id));
+    if (unknown !== undefined) {
+      throw new AdminError(
+        'invalid_input',
+        `models has ${JSON.stringify(unknown)}, which is not a model of this gateway: expected one of ${known.models.join(', ')}`,
+        { field: 'models' },
+      );
+    }
+  }
+}
+
+function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {
+  if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
+  if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+  if (outcome.kind === 'other_version') {
+    throw new AdminError(
+      'precondition_failed',
+      `key ${keyId} has been changed meanwhile: it is at version ${outcome.version}; read it again`,
+    );
+  }
+}
+
+/** The text of a key is never stored. */
+function withoutText(view: KeyView | CreatedKey): object {
+  const { key: _text, ...rest } = { key: null, ...view };
+  return rest;
+}
+
+function unknownKey(keyId: string): AdminError {
+  return new AdminError(
+    'unknown_key',
+    `key ${JSON.stringify(keyId)} does not exist: list the keys with "gateway keys list"`,
+  );
+}
