@@ -115,7 +115,7 @@ describe('the console', { skip }, () => {
 
   test('the palette finds pages and keys by name', async () => {
     await page.keyboard.press('Control+k');
-    await page.keyboard.type('acme');
+    await page.getByLabel('Search pages, keys and requests').fill('acme');
     await page.getByRole('option', { name: /Acme/ }).waitFor();
     await inOrder();
     await page.keyboard.press('Enter');
