@@ -70,7 +70,7 @@ export interface CallHandle {
   /** Holds the response up; what has arrived is not lost, even when the server closes meanwhile. */
   pause(): void;
   resume(): void;
-  /** Closes the connection (over HTTP/2: the stream) at once, in whatever state the call is. */
+  /** Closes the connection (over HTTP/2: the stream) at once, unless the response has been received to its end. */
   abort(): void;
 }
 

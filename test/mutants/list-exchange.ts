@@ -1,6 +1,6 @@
 import type { Mutant } from './list.ts';
 
-const HOLDS = 'test/gateway/holds.test.ts';
+const HOLDS = 'test/gateway/billing/holds.test.ts';
 const AUTHENTICATION = 'test/gateway/authentication.test.ts';
 const CANCELLATION = 'test/gateway/upstream/cancellation.test.ts';
 const STORE_FAILURES = 'test/resilience/chaos/store-failures.test.ts';
@@ -40,7 +40,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
         'if (!counted && plan.input.mayExceedWindow) return idempotencyKeyProblem(input.request.headers) ?? { plan, hold: null };',
       ],
     ],
-    tests: [['test/gateway/counting.test.ts', '[R26] [R63] the context comes before the Idempotency-Key']],
+    tests: [['test/gateway/billing/counting.test.ts', '[R26] [R63] the context comes before the Idempotency-Key']],
   },
   {
     name: 'hold bounds: the likely input is held instead of the most that it can be',

@@ -75,7 +75,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
         'if (body[outputLimitField] === null) {',
       ],
     ],
-    tests: [['test/gateway/holds.test.ts', 'where the client gave none, the default is sent upstream']],
+    tests: [['test/gateway/billing/holds.test.ts', 'where the client gave none, the default is sent upstream']],
   },
   {
     name: 'passthrough edits: a first chat delta without content is not completed',

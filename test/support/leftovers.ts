@@ -5,7 +5,11 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
+import { join, resolve } from 'node:path';
 import { after } from 'node:test';
+
+// Every test file is a process that loads much of the same: with it, one takes 2.2 s instead of 2.9.
+process.env.NODE_COMPILE_CACHE ??= join(resolve(import.meta.dirname, '../..'), 'node_modules/.cache/compile');
 
 /** The hooks of a file come after this one, and may stop databases and drain gateways. */
 const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '60000');

@@ -49,6 +49,8 @@ export const IMPLEMENTATIONS: readonly Implementation[] = [
     'chunks in HTTP/1.0 is refused, and the connection is closed': 'undici does not tell the version of a response',
     'a coding in the trailer is refused, and the connection is closed':
       'undici has completed the response by then: it is refused, and its connection is kept',
+    'while the last piece is handed over: no end, and the connection is not used again':
+      'undici has completed the response by then: nothing is left to break off, and its connection is kept',
     'a chunk extension without a name is refused, and the connection is closed': 'llhttp accepts it',
     'a reset does not complete an answer without a length':
       'undici takes a reset for its end; whether the content is complete is for its reader to tell',

@@ -220,7 +220,7 @@ for (const implementation of IMPLEMENTATIONS) {
       heard.onPiece = () => {
         throw new RangeError('a fault of the listener');
       };
-      connection.say(answer('x'));
+      connection.say('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nx');
       assert.equal(await heard.over, 'broken (RangeError)');
       await connection.closed;
       other.connection.say(answer(BODY.toString()));

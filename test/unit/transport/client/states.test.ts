@@ -86,7 +86,7 @@ for (const implementation of IMPLEMENTATIONS) {
       await using fixture = await ClientFixture.start(implementation);
       const { heard, handle, connection } = await fixture.asked();
       heard.onPiece = () => handle.abort();
-      connection.say(`${CHUNKED_HEAD}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`);
+      connection.say(`${CHUNKED_HEAD}1\r\na\r\n1\r\nb\r\n1\r\n`);
       await connection.closed;
       await another(fixture);
       assert.deepEqual([heard.pieces, heard.outcome], [['ab'], null]);
@@ -116,7 +116,7 @@ for (const implementation of IMPLEMENTATIONS) {
       }
       const { heard, handle } = fixture.ask({}, new Aborting());
       const connection = await fixture.server.next();
-      connection.say(answer('never'));
+      connection.say(`${CHUNKED_HEAD}5\r\nnever\r\n`);
       await connection.closed;
       await another(fixture);
       assert.deepEqual([heard.status, heard.content, heard.outcome], [200, '', null]);

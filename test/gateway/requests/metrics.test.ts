@@ -4,10 +4,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { KeyView } from '../../src/admin/api.ts';
-import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
-import { Scrape, scrapeOf } from '../support/scrape.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import type { KeyView } from '../../../src/admin/api.ts';
+import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
+import { Scrape, scrapeOf } from '../../support/scrape.ts';
+import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
 const METRICS_TOKEN = 'metrics-token-for-tests-0123456789abcdef';
 const CHAT = '/v1/chat/completions';
@@ -143,7 +143,7 @@ describe('a scrape', () => {
     assert.equal(scraped.status, 200);
     assert.equal(scraped.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
     assert.equal(new Scrape(await scraped.text()).sum('gateway_ready'), 1);
-    for (const path of ['/admin/v1/keys', '/admin/v1/audit', '/admin/v1/openapi.json', '/nowhere']) {
+    for (const path of ['/admin/v1/keys', '/admin/v1/audit', '/admin/v1/openapi.json', '/admin/nowhere']) {
       assert.equal((await get(path, METRICS_TOKEN)).status, 401, path);
     }
   });

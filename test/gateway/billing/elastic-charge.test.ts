@@ -1,11 +1,11 @@
 /** What an elastic hold carries, and that what the client has seen is charged in full as far as the balance goes. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import { settled, streamed } from '../support/scripted-gateway.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { ScriptedServer } from '../support/upstreams/scripted.ts';
-import { SPEECH, UPSTREAM_MODEL } from '../support/upstreams/spoken.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { settled, streamed } from '../../support/scripted-gateway.ts';
+import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const INPUT_TOKENS = 21;
 const { opening, text } = SPEECH.chat;

@@ -1,15 +1,21 @@
 /** What observers are told of a request: once, at its end, whatever the end was. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import { ENDPOINTS } from '../../src/core/endpoints.ts';
-import type { RequestRecord } from '../../src/core/request-record.ts';
-import { faultyGateway } from '../support/faulty-gateway.ts';
-import { RecordedRequests } from '../support/recorded-requests.ts';
-import { ask, ClientStream, configText, type ScriptedGateway, scriptedGateway } from '../support/scripted-gateway.ts';
-import { call } from '../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../support/upstreams/scripted.ts';
-import { INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../support/upstreams/spoken.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import type { RequestRecord } from '../../../src/core/request-record.ts';
+import { faultyGateway } from '../../support/faulty-gateway.ts';
+import { RecordedRequests } from '../../support/recorded-requests.ts';
+import {
+  ask,
+  ClientStream,
+  configText,
+  type ScriptedGateway,
+  scriptedGateway,
+} from '../../support/scripted-gateway.ts';
+import { call } from '../../support/started-gateway.ts';
+import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const recorded = new RecordedRequests();
 const SECRET_TEXT = 'my grandmother keeps her savings under the third flagstone';

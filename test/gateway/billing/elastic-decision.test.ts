@@ -4,12 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import type { Format } from '../../src/core/endpoints.ts';
-import { ClientStream, settled } from '../support/scripted-gateway.ts';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
-import { ScriptedServer } from '../support/upstreams/scripted.ts';
-import { SPEECH, spoken, UPSTREAM_MODEL } from '../support/upstreams/spoken.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { Format } from '../../../src/core/endpoints.ts';
+import { ClientStream, settled } from '../../support/scripted-gateway.ts';
+import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const OUTPUT_LIMIT = 8_000;
 const FIRST_TOKENS = 2_048;

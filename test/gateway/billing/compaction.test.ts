@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import { accountWhen, auditClean } from '../support/requests.ts';
-import { ask, ClientStream, configText } from '../support/scripted-gateway.ts';
-import { withGateway } from '../support/started-gateway.ts';
-import { ScriptedServer } from '../support/upstreams/scripted.ts';
-import { SPEECH, spoken, UPSTREAM_MODEL } from '../support/upstreams/spoken.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { accountWhen, auditClean } from '../../support/requests.ts';
+import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
+import { ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const ANSWER = 53_000;
 const EDITS = { context_management: { edits: [{ type: 'compact_20260112' }] } };

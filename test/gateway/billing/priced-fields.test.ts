@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import type { Format } from '../../src/core/endpoints.ts';
-import { accountWhen } from '../support/requests.ts';
-import { ask, ClientStream, errorOf } from '../support/scripted-gateway.ts';
-import { withGateway } from '../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../support/upstreams/scripted.ts';
-import { FORMAT_NAMES, SPEECH, spoken, UPSTREAM_MODEL } from '../support/upstreams/spoken.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { Format } from '../../../src/core/endpoints.ts';
+import { accountWhen } from '../../support/requests.ts';
+import { ask, ClientStream, errorOf } from '../../support/scripted-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
+import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const PLAIN = 79_500;
 /** 10 USD per thousand calls, times the mark-up. */

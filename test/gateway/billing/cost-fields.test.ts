@@ -1,8 +1,8 @@
 /** What changes the cost is priced or refused by its name, on every path; what changes nothing passes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { auditClean, bodyOf, GENERATIONS, refusal, say, visit } from '../support/requests.ts';
-import { withGateway } from '../support/started-gateway.ts';
+import { auditClean, bodyOf, GENERATIONS, refusal, say, visit } from '../../support/requests.ts';
+import { withGateway } from '../../support/started-gateway.ts';
 
 const gateway = await withGateway();
 

@@ -1,9 +1,9 @@
 /** What a client meets of the counter: the context window, the recount before a 402, and token counts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PROSE } from '../../bench/counter-samples.ts';
-import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../support/requests.ts';
-import { type StartedGateway, withGateway } from '../support/started-gateway.ts';
+import { PROSE } from '../../../bench/counter-samples.ts';
+import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../../support/requests.ts';
+import { type StartedGateway, withGateway } from '../../support/started-gateway.ts';
 
 const TINY = { model: 'sandbox/tiny' };
 const LIMIT = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;

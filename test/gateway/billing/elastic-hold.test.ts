@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
 let gateway: StartedGateway;
 before(async () => {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { storeFile } from '../../src/admin/data-folder.ts';
-import { gateway as command } from '../support/admin-fixture.ts';
-import { GENERATIONS, say } from '../support/requests.ts';
-import { scriptedGateway, settled, streamed } from '../support/scripted-gateway.ts';
-import { withGateway } from '../support/started-gateway.ts';
-import { SPEECH } from '../support/upstreams/spoken.ts';
+import { storeFile } from '../../../src/admin/data-folder.ts';
+import { gateway as command } from '../../support/admin-fixture.ts';
+import { GENERATIONS, say } from '../../support/requests.ts';
+import { scriptedGateway, settled, streamed } from '../../support/scripted-gateway.ts';
+import { withGateway } from '../../support/started-gateway.ts';
+import { SPEECH } from '../../support/upstreams/spoken.ts';
 
 const gateway = await withGateway();
 

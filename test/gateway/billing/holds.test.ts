@@ -1,8 +1,8 @@
 /** What a request holds before it starts, and what is said when the balance does not carry it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import { periodEndMs } from '../../src/core/period.ts';
+import type { CreatedKey } from '../../../src/admin/api.ts';
+import { periodEndMs } from '../../../src/core/period.ts';
 import {
   account,
   answerText,
@@ -13,9 +13,9 @@ import {
   refusal,
   say,
   usage,
-} from '../support/requests.ts';
-import { withGatedGateway } from '../support/started-gateway.ts';
-import type { Gated } from '../support/upstreams/gated.ts';
+} from '../../support/requests.ts';
+import { withGatedGateway } from '../../support/started-gateway.ts';
+import type { Gated } from '../../support/upstreams/gated.ts';
 
 /** Nanos of a credit, at the sandbox's prices. */
 const INPUT_NANOS = 1_000;

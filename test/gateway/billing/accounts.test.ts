@@ -1,9 +1,9 @@
 /** Keys of accounts through a started gateway: what they spend of, what refuses them, and what they are told. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AccountView, CreatedKey } from '../../src/admin/api.ts';
-import { refusal, say, usage } from '../support/requests.ts';
-import { withGatedGateway } from '../support/started-gateway.ts';
+import type { AccountView, CreatedKey } from '../../../src/admin/api.ts';
+import { refusal, say, usage } from '../../support/requests.ts';
+import { withGatedGateway } from '../../support/started-gateway.ts';
 
 const { gateway, upstream } = await withGatedGateway();
 const { accounts } = gateway.admin;
