@@ -23,9 +23,9 @@ async function simulateSeeds(backend: Backend, from: number, count: number): Pro
 
 describe('random operations, crashes, lost leases, clock jumps and store errors: the books are always the model’s', () => {
   test('[F1] [F2] [F3] [F5] [F8] [F10] [F11] [F37] [R11] [R13] [R15] [R16] [R17] SQLite', async () => {
-    const tally = await simulateSeeds(sqliteInMemory(), 1, 500);
+    const tally = await simulateSeeds(sqliteInMemory(), 1, 300);
     // The schedules reach what they are meant to reach.
-    assert.ok(tally.charges > 1_000 && tally.faults > 1_000 && tally.restarts > 500, JSON.stringify(tally));
+    assert.ok(tally.charges > 700 && tally.faults > 700 && tally.restarts > 300, JSON.stringify(tally));
   });
 
   test('[F1] [F2] [F3] [F8] SQLite in a file, whose log is torn in the middle of a commit', async () => {
@@ -36,8 +36,8 @@ describe('random operations, crashes, lost leases, clock jumps and store errors:
   test('[F1] [F2] [F3] [F5] [F10] [F37] [R11] [R13] [R15] [R16] [R17] PostgreSQL, shared by two gateways', async () => {
     const server = await startPostgres();
     try {
-      const tally = await simulateSeeds(await postgresBackend(server), 1, 15);
-      assert.ok(tally.charges > 60 && tally.restarts > 12, JSON.stringify(tally));
+      const tally = await simulateSeeds(await postgresBackend(server), 1, 10);
+      assert.ok(tally.charges > 40 && tally.restarts > 8, JSON.stringify(tally));
     } finally {
       await server.stop();
     }
