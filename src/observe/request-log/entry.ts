@@ -332,3 +332,22 @@ class Cells {
     return Array.isArray(cell) ? read(cell) : null;
   }
 }
+
+/** A row of either store. */
+export function entryIn(row: Readonly<Record<string, unknown>>): RequestEntry {
+  return {
+    id: String(row.id),
+    receivedAtMs: Number(row.received_at_ms),
+    keyId: textIn(row.key_id),
+    model: textIn(row.model),
+    status: row.status === null ? null : Number(row.status),
+    condition: textIn(row.condition),
+    durationMs: Number(row.duration_ms),
+    costNanos: row.cost_nanos === null ? null : BigInt(String(row.cost_nanos)),
+    detail: String(row.detail),
+  };
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

@@ -1,10 +1,11 @@
 /** Accounts: who pays, and what of it is left, as a tree. */
-import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
 import { type Account, useAccounts } from '../../api/admin.ts';
 import { ApiError, call } from '../../api/client.ts';
 import { useSession } from '../../api/session.tsx';
+import { FormButtons } from '../../ui/form-buttons.tsx';
 import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
 import { IconPlus } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
@@ -256,14 +257,7 @@ function Form({
       <form onSubmit={onSubmit} noValidate>
         <Stack gap="md">
           {children}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={busy}>
-              {verb}
-            </Button>
-          </Group>
+          <FormButtons close={close} verb={verb} busy={busy} />
         </Stack>
       </form>
     </Modal>

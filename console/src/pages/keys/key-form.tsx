@@ -1,9 +1,7 @@
 /** Create and edit: one form. Limits are folded away; what the gateway refuses is shown at its field. */
 import {
   Anchor,
-  Button,
   Collapse,
-  Group,
   Modal,
   SegmentedControl,
   Select,
@@ -17,6 +15,7 @@ import { type FormEvent, useState } from 'react';
 import { ApiError, call, type Schemas } from '../../api/client.ts';
 import { useModelNames } from '../../api/models.ts';
 import type { CreatedKey, Key } from '../../api/queries.ts';
+import { FormButtons } from '../../ui/form-buttons.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { keyName } from './key-words.tsx';
@@ -275,14 +274,7 @@ function KeyForm({
             </Stack>
           </Collapse>
           {!known && <Failure error={error} />}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={busy}>
-              {verb}
-            </Button>
-          </Group>
+          <FormButtons close={close} verb={verb} busy={busy} />
         </Stack>
       </form>
     </Modal>

@@ -5,6 +5,7 @@ import { type FormEvent, useState } from 'react';
 import { ApiError, call } from '../../api/client.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
+import { FormButtons } from '../../ui/form-buttons.tsx';
 import { count, plural } from '../../ui/format.ts';
 import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
@@ -218,7 +219,7 @@ function AddCredit({ of: key, close }: { of: Key; close: () => void }) {
             onChange={(event) => setNote(event.currentTarget.value)}
           />
           {field === null && <Failure error={add.error} />}
-          <Buttons close={close} verb="Add credit" busy={add.isPending} />
+          <FormButtons close={close} verb="Add credit" busy={add.isPending} />
         </Stack>
       </form>
     </Modal>
@@ -329,18 +330,5 @@ function Secrets({ of: key, mayWrite, rotate }: { of: Key; mayWrite: boolean; ro
         ))}
       </ul>
     </Section>
-  );
-}
-
-function Buttons({ close, verb, busy }: { close: () => void; verb: string; busy: boolean }) {
-  return (
-    <Group justify="flex-end" gap="xs">
-      <Button variant="default" onClick={close}>
-        Cancel
-      </Button>
-      <Button type="submit" loading={busy}>
-        {verb}
-      </Button>
-    </Group>
   );
 }

@@ -1,5 +1,5 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
-import { ATTEMPTS_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   idAt,
   type RequestLogReader,
@@ -8,7 +8,7 @@ import {
   type RequestTail,
   type Retention,
 } from '../store.ts';
-import { dayAt, dayOf, LogDatabase, type Row } from './database.ts';
+import { dayAt, dayOf, LogDatabase } from './database.ts';
 
 const SCANNED_ROWS = 20_000;
 const SCAN_MS = 2_000;
@@ -117,22 +117,4 @@ function filtersOf(query: RequestQuery, value: Value): string {
   if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
   if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);
   return parts.join(' AND ');
-}
-
-function entryIn(row: Row): RequestEntry {
-  return {
-    id: String(row.id),
-    receivedAtMs: Number(row.received_at_ms),
-    keyId: textIn(row.key_id),
-    model: textIn(row.model),
-    status: row.status === null ? null : Number(row.status),
-    condition: textIn(row.condition),
-    durationMs: Number(row.duration_ms),
-    costNanos: row.cost_nanos === null ? null : BigInt(String(row.cost_nanos)),
-    detail: String(row.detail),
-  };
-}
-
-function textIn(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }

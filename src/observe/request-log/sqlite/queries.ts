@@ -1,6 +1,6 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { ATTEMPTS_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import { idAt, type RequestPage, type RequestQuery, type RequestTail, type Retention } from '../store.ts';
 
 /** How many rows are looked at between two looks at the clock. */
@@ -11,8 +11,6 @@ const TAIL_ROWS = 1_000;
 const PRUNED_ROWS = 500;
 /** After every id: it sorts behind all digits. */
 const NEWEST = 'req_~';
-
-type Row = Readonly<Record<string, unknown>>;
 
 export function findRequest(database: DatabaseSync, id: string): RequestEntry | null {
   const row = database.prepare('SELECT * FROM requests WHERE id = ?').get(id);
@@ -92,22 +90,4 @@ export function pruneRequests(database: DatabaseSync, { keepMs, maxBytes }: Rete
 export function usedBytes(database: DatabaseSync): number {
   const figure = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
   return (figure('page_count') - figure('freelist_count')) * figure('page_size');
-}
-
-function entryIn(row: Row): RequestEntry {
-  return {
-    id: String(row.id),
-    receivedAtMs: Number(row.received_at_ms),
-    keyId: textIn(row.key_id),
-    model: textIn(row.model),
-    status: row.status === null ? null : Number(row.status),
-    condition: textIn(row.condition),
-    durationMs: Number(row.duration_ms),
-    costNanos: typeof row.cost_nanos === 'bigint' ? row.cost_nanos : null,
-    detail: String(row.detail),
-  };
-}
-
-function textIn(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }
