@@ -101,7 +101,7 @@ export class AdminService implements AdminApi {
     this.#keys = new KeyService(options, this.accounts, this.#trail);
   }
 
-  /** The same operations for another caller. `onRecorded` is told when something went into the audit trail. */
+  /** The same operations for another caller. `onRecorded` is called when something went into the audit trail. */
   as(caller: Caller, onRecorded?: () => void): AdminService {
     return new AdminService(this.#options, caller, onRecorded);
   }

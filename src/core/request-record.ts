@@ -12,7 +12,7 @@ import type { Target } from './model.ts';
 import { withoutKeys, withoutRequestText } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
-/** Told about every request of the gateway, on its path: it must return at once, and it must not throw. */
+/** Called for every request of the gateway, on its path: it must return at once, and it must not throw. */
 export interface RequestObserver {
   /** The key of the request is known; everything else of the record is still to come. */
   started(record: RequestRecord): void;
@@ -199,7 +199,7 @@ export class RequestRecord {
     this.bytesIn = body.length;
   }
 
-  /** What the client is told of a failure; the first one counts. */
+  /** The failure that the client gets to see; the first one counts. */
   failed(condition: Condition, message: string): void {
     if (this.condition !== null) return;
     this.condition = condition;
