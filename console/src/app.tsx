@@ -22,6 +22,11 @@ const AccountsPage = lazy(() =>
 const SettingsPage = lazy(() =>
   import('./pages/settings/settings.tsx').then((module) => ({ default: module.SettingsPage })),
 );
+const ModelsPage = lazy(() => import('./pages/models/models.tsx').then((module) => ({ default: module.ModelsPage })));
+const ModelPage = lazy(() => import('./pages/models/model.tsx').then((module) => ({ default: module.ModelPage })));
+const PlaygroundPage = lazy(() =>
+  import('./pages/playground/playground.tsx').then((module) => ({ default: module.PlaygroundPage })),
+);
 const KeysPage = lazy(() => import('./pages/keys/list.tsx').then((module) => ({ default: module.KeysPage })));
 const KeyPage = lazy(() => import('./pages/keys/key.tsx').then((module) => ({ default: module.KeyPage })));
 
@@ -38,6 +43,9 @@ export function App() {
             <Route path="/requests" component={RequestsPage} />
             <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>
             <Route path="/accounts" component={AccountsPage} />
+            <Route path="/models" component={ModelsPage} />
+            <Route path="/models/*">{({ '*': id }) => <ModelPage id={decodeURIComponent(id ?? '')} />}</Route>
+            <Route path="/playground" component={PlaygroundPage} />
             <Route path="/settings" component={SettingsPage} />
             <Route path="/keys" component={KeysPage} />
             <Route path="/keys/:id">{({ id }) => <KeyPage id={id} />}</Route>

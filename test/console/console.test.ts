@@ -143,8 +143,36 @@ describe('the console', { skip }, () => {
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Run the audit' }).click();
     await page.getByText('The books add up').waitFor();
+    await page.getByRole('button', { name: 'Run the doctor' }).click();
+    await page.getByText('Everything is in order').waitFor();
+    await page.getByRole('cell', { name: 'limits.body_bytes' }).waitFor();
     await page.getByText('account.create').first().waitFor();
     await inOrder();
+  });
+
+  test('models with their sources; a target is tried; the playground shows what it held and charged', async () => {
+    await page.keyboard.press('g');
+    await page.keyboard.press('m');
+    await page.getByText('all of them answer').waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'sandbox/alpha' }).click();
+    await page.getByRole('button', { name: /^Test .* chat$/ }).click();
+    await page.getByText(/^answers, /).waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'Try it' }).click();
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello <b>there</b>');
+    await page.getByRole('combobox', { name: 'Compare with' }).click();
+    await page.getByRole('option', { name: 'sandbox/beta' }).click();
+    await page.getByRole('button', { name: 'Send to both' }).click();
+    const answer = page.getByRole('region', { name: 'Answer of sandbox/beta' });
+    await answer.getByText('See the request').waitFor();
+    await page.getByRole('region', { name: 'Answer of sandbox/alpha' }).getByText('See the request').waitFor();
+    const key = await gateway.admin.showKey('key_playground');
+    assert(key.mode === 'credit' && key.used > 0);
+    await page.getByText(`${(1 - key.used).toFixed(4)} credits`).waitFor();
+    await inOrder();
+    await answer.getByText('See the request').click();
+    await page.getByRole('figure', { name: 'What happened when' }).waitFor();
   });
 
   test("[R74] the key holder's page: signed in with the key, it shows this key; signed out, nothing", async () => {

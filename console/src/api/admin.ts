@@ -35,3 +35,10 @@ export function useAccounts() {
     refetchInterval: 15_000,
   });
 }
+
+export function useSettings() {
+  return useQuery({
+    queryKey: ['settings'],
+    queryFn: ({ signal }) => call('get', '/admin/v1/settings', { signal }),
+  });
+}

@@ -96,9 +96,14 @@ export async function send(method: string, address: string, body?: unknown, sign
     signal: signal ?? null,
   });
   if (answer.ok) return answer.status === 204 ? null : answer.json();
+  throw await refusalOf(answer);
+}
+
+/** Of an answer that is none. */
+export async function refusalOf(answer: Response): Promise<ApiError> {
   const { error } = (await answer.json().catch(() => ({}))) as Partial<Schemas['Error']>;
   if (answer.status === 401) onSignedOut();
-  throw new ApiError(answer.status, error ?? {});
+  return new ApiError(answer.status, error ?? {});
 }
 
 export function headersFor(method: string, body: unknown): Record<string, string> {

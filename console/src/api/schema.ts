@@ -1987,6 +1987,7 @@ export interface components {
     };
     /** TargetTestRun */
     TargetTestRun: {
+      format: string;
       model: string;
       provider: string;
       upstream_model: string;

@@ -1,5 +1,14 @@
 /** The pages of the rail, in their order. */
-import { IconAccounts, IconKeys, IconOverview, IconRequests, IconSettings } from '../ui/icons.tsx';
+import { useSession } from '../api/session.tsx';
+import {
+  IconAccounts,
+  IconKeys,
+  IconModels,
+  IconOverview,
+  IconPlayground,
+  IconRequests,
+  IconSettings,
+} from '../ui/icons.tsx';
 
 export interface Place {
   readonly href: string;
@@ -7,6 +16,8 @@ export interface Place {
   readonly icon: (props: { size?: number }) => React.ReactNode;
   /** The letter after `g`. */
   readonly letter: string;
+  /** Not for those who may only look. */
+  readonly writers?: boolean;
 }
 
 export const PLACES: readonly Place[] = [
@@ -14,5 +25,13 @@ export const PLACES: readonly Place[] = [
   { href: '/requests', label: 'Requests', icon: IconRequests, letter: 'r' },
   { href: '/accounts', label: 'Accounts', icon: IconAccounts, letter: 'a' },
   { href: '/keys', label: 'Keys', icon: IconKeys, letter: 'k' },
+  { href: '/models', label: 'Models', icon: IconModels, letter: 'm' },
+  { href: '/playground', label: 'Playground', icon: IconPlayground, letter: 'p', writers: true },
   { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's' },
 ];
+
+/** Those that this operator can use. */
+export function usePlaces(): readonly Place[] {
+  const { mayWrite } = useSession();
+  return PLACES.filter(({ writers = false }) => mayWrite || !writers);
+}

@@ -259,7 +259,7 @@ function KeyForm({
               <TagsInput
                 label="Models"
                 placeholder={draft.models.length === 0 ? 'all models' : ''}
-                data={models.models}
+                data={[...models]}
                 value={[...draft.models]}
                 error={at('models')}
                 onChange={(chosen) => set({ models: chosen })}
