@@ -27,10 +27,13 @@ import { fieldNames, unexpected, validBody } from './validate.ts';
 export class AccountService implements AccountsApi {
   readonly #ledger: LedgerAdmin;
   readonly #trail: AuditTrail;
+  /** The topmost account that the caller sees; null where that is every root. */
+  readonly #top: string | null;
 
-  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
+  constructor(ledger: LedgerAdmin, trail: AuditTrail, top: string | null = null) {
     this.#ledger = ledger;
     this.#trail = trail;
+    this.#top = top;
   }
 
   create(input: unknown): Promise<AccountView> {
@@ -58,13 +61,13 @@ export class AccountService implements AccountsApi {
   }
 
   async list(): Promise<readonly AccountView[]> {
-    return (await this.#ledger.listAccounts()).map(accountView);
+    return (await this.#ledger.listAccounts()).map((summary) => accountView(summary, this.#top));
   }
 
   async show(accountId: string): Promise<AccountView> {
     const summary = await this.#ledger.getAccount(accountId);
     if (summary === null) throw unknownAccount(accountId);
-    return accountView(summary);
+    return accountView(summary, this.#top);
   }
 
   change(accountId: string, input: unknown): Promise<AccountView> {
@@ -196,7 +199,8 @@ function isPeriod(text: string): text is Period {
   return PERIODS.some((period) => period === text);
 }
 
-function accountView(summary: AccountSummary): AccountView {
+/** Of what is above `top`, not even the ids are shown. */
+function accountView(summary: AccountSummary, top: string | null): AccountView {
   const { account, purchased, used, reserved } = summary;
   const isRoot = account.parentId === null;
   return {
@@ -205,8 +209,8 @@ function accountView(summary: AccountSummary): AccountView {
     external_id: account.externalId,
     labels: account.labels,
     status: account.status,
-    parent: account.parentId,
-    root: account.rootId,
+    parent: account.id === top ? null : account.parentId,
+    root: top ?? account.rootId,
     rpm_limit: account.rpmLimit,
     ...capViews(account),
     created_at: new Date(account.createdAtMs).toISOString(),

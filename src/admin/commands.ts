@@ -166,6 +166,7 @@ export const COMMANDS: readonly Command[] = [
       since: 'TIME|30d',
       until: 'TIME',
       key: 'ID',
+      account: 'ID',
       label: 'TEXT',
       model: 'ID',
       provider: 'NAME',

@@ -3,7 +3,7 @@ import { Type } from '../../lib/schema-builder.ts';
 import { AdminError, type KeyView } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, KeyQuery, NewKeyBody } from '../schema/keys.ts';
 import type { AdminService } from '../service.ts';
 
@@ -14,7 +14,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.post(
     '/keys',
     {
-      config: { roles: OPERATORS, action: 'key.create' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.create' },
       schema: { summary: 'Create a key', body: NewKeyBody, response: { 201: CreatedKey } },
     },
     async (request, reply) =>
@@ -24,25 +24,25 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/keys',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'Keys, newest first', querystring: KeyQuery, response: { 200: KeyList } },
     },
-    async ({ query }) => service.findKeys(query),
+    async (request) => acting(service, request).findKeys(request.query),
   );
 
   app.get(
     '/keys/:id',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'One key with its balance', params: KeyPath, response: { 200: Key } },
     },
-    async ({ params }, reply) => tagged(reply, await service.showKey(params.id)),
+    async (request, reply) => tagged(reply, await acting(service, request).showKey(request.params.id)),
   );
 
   app.patch(
     '/keys/:id',
     {
-      config: { roles: OPERATORS, action: 'key.change' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.change' },
       schema: {
         summary: 'Change the given fields; with If-Match, only where nobody has changed the key meanwhile',
         params: KeyPath,
@@ -59,7 +59,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.delete(
     '/keys/:id',
     {
-      config: { roles: OPERATORS, action: 'key.revoke' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.revoke' },
       schema: { summary: 'Revoke a key', params: KeyPath, response: { 200: Key } },
     },
     async (request, reply) =>
@@ -78,7 +78,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.post(
     '/keys/:id/secrets',
     {
-      config: { roles: OPERATORS, action: 'key.secret.add' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.secret.add' },
       schema: {
         summary: 'Add a secret to a key; the older ones keep working',
         params: KeyPath,
@@ -92,7 +92,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.delete(
     '/keys/:id/secrets/:prefix',
     {
-      config: { roles: OPERATORS, action: 'key.secret.revoke' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.secret.revoke' },
       schema: { summary: 'Revoke one secret of a key that has several', params: SecretPath, response: { 200: Key } },
     },
     async (request, reply) => {
