@@ -8,10 +8,12 @@ import type {
   AccountSummary,
   KeyPlaceOutcome,
   LedgerAdmin,
+  OtherVersion,
   UnknownAccount,
 } from '../ledger/port.ts';
 import { type AccountsApi, type AccountView, AdminError } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { readCredit, readRpm } from './input.ts';
 import {
@@ -70,11 +72,11 @@ export class AccountService implements AccountsApi {
     return accountView(summary, this.#top);
   }
 
-  change(accountId: string, input: unknown): Promise<AccountView> {
-    return this.#recorded('account.change', accountId, () => this.#change(accountId, input));
+  change(accountId: string, input: unknown, version?: number): Promise<AccountView> {
+    return this.#recorded('account.change', accountId, () => this.#change(accountId, input, version));
   }
 
-  async #change(accountId: string, input: unknown): Promise<AccountView> {
+  async #change(accountId: string, input: unknown, ifVersion: number | undefined): Promise<AccountView> {
     const body = validBody(AccountChangeBody, input);
     const change: AccountChange = {
       ...(body.name !== undefined && { name: body.name.toWellFormed() }),
@@ -87,7 +89,8 @@ export class AccountService implements AccountsApi {
         `nothing to change: give one of ${fieldNames(AccountChangeBody).join(', ')}`,
       );
     }
-    requireAccount(accountId, await this.#ledger.changeAccount(accountId, change));
+    const versioned = { ...change, ...(ifVersion !== undefined && { ifVersion }) };
+    requireAccount(accountId, await this.#ledger.changeAccount(accountId, versioned));
     return this.show(accountId);
   }
 
@@ -151,8 +154,9 @@ function itself(account: AccountView): AccountView {
 
 function requireAccount(
   accountId: string,
-  outcome: AccountOutcome | UnknownAccount | { readonly kind: 'account_credited' },
+  outcome: AccountOutcome | OtherVersion | UnknownAccount | { readonly kind: 'account_credited' },
 ): void {
+  if (outcome.kind === 'other_version') throw changedMeanwhile(`account ${accountId}`, outcome);
   if (outcome.kind === 'unknown_account') throw unknownAccount(accountId);
   if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
 }
@@ -205,6 +209,7 @@ function accountView(summary: AccountSummary, top: string | null): AccountView {
   const isRoot = account.parentId === null;
   return {
     id: account.id,
+    version: account.version,
     name: account.name,
     external_id: account.externalId,
     labels: account.labels,

@@ -6,7 +6,6 @@
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
@@ -18,7 +17,9 @@ import type {
   LedgerAdmin,
   NewAccount,
   NewKey,
+  OtherVersion,
   StoredDocument,
+  VersionedAccountChange,
   VersionedKeyChange,
 } from '../ledger/port.ts';
 import { AdminError } from './api.ts';
@@ -57,7 +58,7 @@ export class SubtreeLedger implements LedgerAdmin {
     return this.#ledger.createAccount(request);
   }
 
-  async changeAccount(accountId: string, change: AccountChange): Promise<AccountOutcome> {
+  async changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion> {
     if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
     this.#refuseTop(accountId);
     if (change.externalId !== undefined) throw ofTheOperator('an external id', 'external_id');

@@ -65,9 +65,13 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields */
+    /** Change the given fields; with If-Match, only where nobody has changed the account meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -359,6 +363,10 @@ export interface paths {
     /** Revoke a key */
     delete: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -381,6 +389,10 @@ export interface paths {
     /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -1116,6 +1128,8 @@ export interface components {
       tokens_used: number;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
     };
     /** AccountChange */
     AccountChange: {

@@ -1,6 +1,7 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
+import { IfMatch, tagged, versionIn } from '../http/if-match.ts';
 import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import {
   Account,
@@ -22,7 +23,8 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
       config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.create' },
       schema: { summary: 'Create an account', body: NewAccountBody, response: { 201: Account } },
     },
-    async (request, reply) => reply.code(201).send(await acting(service, request).accounts.create(request.body)),
+    async (request, reply) =>
+      reply.code(201).send(tagged(reply, await acting(service, request).accounts.create(request.body))),
   );
 
   app.get(
@@ -40,7 +42,7 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
       config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'One account with its sums', params: AccountPath, response: { 200: Account } },
     },
-    async (request) => acting(service, request).accounts.show(request.params.id),
+    async (request, reply) => tagged(reply, await acting(service, request).accounts.show(request.params.id)),
   );
 
   app.patch(
@@ -48,13 +50,17 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
     {
       config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.change' },
       schema: {
-        summary: 'Change the given fields',
+        summary: 'Change the given fields; with If-Match, only where nobody has changed the account meanwhile',
         params: AccountPath,
+        headers: IfMatch,
         body: AccountChangeBody,
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.change(request.params.id, request.body),
+    async (request, reply) => {
+      const { params, body } = request;
+      return tagged(reply, await acting(service, request).accounts.change(params.id, body, versionIn(request)));
+    },
   );
 
   app.post(
@@ -68,7 +74,8 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.move(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.move(request.params.id, request.body)),
   );
 
   app.post(
@@ -77,7 +84,8 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
       config: { roles: OPERATORS, action: 'account.credit' },
       schema: { summary: 'Add credit to a root', params: AccountPath, body: CreditBody, response: { 200: Account } },
     },
-    async (request) => acting(service, request).accounts.addCredit(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.addCredit(request.params.id, request.body)),
   );
 
   app.post(
@@ -91,6 +99,7 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.addKey(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.addKey(request.params.id, request.body)),
   );
 }

@@ -1,8 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from '../../lib/schema-builder.ts';
-import { AdminError, type KeyView } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
+import { IfMatch, tagged, versionIn } from '../http/if-match.ts';
 import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, KeyQuery, NewKeyBody } from '../schema/keys.ts';
 import type { AdminService } from '../service.ts';
@@ -46,6 +45,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
       schema: {
         summary: 'Change the given fields; with If-Match, only where nobody has changed the key meanwhile',
         params: KeyPath,
+        headers: IfMatch,
         body: KeyChangeBody,
         response: { 200: Key },
       },
@@ -60,7 +60,7 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
     '/keys/:id',
     {
       config: { roles: OPERATORS_AND_ACCOUNTS, action: 'key.revoke' },
-      schema: { summary: 'Revoke a key', params: KeyPath, response: { 200: Key } },
+      schema: { summary: 'Revoke a key', params: KeyPath, headers: IfMatch, response: { 200: Key } },
     },
     async (request, reply) =>
       tagged(reply, await acting(service, request).revokeKey(request.params.id, versionIn(request))),
@@ -100,19 +100,4 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
       return tagged(reply, await acting(service, request).revokeSecret(id, prefix));
     },
   );
-}
-
-/** The answer with the `ETag` of the key that it shows. */
-function tagged<View extends KeyView>(reply: FastifyReply, key: View): View {
-  void reply.header('etag', `"${key.version}"`);
-  return key;
-}
-
-/** The version that `If-Match` names. */
-function versionIn({ headers }: FastifyRequest): number | undefined {
-  const tag = headers['if-match'];
-  if (tag === undefined || tag === '*') return undefined;
-  const version = /^"([0-9]{1,15})"$/.exec(tag)?.[1];
-  if (version !== undefined) return Number(version);
-  throw new AdminError('invalid_input', `If-Match must be one ETag of a key, like "3" (with the quotes), or *`);
 }

@@ -80,6 +80,7 @@ const Cap = Type.Union([Type.Object({ amount: Type.Number(), period: Period }), 
 export const Account = Type.Object(
   {
     id: Type.String(),
+    version: Type.Integer({ description: 'Grows with every change; the ETag is made of it.' }),
     name: Type.String(),
     external_id: text,
     labels: Type.Record(Type.String(), Type.String()),
