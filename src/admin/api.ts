@@ -41,7 +41,8 @@ export interface AdminApi {
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
-  changeKey(keyId: string, input: object): Promise<KeyView>;
+  /** With `version`, only where that is still the version of the key. */
+  changeKey(keyId: string, input: object, version?: number): Promise<KeyView>;
   /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
@@ -78,7 +79,8 @@ export interface AccountsApi {
   /** In the order of their creation. */
   list(): Promise<readonly AccountView[]>;
   show(accountId: string): Promise<AccountView>;
-  change(accountId: string, input: object): Promise<AccountView>;
+  /** With `version`, only where that is still the version of the account. */
+  change(accountId: string, input: object, version?: number): Promise<AccountView>;
   move(accountId: string, input: object): Promise<AccountView>;
   addCredit(accountId: string, input: object): Promise<AccountView>;
   addKey(accountId: string, input: object): Promise<AccountView>;

@@ -5,7 +5,6 @@
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
@@ -22,12 +21,14 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  OtherVersion,
   Renewal,
   SettleOutcome,
   SettleRequest,
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedAccountChange,
   VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
@@ -65,7 +66,10 @@ interface OperationTypes {
     CreditOutcome,
   ];
   createAccount: [{ readonly request: NewAccount }, AccountOutcome];
-  changeAccount: [{ readonly accountId: string; readonly change: AccountChange }, AccountOutcome];
+  changeAccount: [
+    { readonly accountId: string; readonly change: VersionedAccountChange },
+    AccountOutcome | OtherVersion,
+  ];
   moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
   moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
   joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];

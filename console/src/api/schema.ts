@@ -65,9 +65,13 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields */
+    /** Change the given fields; with If-Match, only where nobody has changed the account meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -359,6 +363,10 @@ export interface paths {
     /** Revoke a key */
     delete: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -381,6 +389,10 @@ export interface paths {
     /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -1044,6 +1056,8 @@ export interface paths {
           until?: string;
           /** @description Only the key with this id. */
           key?: string;
+          /** @description Only the keys of the account with this id and of those below it. */
+          account?: string;
           /** @description Only keys with this label. */
           label?: string;
           /** @description Only this model. */
@@ -1096,10 +1110,10 @@ export interface components {
       };
       live_holds: number;
       name: string;
-      /** @description Null for a root. */
+      /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
-      /** @description The account that pays. */
+      /** @description The account that pays; to an account-admin, its own. */
       root: string;
       rpm_limit: number | null;
       /** @enum {unknown} */
@@ -1114,6 +1128,8 @@ export interface components {
       tokens_used: number;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
     };
     /** AccountChange */
     AccountChange: {
@@ -1818,6 +1834,7 @@ export interface components {
       mode: string;
       model: string;
       output_bytes: number;
+      /** @description Empty for an account-admin. */
       provider: string;
       streamed: boolean;
     };
@@ -1834,6 +1851,8 @@ export interface components {
       /** @description Null where the caller has no session. */
       expires_at: string | null;
       operator: {
+        /** @description The account of an account-admin. */
+        account_id: string | null;
         id: string;
         name: string;
         /** @enum {unknown} */
@@ -1921,12 +1940,12 @@ export interface components {
       } | null;
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       /** @description Reasoning included. */
       output_tokens: number;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;
@@ -1983,14 +2002,14 @@ export interface components {
       input_tokens: number;
       key?: string;
       label?: string | null;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       model?: string | null;
       /** @description Reasoning included. */
       output_tokens: number;
       provider?: string | null;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;
