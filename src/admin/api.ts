@@ -31,6 +31,7 @@ import type {
   ModelState as ModelStateSchema,
   ProviderState as ProviderStateSchema,
   TargetState as TargetStateSchema,
+  TargetTest as TargetTestSchema,
 } from './schema/state.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
@@ -116,6 +117,7 @@ export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
 export type ModelStateView = View<typeof ModelStateSchema>;
 export type ProviderStateView = View<typeof ProviderStateSchema>;
 export type TargetStateView = View<typeof TargetStateSchema>;
+export type TargetTestView = View<typeof TargetTestSchema>;
 export type DoctorReportView = View<typeof DoctorReportSchema>;
 
 export type AdminErrorCode =

@@ -17,6 +17,7 @@ import {
   type ModelListsView,
   type ModelStateView,
   type ProviderStateView,
+  type TargetTestView,
   type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
@@ -24,8 +25,10 @@ import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
 import { OperatorsAdmin } from './operators.ts';
+import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
-import { DoctorBody } from './schema/state.ts';
+import { DoctorBody, TargetTestBody } from './schema/state.ts';
+import type { View } from './schema/view.ts';
 import { SubtreeLedger } from './subtree.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
@@ -40,6 +43,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly gateway?: RunningGatewayState;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
+  /** Absent where no gateway is running. */
+  readonly playground?: Playground;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
@@ -67,6 +72,7 @@ export interface RunningGatewayState {
   /** False where no request with this id is running. */
   stopRequest(requestId: string): Promise<boolean>;
   doctor(probes: boolean): Promise<DoctorReportView>;
+  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView>;
 }
 
 const NO_REQUESTS = new Requests(null, async () => []);
@@ -157,6 +163,26 @@ export class AdminService implements AdminApi {
     const { probes = false } = validBody(DoctorBody, input);
     const after = ({ ok }: DoctorReportView) => ({ ok, probes });
     return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
+  }
+
+  testTarget(input: unknown): Promise<TargetTestView> {
+    const target = validBody(TargetTestBody, input);
+    const change = {
+      action: 'target.test',
+      target: target.model,
+      after: (result: TargetTestView) => ({ ...target, ...result }),
+    };
+    return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  get playground(): Playground {
+    const { playground } = this.#options;
+    if (playground === undefined) throw new AdminError('unavailable', 'no gateway is running here');
+    return playground;
+  }
+
+  sendPlayground(input: unknown, signal: AbortSignal): Promise<PlaygroundAnswer> {
+    return this.playground.send(input, this.#trail, signal);
   }
 
   createKey(input: unknown): Promise<CreatedKey> {

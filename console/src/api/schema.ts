@@ -743,6 +743,41 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/playground': {
+    /** What the playground may still spend today */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PlaygroundState'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Send a request through the public listener. The answer is that of the listener, with its status in x-playground-status and its request's id in x-playground-request-id */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['PlaygroundRequest'];
+        };
+      };
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/providers': {
     /** Providers with the health, circuit and cool-downs of each target, as the worst of the workers sees it */
     get: {
@@ -1032,6 +1067,30 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['SettingsInForce'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/targets/test': {
+    /** Generate a token at one target of a model, which costs a little */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['TargetTestRun'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['TargetTest'];
           };
         };
         /** @description Any error. */
@@ -1556,6 +1615,8 @@ export interface components {
       };
       display_name: string | null;
       id: string;
+      /** @description What is charged for input, as a multiple of what the provider asks; null where that is nothing. */
+      markup: number | null;
       max_output_tokens: {
         date: string | null;
         from: string;
@@ -1708,6 +1769,29 @@ export interface components {
       label: string | null;
       /** @enum {unknown} */
       status: 'active' | 'expired' | 'revoked';
+    };
+    /** PlaygroundRequest */
+    PlaygroundRequest: {
+      /** @description The request, as a client would send it. */
+      body: {
+        [key: string]: unknown;
+      };
+      /** @enum {unknown} */
+      format: 'chat' | 'responses' | 'messages';
+      /** @description Another key than the playground's own; it is used for this request and not kept. */
+      key?: string;
+    };
+    /** PlaygroundState */
+    PlaygroundState: {
+      /** @description For clients of the OpenAI API. */
+      base_url: string;
+      /** @description What its own key may spend in a day (UTC). */
+      daily_credit: number;
+      /** @description Null until it is first used. */
+      key_id: string | null;
+      left_today: number;
+      /** @description For clients of the Anthropic API. */
+      origin: string;
     };
     /** ProviderState */
     ProviderState: {
@@ -1909,6 +1993,21 @@ export interface components {
       /** @description The models of the catalog that it serves. */
       models: string[];
       next_probe_in_ms: number;
+      upstream_model: string;
+    };
+    /** TargetTest */
+    TargetTest: {
+      detail: string;
+      format: string;
+      model: string;
+      /** @enum {unknown} */
+      state: 'ok' | 'problem' | 'skipped';
+      took_ms: number | null;
+    };
+    /** TargetTestRun */
+    TargetTestRun: {
+      model: string;
+      provider: string;
       upstream_model: string;
     };
     /** UsageFigures */
