@@ -22,6 +22,7 @@ import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
+import { MoneyService } from './money-service.ts';
 import { OperatorsAdmin } from './operators.ts';
 import { Requests } from './requests.ts';
 import { DoctorBody } from './schema/state.ts';
@@ -81,6 +82,7 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
  */
 export class AdminService implements AdminApi {
   readonly accounts: AccountService;
+  readonly money: MoneyService;
   readonly operators: OperatorsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #keys: KeyService;
@@ -98,6 +100,7 @@ export class AdminService implements AdminApi {
       trail: this.#trail,
     });
     this.accounts = new AccountService(options.ledger, this.#trail);
+    this.money = new MoneyService(options.ledger, this.#trail);
     this.#keys = new KeyService(options, this.accounts, this.#trail);
   }
 
