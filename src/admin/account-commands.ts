@@ -74,11 +74,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'credit'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a root, for all keys below it',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) =>
-      shown(await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note })), switches),
+      shown(
+        await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note, entry_id: flags.id })),
+        switches,
+      ),
   },
   {
     words: ['accounts', 'add-key'],

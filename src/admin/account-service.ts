@@ -112,7 +112,9 @@ export class AccountService implements AccountsApi {
     const { entryId, amountNanos, note } = readCredit(input);
     requireAccount(
       accountId,
-      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note),
+      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
+        actor: this.#trail.actorId,
+      }),
     );
     return this.show(accountId);
   }

@@ -20,6 +20,7 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
+import type { CorrectionView as CorrectionSchema, RefundView as RefundSchema } from './schema/money.ts';
 import type {
   IssuedToken as IssuedTokenSchema,
   OperatorList as OperatorListSchema,
@@ -38,6 +39,7 @@ import type { View } from './schema/view.ts';
 
 export interface AdminApi {
   readonly accounts: AccountsApi;
+  readonly money: MoneyApi;
   createKey(input: object): Promise<CreatedKey>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
@@ -87,6 +89,12 @@ export interface AccountsApi {
   addKey(accountId: string, input: object): Promise<AccountView>;
 }
 
+/** Money beside charges and purchases, of whoever pays: a root, or a key without an account. */
+export interface MoneyApi {
+  refund(requestId: string, input: object): Promise<RefundView>;
+  correct(payerId: string, input: object): Promise<CorrectionView>;
+}
+
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
 export interface AdminConnection {
   readonly api: AdminApi;
@@ -100,6 +108,8 @@ export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
 export type AccountView = View<typeof AccountSchema>;
+export type RefundView = View<typeof RefundSchema>;
+export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;
 export type UsageRowView = UsageView['data'][number];

@@ -14,6 +14,7 @@ import {
   type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type MoneyApi,
   type OperatorsApi,
   type UsageView,
 } from './api.ts';
@@ -54,6 +55,11 @@ export class AdminClient implements AdminApi {
     move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
     addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
     addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
+  };
+  readonly money: MoneyApi = {
+    refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
+    // Both routes take both: whose id it is, is looked up.
+    correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
   };
   readonly #path: string;
 

@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
@@ -39,6 +40,8 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  reason: '--reason',
+  entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
   status: '--status',
@@ -138,15 +141,16 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a credit key',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note }));
+      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   ...ACCOUNT_COMMANDS,
+  ...MONEY_COMMANDS,
   {
     words: ['audit'],
     operands: [],

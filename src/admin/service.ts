@@ -24,6 +24,7 @@ import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
+import { MoneyService } from './money-service.ts';
 import { OperatorsAdmin } from './operators.ts';
 import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
@@ -89,6 +90,7 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
  */
 export class AdminService implements AdminApi {
   readonly accounts: AccountService;
+  readonly money: MoneyService;
   readonly operators: OperatorsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #keys: KeyService;
@@ -113,6 +115,7 @@ export class AdminService implements AdminApi {
     this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
     const ledger = this.#subtree ?? options.ledger;
     this.accounts = new AccountService(ledger, this.#trail, top);
+    this.money = new MoneyService(ledger, this.#trail);
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);

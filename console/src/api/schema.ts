@@ -97,6 +97,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/credit': {
     /** Add credit to a root */
     post: {
@@ -407,6 +436,35 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
           };
         };
         /** @description Any error. */
@@ -887,6 +945,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/requests/{id}/refund': {
+    /** Give back what a request was charged, or a part of it, to whoever paid */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewRefund'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Refund'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/requests/running': {
     /** Requests that run now, with what they hold */
     get: {
@@ -1329,6 +1416,16 @@ export interface components {
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
     };
+    /** Correction */
+    Correction: {
+      amount: number;
+      /** @description After it. */
+      balance: number;
+      entry_id: string;
+      /** @enum {string} */
+      object: 'correction';
+      payer: string;
+    };
     /** CreatedBudgetKey */
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
@@ -1687,6 +1784,15 @@ export interface components {
         | string
         | null;
     };
+    /** NewCorrection */
+    NewCorrection: {
+      /** @description Decimal credits with their sign. A string is read exactly. */
+      amount: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
+    };
     /** NewCredit */
     NewCredit: {
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
@@ -1733,6 +1839,15 @@ export interface components {
       /** @description When the token expires; 90 days from now where it is absent. */
       expires_at?: string;
       label?: string | null;
+    };
+    /** NewRefund */
+    NewRefund: {
+      /** @description Without it, all that is left. */
+      amount?: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
     };
     /** Operator */
     Operator: {
@@ -1814,6 +1929,22 @@ export interface components {
       data: components['schemas']['ProviderState'][];
       /** @enum {string} */
       object: 'list';
+    };
+    /** Refund */
+    Refund: {
+      amount: number;
+      /** @description Of the payer, after it. */
+      balance: number;
+      charged: number;
+      entry_id: string;
+      key: string;
+      /** @enum {string} */
+      object: 'refund';
+      /** @description Who paid and has it back: the key, or the root of its account. */
+      payer: string;
+      /** @description By all refunds of the request together. */
+      refunded: number;
+      request_id: string;
     };
     /**
      * Request

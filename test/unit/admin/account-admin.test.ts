@@ -94,6 +94,7 @@ async function world(t: TestContext): Promise<World> {
     inspect: async () => ({ models: [], providers: [], policy: {} }),
     stopRequest: async (id) => running.some((request) => request.id === id),
     doctor: async () => assert.fail('nobody asks'),
+    testTarget: async () => assert.fail('nobody asks'),
   };
   const fixture = await appFixture(t, { gateway, requests: new Requests(reader, async () => running) });
   const { accounts } = fixture.service;
