@@ -2,7 +2,8 @@
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
-import { FAILED, LARGEST, type ModelKey, sum } from './model-parts.ts';
+import { given } from './model-money.ts';
+import { FAILED, LARGEST, type ModelKey } from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 
@@ -20,6 +21,7 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
     record: { ...rest, accountId, cap, version: 1, status: 'active', createdAtMs: model.nowMs, prefix: secret.prefix },
     secrets: [secret],
     purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+    booked: new Map(),
     charges: [],
     holds: new Map(),
     claims: new Map(),
@@ -74,7 +76,7 @@ export function addCredit(model: Model, { keyId, entryId, amountNanos }: Operati
   if (key.record.mode !== 'credit') return REFUSED;
   const earlier = key.purchases.get(entryId);
   if (earlier === undefined) {
-    const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
+    const tooMuch = given(key) + amountNanos > LARGEST;
     if (key.record.accountId !== null || key.record.status === 'revoked' || amountNanos <= 0n || tooMuch)
       return REFUSED;
     key.purchases.set(entryId, amountNanos);

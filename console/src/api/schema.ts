@@ -65,9 +65,13 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields */
+    /** Change the given fields; with If-Match, only where nobody has changed the account meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -82,6 +86,35 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
           };
         };
         /** @description Any error. */
@@ -359,6 +392,10 @@ export interface paths {
     /** Revoke a key */
     delete: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -381,6 +418,10 @@ export interface paths {
     /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -395,6 +436,35 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
           };
         };
         /** @description Any error. */
@@ -875,6 +945,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/requests/{id}/refund': {
+    /** Give back what a request was charged, or a part of it, to whoever paid */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewRefund'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Refund'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/requests/running': {
     /** Requests that run now, with what they hold */
     get: {
@@ -1103,6 +1202,8 @@ export interface paths {
           until?: string;
           /** @description Only the key with this id. */
           key?: string;
+          /** @description Only the keys of the account with this id and of those below it. */
+          account?: string;
           /** @description Only keys with this label. */
           label?: string;
           /** @description Only this model. */
@@ -1155,10 +1256,10 @@ export interface components {
       };
       live_holds: number;
       name: string;
-      /** @description Null for a root. */
+      /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
-      /** @description The account that pays. */
+      /** @description The account that pays; to an account-admin, its own. */
       root: string;
       rpm_limit: number | null;
       /** @enum {unknown} */
@@ -1173,6 +1274,8 @@ export interface components {
       tokens_used: number;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
     };
     /** AccountChange */
     AccountChange: {
@@ -1312,6 +1415,16 @@ export interface components {
       detail: string;
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
+    };
+    /** Correction */
+    Correction: {
+      amount: number;
+      /** @description After it. */
+      balance: number;
+      entry_id: string;
+      /** @enum {string} */
+      object: 'correction';
+      payer: string;
     };
     /** CreatedBudgetKey */
     CreatedBudgetKey: {
@@ -1671,6 +1784,15 @@ export interface components {
         | string
         | null;
     };
+    /** NewCorrection */
+    NewCorrection: {
+      /** @description Decimal credits with their sign. A string is read exactly. */
+      amount: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
+    };
     /** NewCredit */
     NewCredit: {
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
@@ -1717,6 +1839,15 @@ export interface components {
       /** @description When the token expires; 90 days from now where it is absent. */
       expires_at?: string;
       label?: string | null;
+    };
+    /** NewRefund */
+    NewRefund: {
+      /** @description Without it, all that is left. */
+      amount?: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
     };
     /** Operator */
     Operator: {
@@ -1798,6 +1929,22 @@ export interface components {
       data: components['schemas']['ProviderState'][];
       /** @enum {string} */
       object: 'list';
+    };
+    /** Refund */
+    Refund: {
+      amount: number;
+      /** @description Of the payer, after it. */
+      balance: number;
+      charged: number;
+      entry_id: string;
+      key: string;
+      /** @enum {string} */
+      object: 'refund';
+      /** @description Who paid and has it back: the key, or the root of its account. */
+      payer: string;
+      /** @description By all refunds of the request together. */
+      refunded: number;
+      request_id: string;
     };
     /**
      * Request
@@ -1902,6 +2049,7 @@ export interface components {
       mode: string;
       model: string;
       output_bytes: number;
+      /** @description Empty for an account-admin. */
       provider: string;
       streamed: boolean;
     };
@@ -1918,6 +2066,8 @@ export interface components {
       /** @description Null where the caller has no session. */
       expires_at: string | null;
       operator: {
+        /** @description The account of an account-admin. */
+        account_id: string | null;
         id: string;
         name: string;
         /** @enum {unknown} */
@@ -2021,12 +2171,12 @@ export interface components {
       } | null;
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       /** @description Reasoning included. */
       output_tokens: number;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;
@@ -2083,14 +2233,14 @@ export interface components {
       input_tokens: number;
       key?: string;
       label?: string | null;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       model?: string | null;
       /** @description Reasoning included. */
       output_tokens: number;
       provider?: string | null;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;

@@ -9,6 +9,7 @@ import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addModelRoutes } from './models.ts';
+import { addMoneyRoutes } from './money.ts';
 import { addOperatorRoutes } from './operators.ts';
 import { addPlaygroundRoutes } from './playground.ts';
 import { addProviderRoutes } from './providers.ts';
@@ -24,6 +25,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAccountRoutes,
+  addMoneyRoutes,
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
