@@ -16,7 +16,7 @@ const FLUSH_MS = 250;
 const BATCH_ROWS = 128;
 export const BUFFERED_RECORDS_MAX = 10_000;
 /** Of captured content that waits to be stored. Beyond it the record is stored without. */
-export const BUFFERED_CAPTURE_BYTES_MAX = 64 * 1024 ** 2;
+const BUFFERED_CAPTURE_BYTES_MAX = 64 * 1024 ** 2;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 /** What has no key is counted; so often at most, one of them is stored. */
@@ -41,6 +41,7 @@ export interface RequestLogWriterOptions {
   readonly appender: RequestLogAppender;
   readonly log: Log;
   enabled(): boolean;
+  readonly captureBytesMax?: number;
 }
 
 export class RequestLogWriter implements RequestObserver {
@@ -93,7 +94,8 @@ export class RequestLogWriter implements RequestObserver {
   }
 
   #takeCapture(record: RequestRecord, { bytes }: Capture): void {
-    if (this.#capturedBytes + bytes <= BUFFERED_CAPTURE_BYTES_MAX) {
+    const { captureBytesMax = BUFFERED_CAPTURE_BYTES_MAX } = this.#options;
+    if (this.#capturedBytes + bytes <= captureBytesMax) {
       this.#capturedBytes += bytes;
       return;
     }
