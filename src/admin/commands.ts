@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
@@ -19,9 +20,8 @@ export interface Command extends CommandShape {
 const KEY_FLAGS = {
   label: 'TEXT',
   expires: 'ISO|never',
-  rpm: 'N|none',
   provider: 'NAME|all',
-  models: 'ID,ID|all',
+  ...LIMIT_FLAGS,
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
@@ -34,6 +34,10 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   budget: '--budget',
   period: '--period',
   rpm_limit: '--rpm',
+  tpm_limit: '--tpm',
+  parallel_limit: '--parallel',
+  output_limit: '--max-output',
+  addresses: '--addresses',
   provider_scope: '--provider',
   models: '--models',
   label: '--label',
@@ -286,13 +290,11 @@ async function change(api: AdminApi, id: string, input: object, switches: Readon
 }
 
 function keySettings(flags: CommandArguments['flags']): object {
-  const { models } = flags;
   return {
     label: flags.label,
     expires_at: flags.expires,
-    rpm_limit: flags.rpm,
     provider_scope: flags.provider,
-    models: models === undefined || models === 'all' ? models && null : models.split(','),
+    ...limitSettings(flags),
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,

@@ -51,7 +51,20 @@ export interface ModelClaim {
   reply: SettleRequest['reply'];
 }
 
-export interface ModelKey {
+export interface CountedTokens {
+  readonly atMs: number;
+  readonly tokens: number;
+}
+
+/** What limits count of a key or an account. */
+export interface Limited {
+  /** When requests took their place in the limit on requests per minute. */
+  places: number[];
+  /** What the limit on tokens per minute counts. */
+  counted: CountedTokens[];
+}
+
+export interface ModelKey extends Limited {
   record: KeyRecord;
   /** Oldest first. */
   secrets: { readonly digest: string; readonly prefix: string }[];
@@ -59,15 +72,12 @@ export interface ModelKey {
   readonly charges: ModelCharge[];
   readonly holds: Map<string, ModelHold>;
   readonly claims: Map<string, ModelClaim>;
-  /** When requests took their place in the rate limit. */
-  places: number[];
 }
 
-export interface ModelAccount {
+export interface ModelAccount extends Limited {
   record: AccountRecord;
   /** What was bought, and what keys brought along, by kind and id. */
   readonly purchases: Map<string, bigint>;
-  places: number[];
 }
 
 /** One limit of one level of a path. */
@@ -90,3 +100,12 @@ export const FAILED = { kind: 'operation_failed', message: '' } as const;
 export function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((total, amount) => total + amount, 0n);
 }
+
+/** Where nobody has set any. */
+export const NO_LIMITS = {
+  tpmLimit: null,
+  parallelLimit: null,
+  models: null,
+  outputLimit: null,
+  addresses: null,
+} as const;
