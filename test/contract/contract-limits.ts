@@ -69,7 +69,9 @@ export function limitsContract(open: OpenBooks): void {
     const [first] = await ask(bench, keyId, 10);
     await answer(bench, keyId, first, 500);
     // An end that is sent again counts once.
-    await ledger.settle(settleRequest(keyId, first, 1n, { usage: usageRecord({ tokens: { ...TOKENS, output: 500 } }) }));
+    await ledger.settle(
+      settleRequest(keyId, first, 1n, { usage: usageRecord({ tokens: { ...TOKENS, output: 500 } }) }),
+    );
     assert.deepEqual((await ask(bench, keyId, 1))[1], tokensLimited(60_000));
     clock.advance(60_000);
     // A cancelled call has no usage record, and one that was given up has no output.
