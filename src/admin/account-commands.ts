@@ -1,5 +1,6 @@
 /** The operator's commands for accounts. */
 import type { AccountView } from './api.ts';
+import { versionGiven } from './arguments.ts';
 import type { Command } from './commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
@@ -51,11 +52,13 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'update'],
     operands: ['ID'],
-    flags: { name: 'TEXT', ...ACCOUNT_FLAGS },
+    flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings',
-    run: async (api, { operands: [id = ''], flags, switches }) =>
-      shown(await api.accounts.change(id, withoutAbsent({ name: flags.name, ...accountSettings(flags) })), switches),
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+    },
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
@@ -72,11 +75,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'credit'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a root, for all keys below it',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) =>
-      shown(await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note })), switches),
+      shown(
+        await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note, entry_id: flags.id })),
+        switches,
+      ),
   },
   {
     words: ['accounts', 'add-key'],
@@ -141,6 +147,7 @@ function accountText(account: AccountView): readonly string[] {
     ['models', account.models === null ? 'all' : account.models.join(', ')],
     ['addresses', account.addresses === null ? 'any' : account.addresses.join(', ')],
     ['created', account.created_at],
+    ['version', String(account.version)],
   ];
   return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
 }

@@ -11,8 +11,10 @@ import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
+import type { EntryDetails, LedgerMoney } from './port-money.ts';
 
 export type * from './port-accounts.ts';
+export type * from './port-money.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -306,7 +308,7 @@ export interface StoredDocument {
 }
 
 /** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin extends Documents, LedgerAccounts {
+export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
@@ -315,7 +317,13 @@ export interface LedgerAdmin extends Documents, LedgerAccounts {
   addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
   /** `entryId` makes it safe to send again. */
-  addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
+  addCredit(
+    keyId: string,
+    entryId: string,
+    amountNanos: bigint,
+    note: string | null,
+    details?: EntryDetails,
+  ): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
   usageReport(query: UsageQuery): Promise<UsageOutcome>;
 }
@@ -364,10 +372,15 @@ export interface VersionedKeyChange extends KeyChange {
 export type KeyChangeOutcome =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   | { readonly kind: 'unknown_key' }
-  /** Another version than `ifVersion` says: somebody has changed the key meanwhile. */
-  | { readonly kind: 'other_version'; readonly version: number }
+  | OtherVersion
   /** A revoked key stays revoked; a credit key has no budget. */
   | { readonly kind: 'refused'; readonly reason: string };
+
+/** Another version than `ifVersion` says: somebody has changed the key or the account meanwhile. */
+export interface OtherVersion {
+  readonly kind: 'other_version';
+  readonly version: number;
+}
 
 export type CreditOutcome =
   | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }

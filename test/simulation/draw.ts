@@ -29,6 +29,7 @@ const WEIGHTS = {
   rollUp: 3,
   changeKey: 5,
   addCredit: 3,
+  money: 4,
   secret: 1,
   createKey: 1,
   account: 6,
@@ -91,6 +92,8 @@ export class Draw {
         return [this.#changeKey()];
       case 'addCredit':
         return [this.#addCredit()];
+      case 'money':
+        return [this.#money()];
       case 'secret':
         return [this.#secret()];
       case 'createKey':
@@ -407,6 +410,38 @@ export class Draw {
       entryId: earlier?.[0] ?? this.#newId('p'),
       amountNanos: earlier?.[1] ?? amountNanos,
       note: null,
+    };
+  }
+
+  /** Refunds and corrections: mostly new ones, some sent again or with another amount. */
+  #money(): Operation {
+    const random = this.#random;
+    const amountNanos = this.#amount(random.chance(80) ? 120 : 2_000);
+    if (random.chance(35)) {
+      const payers = [...this.#model.keys.values(), ...this.#model.accounts.values()];
+      const payerId = (random.chance(98) ? random.pick(payers)?.record.id : undefined) ?? 'nobody';
+      const entryId = random.chance(90) ? this.#newId('c') : 'correction';
+      return {
+        op: 'correct',
+        request: { payerId, entryId, amountNanos: random.chance(50) ? amountNanos : -amountNanos, note: null },
+      };
+    }
+    const again = random.chance(15) ? random.pick(this.#model.refunds) : undefined;
+    const charges = [...this.#model.keys.values()].flatMap(({ record, charges: all }) =>
+      all.map(({ id }) => ({ keyId: record.id, chargeId: id })),
+    );
+    const charge = again ?? (random.chance(95) ? random.pick(charges) : undefined);
+    const { keyId, chargeId } = charge ?? { keyId: this.#keyId(), chargeId: 'nothing' };
+    const entryId = again?.entryId ?? this.#newId('r');
+    return {
+      op: 'refund',
+      request: {
+        keyId,
+        chargeId,
+        entryId,
+        amountNanos: random.chance(40) ? null : (again?.amount ?? amountNanos),
+        note: null,
+      },
     };
   }
 

@@ -6,6 +6,7 @@ import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { AccountSummary, NewAccount, PathFigures } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
 import type { Model } from './model.ts';
+import { given } from './model-money.ts';
 import {
   LARGEST,
   type ModelAccount,
@@ -44,12 +45,13 @@ function since(charges: readonly Passed[], cap: Cap | null, nowMs: number): Pass
   return charges.filter(({ atMs }) => atMs >= firstOf(cap?.period ?? 'none', nowMs));
 }
 
-export function accountSummary(model: Model, { record, purchases }: ModelAccount): AccountSummary {
+export function accountSummary(model: Model, account: ModelAccount): AccountSummary {
+  const { record } = account;
   const charges = passed(model, record.id);
   const held = heldBelow(model, record.id);
   return {
     account: record,
-    purchased: sum([...purchases.values()]),
+    purchased: given(account),
     used: sum(charges.map(({ credit }) => credit)),
     creditUsed: sum(since(charges, record.creditCap, model.nowMs).map(({ credit }) => credit)),
     tokensUsed: sum(since(charges, record.tokenCap, model.nowMs).map(({ tokens }) => tokens)),
@@ -185,13 +187,15 @@ export function createAccount(model: Model, { request }: OperationOf<'createAcco
   const rootId = path.at(-1)?.record.id ?? id;
   const made = { version: 1, rootId, status: 'active', createdAtMs: model.nowMs } as const;
   const record: AccountRecord = { ...NO_LIMITS, ...request, ...made };
-  model.accounts.set(id, { record, purchases: new Map(), places: [], counted: [] });
+  model.accounts.set(id, { record, purchases: new Map(), booked: new Map(), places: [], counted: [] });
   return { kind: 'account', account: record };
 }
 
-export function changeAccount(model: Model, { accountId, change }: OperationOf<'changeAccount'>): Result {
+export function changeAccount(model: Model, { accountId, change: given }: OperationOf<'changeAccount'>): Result {
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
+  const { ifVersion = account.record.version, ...change } = given;
+  if (ifVersion !== account.record.version) return { kind: 'other_version', version: account.record.version };
   const next = { ...account.record, ...change };
   const text = (value: unknown) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part));
   if (text(next) === text(account.record)) return { kind: 'account', account: account.record };
@@ -258,7 +262,7 @@ export function joinAccount(model: Model, { keyId, accountId, entryId }: Operati
   if (key.record.status === 'revoked' || account.record.status === 'closed' || !holdsNothing(key)) return REFUSED;
   const root = model.accounts.get(account.record.rootId);
   const balance = key.record.mode === 'credit' ? model.means(key) : 0n;
-  if (root === undefined || sum([...root.purchases.values()]) + balance > LARGEST) return REFUSED;
+  if (root === undefined || given(root) + balance > LARGEST) return REFUSED;
   if (balance > 0n) {
     model.transfersOut.set(`${keyId} ${entryId}`, balance);
     root.purchases.set(`in ${entryId}`, balance);
@@ -270,7 +274,7 @@ export function addAccountCredit(model: Model, operation: OperationOf<'addAccoun
   const { accountId, entryId, amountNanos } = operation;
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
-  const bought = sum([...account.purchases.values()]);
+  const bought = given(account);
   const earlier = account.purchases.get(`purchase ${entryId}`);
   if (earlier === undefined) {
     const { parentId, status } = account.record;

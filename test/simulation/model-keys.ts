@@ -4,7 +4,8 @@ import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
 import { inheritedFrom } from './model-accounts.ts';
-import { FAILED, LARGEST, type ModelKey, NO_LIMITS, sum } from './model-parts.ts';
+import { given } from './model-money.ts';
+import { FAILED, LARGEST, type ModelKey, NO_LIMITS } from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 
@@ -33,6 +34,7 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
     },
     secrets: [secret],
     purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+    booked: new Map(),
     charges: [],
     holds: new Map(),
     claims: new Map(),
@@ -90,7 +92,7 @@ export function addCredit(model: Model, { keyId, entryId, amountNanos }: Operati
   if (key.record.mode !== 'credit') return REFUSED;
   const earlier = key.purchases.get(entryId);
   if (earlier === undefined) {
-    const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
+    const tooMuch = given(key) + amountNanos > LARGEST;
     if (key.record.accountId !== null || key.record.status === 'revoked' || amountNanos <= 0n || tooMuch)
       return REFUSED;
     key.purchases.set(entryId, amountNanos);

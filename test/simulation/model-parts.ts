@@ -25,6 +25,8 @@ export interface ModelHold {
 }
 
 export interface ModelCharge {
+  /** Of the hold that it ended. */
+  readonly id: string;
   readonly amount: bigint;
   readonly tokens: bigint;
   readonly path: readonly string[];
@@ -64,20 +66,33 @@ export interface Limited {
   counted: CountedTokens[];
 }
 
-export interface ModelKey extends Limited {
+/** Whoever may have a balance: a root, or a key that pays for itself. */
+export interface ModelPayer {
+  /** What was bought, and for an account what keys brought along, by name. */
+  readonly purchases: Map<string, bigint>;
+  /** What else was added or, with its sign, taken away, by kind and id. */
+  readonly booked: Map<string, bigint>;
+}
+
+export interface ModelRefund {
+  readonly payerId: string;
+  readonly keyId: string;
+  readonly chargeId: string;
+  readonly entryId: string;
+  readonly amount: bigint;
+}
+
+export interface ModelKey extends ModelPayer, Limited {
   record: KeyRecord;
   /** Oldest first. */
   secrets: { readonly digest: string; readonly prefix: string }[];
-  readonly purchases: Map<string, bigint>;
   readonly charges: ModelCharge[];
   readonly holds: Map<string, ModelHold>;
   readonly claims: Map<string, ModelClaim>;
 }
 
-export interface ModelAccount extends Limited {
+export interface ModelAccount extends ModelPayer, Limited {
   record: AccountRecord;
-  /** What was bought, and what keys brought along, by kind and id. */
-  readonly purchases: Map<string, bigint>;
 }
 
 /** One limit of one level of a path. */

@@ -28,6 +28,7 @@ import {
 } from './model-accounts.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
 import { countTokens, pruneLimited, rateState, refusalBy, setBack, takeSurvivors } from './model-limits.ts';
+import { correct, findCharge, given, refund } from './model-money.ts';
 import {
   FAILED,
   LARGEST,
@@ -37,6 +38,7 @@ import {
   type ModelClaim,
   type ModelHold,
   type ModelKey,
+  type ModelRefund,
   sum,
 } from './model-parts.ts';
 import type { Survivors } from './world.ts';
@@ -51,6 +53,7 @@ export class Model {
   readonly accounts = new Map<string, ModelAccount>();
   /** What left keys that joined an account. */
   readonly transfersOut = new Map<string, bigint>();
+  readonly refunds: ModelRefund[] = [];
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
   #recoveries = 0;
@@ -149,6 +152,12 @@ export class Model {
         return revokeSecret(this, operation);
       case 'addCredit':
         return addCredit(this, operation);
+      case 'correct':
+        return correct(this, operation);
+      case 'refund':
+        return refund(this, operation);
+      case 'findCharge':
+        return findCharge(this, operation);
       case 'audit':
         return this.#audit();
       case 'createAccount':
@@ -386,6 +395,7 @@ export class Model {
     hold.end = { charged };
     const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
     key.charges.push({
+      id: hold.id,
       amount: charged,
       tokens: hold.path.length === 0 ? 0n : tokens,
       path: hold.path,
@@ -471,7 +481,10 @@ export class Model {
       entries:
         charges.length +
         this.transfersOut.size +
-        [...keys, ...this.accounts.values()].reduce((count, { purchases }) => count + purchases.size, 0),
+        [...keys, ...this.accounts.values()].reduce(
+          (count, { purchases, booked }) => count + purchases.size + booked.size,
+          0,
+        ),
       liveHolds: this.live().length,
       findings: [],
       flagged: charges.filter((charge) => charge.flagged).length,
@@ -491,7 +504,7 @@ export class Model {
       const left = levels(this, key).filter((level) => level.unit === unit);
       return left.map((level) => level.all - level.spent).reduce(smaller, LARGEST);
     }
-    if (mode === 'credit') return sum([...key.purchases.values()]) - this.charged(key, 0);
+    if (mode === 'credit') return given(key) - this.charged(key, 0);
     return (budget ?? LARGEST) - this.charged(key, firstOf(period, this.nowMs));
   }
 
@@ -535,7 +548,7 @@ export class Model {
     const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
-      purchased: paid ? this.charged(key, 0) + this.reserved(key) : sum([...key.purchases.values()]),
+      purchased: paid ? this.charged(key, 0) + this.reserved(key) : given(key),
       used: credit ? this.charged(key, 0) : 0n,
       lastCost: credit ? (this.newestCharges(key)[0] ?? 0n) : 0n,
       todaySpend: credit ? this.charged(key, firstOf('day', this.nowMs)) : 0n,

@@ -5,15 +5,16 @@
 import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { type Period, periodStartMs } from '../../core/period.ts';
-import type { AccountOperation, Outcome } from '../operations.ts';
+import type { AccountOperation, Outcome, Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
   Unit,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -32,12 +33,11 @@ import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, type NodeTotals, pathFrom } from '../rules/tree.ts';
 import { amount, integer, readersOf, text } from './columns.ts';
 import type { Query } from './connection.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, lock, nodesBelow, parameters, saveKey, type Work } from './keys.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
-
-const ENTRY = 'SELECT amount FROM gateway.account_entries WHERE node_id = $1 AND kind = $2 AND id = $3';
 
 /** An account in its tree, whose root is locked. */
 interface Found {
@@ -60,7 +60,7 @@ export function performOnAccounts(work: Work, operation: AccountOperation): Prom
     case 'joinAccount':
       return joinAccount(work, operation.keyId, operation.accountId, operation.entryId);
     case 'addAccountCredit':
-      return addAccountCredit(work, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+      return addAccountCredit(work, operation.accountId, operation);
     case 'getAccount':
       return getAccount(work, operation.accountId);
     case 'listAccounts':
@@ -115,7 +115,11 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
   return { kind: 'account', account };
 }
 
-async function changeAccount(work: Work, accountId: string, change: AccountChange): Promise<AccountOutcome> {
+async function changeAccount(
+  work: Work,
+  accountId: string,
+  change: VersionedAccountChange,
+): Promise<AccountOutcome | OtherVersion> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;
@@ -204,10 +208,11 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   const nowMs = Math.max(locked.nowMs, found.nowMs);
   if (balance > 0n) {
-    const [taken] = await query(ENTRY, [rootId, TRANSFER_KINDS.in, entryId]);
+    const taken = await findEntry(query, rootId, TRANSFER_KINDS.in, entryId);
     if (taken !== undefined) return { kind: 'refused', reason: TRANSFER_TAKEN };
-    await addEntry(query, keyId, TRANSFER_KINDS.out, entryId, balance, nowMs, rootId, null);
-    await addEntry(query, rootId, TRANSFER_KINDS.in, entryId, balance, nowMs, keyId, null);
+    const entry = { id: entryId, amount: balance, atMs: nowMs };
+    await addEntry(query, { ...entry, nodeId: keyId, kind: TRANSFER_KINDS.out, otherId: rootId });
+    await addEntry(query, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
     await query('UPDATE gateway.accounts SET purchased = purchased - $2 WHERE key_id = $1', [keyId, balance]);
   }
@@ -218,16 +223,14 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
 async function addAccountCredit(
   work: Work,
   accountId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): Promise<AccountCreditOutcome> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;
   const { account, purchased, used } = found.node;
   const credited = (balance: bigint): AccountCreditOutcome => ({ kind: 'account_credited', account, balance });
-  const [earlier] = await query(ENTRY, [accountId, 'purchase', entryId]);
+  const earlier = await findEntry(query, accountId, 'purchase', entryId);
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return credited(purchased - used);
     return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
@@ -235,7 +238,8 @@ async function addAccountCredit(
   const wrong = wrongAccountPurchase(found.node, amountNanos);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [accountId, amountNanos]);
-  await addEntry(query, accountId, 'purchase', entryId, amountNanos, found.nowMs, null, note);
+  const entry = { nodeId: accountId, id: entryId, amount: amountNanos, atMs: found.nowMs, note, actor };
+  await addEntry(query, { ...entry, kind: 'purchase' });
   return credited(purchased + amountNanos - used);
 }
 
@@ -286,23 +290,6 @@ async function placed(query: Query, key: KeyRecord, { nodes, node }: Found, root
 
 function capValues({ creditCap, tokenCap }: AccountRecord): readonly unknown[] {
   return [creditCap?.amount ?? null, creditCap?.period ?? null, tokenCap?.amount ?? null, tokenCap?.period ?? null];
-}
-
-async function addEntry(
-  query: Query,
-  nodeId: string,
-  kind: string,
-  id: string,
-  amountNanos: bigint,
-  atMs: number,
-  otherId: string | null,
-  note: string | null,
-): Promise<void> {
-  await query(
-    `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id, note)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [nodeId, kind, id, amountNanos, atMs, otherId, note],
-  );
 }
 
 async function wrongId(query: Query, id: string): Promise<string | null> {

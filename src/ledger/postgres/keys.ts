@@ -2,6 +2,7 @@
 import type { KeyRecord } from '../../core/key.ts';
 import type { Restrictions } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import {
@@ -19,6 +20,7 @@ import { nodeFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
 import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { Refusal } from './error-mapping.ts';
 
 /** What an operation works with: the transaction, and the ledger's time. */
@@ -74,7 +76,8 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
   );
   if (created === undefined) return createdBefore(query, request);
   await insertSecret(query, id, secret.digest, secret.prefix);
-  if (credit > 0n) await insertPurchase(query, id, FIRST_PURCHASE, credit, nowMs, null);
+  if (credit > 0n)
+    await addEntry(query, { nodeId: id, kind: 'purchase', id: FIRST_PURCHASE, amount: credit, atMs: nowMs });
   return readKey(created);
 }
 
@@ -157,19 +160,15 @@ export async function revokeSecret(work: Work, keyId: string, prefix: string): P
 export async function addCredit(
   work: Work,
   keyId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): Promise<CreditOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
   const { totals, nowMs } = locked;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (totals.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  const [earlier] = await work.query(
-    `SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
-    [keyId, entryId],
-  );
+  const earlier =
+    (await findEntry(work.query, keyId, 'purchase', entryId)) ?? (await oldPurchase(work.query, keyId, entryId));
   const balance = totals.key.accountId === null ? totals.purchased - totals.used : 0n;
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: totals.key, balance };
@@ -182,7 +181,8 @@ export async function addCredit(
     amountNanos,
     nowMs,
   ]);
-  await insertPurchase(work.query, keyId, entryId, amountNanos, nowMs, note);
+  const entry = { nodeId: keyId, id: entryId, amount: amountNanos, atMs: nowMs, note, actor };
+  await addEntry(work.query, { ...entry, kind: 'purchase' });
   return { kind: 'added', key: totals.key, balance: balance + amountNanos };
 }
 
@@ -230,18 +230,13 @@ async function insertSecret(query: Query, keyId: string, digest: string, prefix:
   );
 }
 
-async function insertPurchase(
-  query: Query,
-  keyId: string,
-  entryId: string,
-  amountNanos: bigint,
-  atMs: number,
-  note: string | null,
-): Promise<void> {
-  await query(
-    `INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms, note) VALUES ($1, 'purchase', $2, $3, 0, $4, $5)`,
-    [keyId, entryId, amountNanos, atMs, note],
-  );
+/** Those of earlier releases are among the charges. */
+async function oldPurchase(query: Query, keyId: string, entryId: string): Promise<Row | undefined> {
+  const [row] = await query(`SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`, [
+    keyId,
+    entryId,
+  ]);
+  return row;
 }
 
 async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Promise<KeyChangeOutcome> {

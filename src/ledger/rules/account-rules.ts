@@ -3,7 +3,7 @@ import { ACCOUNT_LEVELS_MAX, type AccountRecord, type Cap } from '../../core/acc
 import type { KeyRecord } from '../../core/key.ts';
 import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions } from '../../core/limits.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { AccountChange, AccountOutcome, NewAccount } from '../port.ts';
+import type { AccountChange, AccountOutcome, NewAccount, OtherVersion, VersionedAccountChange } from '../port.ts';
 import { REVOKED_IS_FINAL } from './key-rules.ts';
 import { NO_OTHER_LIMITS, sameLimits } from './limits.ts';
 import { heightOf, type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
@@ -30,11 +30,21 @@ export function newAccountRecord(request: NewAccount, rootId: string, nowMs: num
   return { ...NO_OTHER_LIMITS, ...request, version: 1, rootId, status: 'active', createdAtMs: nowMs };
 }
 
-export type AccountDecision = { readonly kind: 'change'; readonly account: AccountRecord } | AccountOutcome;
+export type AccountDecision =
+  | { readonly kind: 'change'; readonly account: AccountRecord }
+  | AccountOutcome
+  | OtherVersion;
 
 /** `inUse`: whether an account below it is open, or a key of it is not revoked. */
-export function decideAccountChange(node: NodeTotals, change: AccountChange, inUse: boolean): AccountDecision {
+export function decideAccountChange(
+  node: NodeTotals,
+  { ifVersion, ...change }: VersionedAccountChange,
+  inUse: boolean,
+): AccountDecision {
   const { account } = node;
+  if (ifVersion !== undefined && ifVersion !== account.version) {
+    return { kind: 'other_version', version: account.version };
+  }
   const next = { ...account, ...change };
   if (sameAccount(account, next)) return { kind: 'account', account };
   const refused = (reason: string): AccountOutcome => ({ kind: 'refused', reason });

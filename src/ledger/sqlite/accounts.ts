@@ -1,13 +1,15 @@
 /** The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. */
 import type { Period } from '../../core/period.ts';
 import { periodStartMs } from '../../core/period.ts';
+import type { Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -26,14 +28,13 @@ import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, pathFrom } from '../rules/tree.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import type { ColdStatements } from './statements.ts';
-import { pathOf, type Tree, type TreeNode } from './tree-cache.ts';
+import { pathOf, rootOf, type Tree, type TreeNode } from './tree-cache.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
-
-const ENTRY = 'SELECT amount FROM account_entries WHERE node_id = ? AND kind = ? AND id = ?';
 
 interface Found {
   readonly tree: Tree;
@@ -83,7 +84,11 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
   return { kind: 'account', account };
 }
 
-export function changeAccount(accounts: AccountCache, accountId: string, change: AccountChange): AccountOutcome {
+export function changeAccount(
+  accounts: AccountCache,
+  accountId: string,
+  change: VersionedAccountChange,
+): AccountOutcome | OtherVersion {
   const found = find(accounts, accountId);
   if (found === undefined) return UNKNOWN_ACCOUNT;
   const { node } = found;
@@ -163,11 +168,12 @@ export function joinAccount(
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   if (balance > 0n) {
     const rootId = root.account.id;
-    if (accounts.sql.cold(ENTRY).get(rootId, TRANSFER_KINDS.in, entryId) !== undefined) {
+    if (findEntry(accounts, rootId, TRANSFER_KINDS.in, entryId) !== undefined) {
       return { kind: 'refused', reason: TRANSFER_TAKEN };
     }
-    addEntry(accounts, keyId, TRANSFER_KINDS.out, entryId, balance, rootId, null);
-    addEntry(accounts, rootId, TRANSFER_KINDS.in, entryId, balance, keyId, null);
+    const entry = { id: entryId, amount: balance };
+    addEntry(accounts, { ...entry, nodeId: keyId, kind: TRANSFER_KINDS.out, otherId: rootId });
+    addEntry(accounts, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     accounts.trees.markDirty(root);
     root.purchased += balance;
     account.purchased -= balance;
@@ -181,19 +187,17 @@ export function joinAccount(
 export function addAccountCredit(
   accounts: AccountCache,
   accountId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): AccountCreditOutcome {
   const node = find(accounts, accountId)?.node;
   if (node === undefined) return UNKNOWN_ACCOUNT;
-  const earlier = accounts.sql.cold(ENTRY).get(accountId, 'purchase', entryId);
+  const earlier = findEntry(accounts, accountId, 'purchase', entryId);
   if (earlier === undefined) {
     const wrong = wrongAccountPurchase(node, amountNanos);
     if (wrong !== null) return { kind: 'refused', reason: wrong };
     accounts.trees.markDirty(node);
     node.purchased += amountNanos;
-    addEntry(accounts, accountId, 'purchase', entryId, amountNanos, null, note);
+    addEntry(accounts, { nodeId: accountId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
   }
@@ -238,26 +242,6 @@ function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
       saveKey(accounts, account.key);
     }
   }
-}
-
-function rootOf(tree: Tree): TreeNode {
-  const root = tree.nodes.get(tree.rootId);
-  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
-  return root;
-}
-
-function addEntry(
-  accounts: AccountCache,
-  nodeId: string,
-  kind: string,
-  id: string,
-  amountNanos: bigint,
-  otherId: string | null,
-  note: string | null,
-): void {
-  accounts.sql
-    .cold('INSERT INTO account_entries (node_id, kind, id, amount, at_ms, other_id, note) VALUES (?, ?, ?, ?, ?, ?, ?)')
-    .run(nodeId, kind, id, amountNanos, accounts.nowMs, otherId, note);
 }
 
 function wrongExternalId(accounts: AccountCache, id: string, externalId: string | null): string | null {

@@ -24,6 +24,7 @@ import { getDocument, putDocument } from './documents.ts';
 import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
+import { correct, findCharge, refund } from './money.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { defineTimeFunctions } from './time-counts.ts';
@@ -242,7 +243,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'revokeSecret':
       return revokeSecret(accounts, operation.keyId, operation.prefix);
     case 'addCredit':
-      return addCredit(accounts, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+      return addCredit(accounts, operation.keyId, operation);
     case 'createAccount':
     case 'changeAccount':
     case 'moveAccount':
@@ -252,6 +253,13 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'getAccount':
     case 'listAccounts':
       return performOnAccounts(accounts, operation);
+    case 'correct':
+      return correct(accounts, operation.request);
+    case 'findCharge':
+      accounts.flush(true);
+      return findCharge(accounts.sql.cold, operation.requestId);
+    case 'refund':
+      return refund(accounts, operation.request);
     case 'audit':
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
@@ -297,7 +305,7 @@ function performOnAccounts(accounts: AccountCache, operation: AccountOperation):
     case 'joinAccount':
       return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
     case 'addAccountCredit':
-      return addAccountCredit(accounts, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+      return addAccountCredit(accounts, operation.accountId, operation);
     case 'getAccount':
       return getAccount(accounts, operation.accountId);
     case 'listAccounts':

@@ -65,8 +65,6 @@ export function prepareStatements(database: DatabaseSync) {
     extendPathHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
-    addPurchase: prepare(`
-      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
     entry: charges.select(
       `SELECT amount, held, held_tokens, coalesce(path, '') AS path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
     ),

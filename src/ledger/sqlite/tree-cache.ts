@@ -115,6 +115,12 @@ export class TreeCache {
   }
 }
 
+export function rootOf(tree: Tree): TreeNode {
+  const root = tree.nodes.get(tree.rootId);
+  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
+  return root;
+}
+
 export function pathOf(tree: Tree, accountId: string): Path {
   const nodes = pathFrom(tree.nodes, accountId);
   return { tree, nodes, text: JSON.stringify(nodes.map(({ account }) => account.id)) };
