@@ -19,6 +19,9 @@ const RequestPage = lazy(() =>
 const AccountsPage = lazy(() =>
   import('./pages/accounts/accounts.tsx').then((module) => ({ default: module.AccountsPage })),
 );
+const AccountPage = lazy(() =>
+  import('./pages/accounts/account.tsx').then((module) => ({ default: module.AccountPage })),
+);
 const SettingsPage = lazy(() =>
   import('./pages/settings/settings.tsx').then((module) => ({ default: module.SettingsPage })),
 );
@@ -43,6 +46,7 @@ export function App() {
             <Route path="/requests" component={RequestsPage} />
             <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>
             <Route path="/accounts" component={AccountsPage} />
+            <Route path="/accounts/:id">{({ id }) => <AccountPage id={id} />}</Route>
             <Route path="/models" component={ModelsPage} />
             <Route path="/models/*">{({ '*': id }) => <ModelPage id={decodeURIComponent(id ?? '')} />}</Route>
             <Route path="/playground" component={PlaygroundPage} />

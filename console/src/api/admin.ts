@@ -42,3 +42,11 @@ export function useSettings() {
     queryFn: ({ signal }) => call('get', '/admin/v1/settings', { signal }),
   });
 }
+
+export function useAccount(id: string, everyMs = 10_000) {
+  return useQuery({
+    queryKey: ['accounts', id],
+    queryFn: ({ signal }) => call('get', '/admin/v1/accounts/{id}', { path: { id }, signal }),
+    refetchInterval: everyMs,
+  });
+}

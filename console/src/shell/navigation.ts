@@ -1,4 +1,5 @@
 /** The pages of the rail, in their order. */
+import { useMemo } from 'react';
 import { useSession } from '../api/session.tsx';
 import {
   IconAccounts,
@@ -16,8 +17,8 @@ export interface Place {
   readonly icon: (props: { size?: number }) => React.ReactNode;
   /** The letter after `g`. */
   readonly letter: string;
-  /** Not for those who may only look. */
-  readonly writers?: boolean;
+  /** Who has nothing to do there does not see it. */
+  readonly hiddenFrom?: readonly string[];
 }
 
 export const PLACES: readonly Place[] = [
@@ -25,13 +26,19 @@ export const PLACES: readonly Place[] = [
   { href: '/requests', label: 'Requests', icon: IconRequests, letter: 'r' },
   { href: '/accounts', label: 'Accounts', icon: IconAccounts, letter: 'a' },
   { href: '/keys', label: 'Keys', icon: IconKeys, letter: 'k' },
-  { href: '/models', label: 'Models', icon: IconModels, letter: 'm' },
-  { href: '/playground', label: 'Playground', icon: IconPlayground, letter: 'p', writers: true },
-  { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's' },
+  { href: '/models', label: 'Models', icon: IconModels, letter: 'm', hiddenFrom: ['account-admin'] },
+  {
+    href: '/playground',
+    label: 'Playground',
+    icon: IconPlayground,
+    letter: 'p',
+    hiddenFrom: ['viewer', 'account-admin'],
+  },
+  { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's', hiddenFrom: ['account-admin'] },
 ];
 
 /** Those that this operator can use. */
 export function usePlaces(): readonly Place[] {
-  const { mayWrite } = useSession();
-  return PLACES.filter(({ writers = false }) => mayWrite || !writers);
+  const role = useSession().session?.operator.role ?? '';
+  return useMemo(() => PLACES.filter(({ hiddenFrom = [] }) => !hiddenFrom.includes(role)), [role]);
 }

@@ -22,7 +22,7 @@ interface ServedBy {
 export function ModelPage({ id }: { id: string }) {
   const models = useModels();
   const providers = useProviders();
-  const { mayWrite } = useSession();
+  const { mayOperate } = useSession();
   const model = models.data?.find((candidate) => candidate.id === id);
   if (model === undefined) {
     return (
@@ -53,7 +53,7 @@ export function ModelPage({ id }: { id: string }) {
           <Button component={Link} href={`/requests?model=${encodeURIComponent(model.id)}`} variant="default">
             Requests
           </Button>
-          {mayWrite && (
+          {mayOperate && (
             <Button component={Link} href={`/playground?model=${encodeURIComponent(model.id)}`} variant="default">
               Try it
             </Button>
@@ -75,7 +75,7 @@ export function ModelPage({ id }: { id: string }) {
         <DataTable
           name="Targets"
           rows={rows}
-          columns={mayWrite ? [...COLUMNS, testColumn(model.id)] : COLUMNS}
+          columns={mayOperate ? [...COLUMNS, testColumn(model.id)] : COLUMNS}
           rowId={({ target }) => `${target.provider} ${target.upstream_model} ${target.format}`}
           sortable={false}
         />

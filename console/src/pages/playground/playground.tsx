@@ -45,9 +45,9 @@ function usePlayground(enabled: boolean) {
 }
 
 export function PlaygroundPage() {
-  const { mayWrite } = useSession();
-  const { data: state, error } = usePlayground(mayWrite);
-  if (!mayWrite) {
+  const { mayOperate } = useSession();
+  const { data: state, error } = usePlayground(mayOperate);
+  if (!mayOperate) {
     return (
       <Page title="Playground">
         <Empty title="The playground spends credit">
@@ -316,7 +316,8 @@ function useRuns() {
         .catch((error: unknown) =>
           change(index, () => (abort.signal.aborted ? { state: 'stopped' } : { state: 'done', error })),
         )
-        .finally(() => void queries.invalidateQueries({ queryKey: ['playground'] }));
+        // Money has moved: whatever shows balances is renewed.
+        .finally(() => void queries.invalidateQueries());
     }
   };
   return { runs, run, stop: () => stopping.current?.abort() };

@@ -8,7 +8,7 @@ import { Operators } from './operators.tsx';
 import { Trail } from './trail.tsx';
 
 export function SettingsPage() {
-  const { session, mayWrite } = useSession();
+  const { session, mayOperate } = useSession();
   const role = session?.operator.role;
   return (
     <Page
@@ -20,10 +20,10 @@ export function SettingsPage() {
       }
     >
       <Books />
-      {mayWrite && <Doctor />}
+      {mayOperate && <Doctor />}
       {role === 'owner' && <Operators />}
-      {mayWrite && <Trail />}
-      {mayWrite && <InForce />}
+      {mayOperate && <Trail />}
+      {mayOperate && <InForce />}
     </Page>
   );
 }
