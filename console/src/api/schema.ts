@@ -1238,6 +1238,7 @@ export interface components {
   schemas: {
     /** Account */
     Account: {
+      addresses: string[] | null;
       balance: number | null;
       created_at: string;
       /** @description Everything bought so far; null below a root. */
@@ -1255,7 +1256,10 @@ export interface components {
         [key: string]: string;
       };
       live_holds: number;
+      models: string[] | null;
       name: string;
+      output_limit: number | null;
+      parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
@@ -1272,6 +1276,7 @@ export interface components {
       tokens_reserved: number;
       /** @description Tokens of the present period of the cap; without a cap, for ever. */
       tokens_used: number;
+      tpm_limit: number | null;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
@@ -1279,6 +1284,8 @@ export interface components {
     };
     /** AccountChange */
     AccountChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1294,8 +1301,14 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name?: string;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'closed';
@@ -1308,6 +1321,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** AccountKey */
     AccountKey: {
@@ -1378,6 +1393,7 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
@@ -1392,7 +1408,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1406,6 +1424,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1430,6 +1449,7 @@ export interface components {
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
@@ -1446,7 +1466,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1460,6 +1482,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1468,6 +1491,7 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1493,7 +1517,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1505,6 +1531,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1515,6 +1542,7 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1538,7 +1566,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1550,6 +1580,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1635,6 +1666,8 @@ export interface components {
     Key: components['schemas']['CreditKey'] | components['schemas']['BudgetKey'];
     /** KeyChange */
     KeyChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
@@ -1642,8 +1675,12 @@ export interface components {
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
@@ -1651,6 +1688,8 @@ export interface components {
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** KeyList */
     KeyList: {
@@ -1754,6 +1793,8 @@ export interface components {
     };
     /** NewAccount */
     NewAccount: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1769,10 +1810,16 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name: string;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @description Absent for the root of a new tree. */
       parent?: string | null;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @description The most tokens that may be spent below the account in a period. */
       token_cap?:
@@ -1783,6 +1830,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewCorrection */
     NewCorrection: {
@@ -1805,6 +1854,8 @@ export interface components {
     NewKey: {
       /** @description The account that pays for the key, by its id. */
       account?: string | null;
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
@@ -1816,13 +1867,19 @@ export interface components {
       label?: string | '' | null;
       /** @enum {unknown} */
       mode: 'credit' | 'token_budget';
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewOperator */
     NewOperator: {
