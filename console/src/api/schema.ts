@@ -1262,6 +1262,7 @@ export interface components {
   schemas: {
     /** Account */
     Account: {
+      addresses: string[] | null;
       balance: number | null;
       created_at: string;
       /** @description Everything bought so far; null below a root. */
@@ -1279,7 +1280,10 @@ export interface components {
         [key: string]: string;
       };
       live_holds: number;
+      models: string[] | null;
       name: string;
+      output_limit: number | null;
+      parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
@@ -1296,6 +1300,7 @@ export interface components {
       tokens_reserved: number;
       /** @description Tokens of the present period of the cap; without a cap, for ever. */
       tokens_used: number;
+      tpm_limit: number | null;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
@@ -1303,6 +1308,8 @@ export interface components {
     };
     /** AccountChange */
     AccountChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1318,8 +1325,14 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name?: string;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'closed';
@@ -1332,6 +1345,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** AccountKey */
     AccountKey: {
@@ -1402,9 +1417,11 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1416,7 +1433,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1430,6 +1449,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1454,9 +1474,11 @@ export interface components {
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1470,7 +1492,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1484,6 +1508,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1492,6 +1517,7 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1502,6 +1528,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1517,7 +1544,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1529,6 +1558,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1539,6 +1569,7 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1549,6 +1580,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1562,7 +1594,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1574,6 +1608,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1659,15 +1694,23 @@ export interface components {
     Key: components['schemas']['CreditKey'] | components['schemas']['BudgetKey'];
     /** KeyChange */
     KeyChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
@@ -1675,6 +1718,8 @@ export interface components {
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** KeyList */
     KeyList: {
@@ -1778,6 +1823,8 @@ export interface components {
     };
     /** NewAccount */
     NewAccount: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1793,10 +1840,16 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name: string;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @description Absent for the root of a new tree. */
       parent?: string | null;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @description The most tokens that may be spent below the account in a period. */
       token_cap?:
@@ -1807,6 +1860,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewCorrection */
     NewCorrection: {
@@ -1829,10 +1884,14 @@ export interface components {
     NewKey: {
       /** @description The account that pays for the key, by its id. */
       account?: string | null;
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
       credit?: string | number;
       /** @description ISO 8601; UTC where no zone is given. */
@@ -1840,13 +1899,19 @@ export interface components {
       label?: string | '' | null;
       /** @enum {unknown} */
       mode: 'credit' | 'token_budget';
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewOperator */
     NewOperator: {
