@@ -27,6 +27,7 @@ const KEY_FLAGS = {
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
+  'capture-days': 'N|off',
 } as const;
 
 /** The flag for each field of the API, for error messages. */
@@ -68,6 +69,7 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   format: '--format',
   account: '--account',
   cap: '--cap',
+  capture_days: '--capture-days',
   parent: '--parent',
   external_id: '--external-id',
   credit_cap: '--credit-cap',
@@ -312,6 +314,7 @@ function keySettings(flags: CommandArguments['flags']): object {
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,
+    capture_days: flags['capture-days'],
   };
 }
 

@@ -10,6 +10,7 @@ import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { type KeyFilters, keyPage } from './key-page.ts';
+import { requireKnownModels } from './limits.ts';
 import { keyView } from './view.ts';
 
 export interface KeyServiceOptions {
@@ -200,14 +201,7 @@ export class KeyService {
         { field: 'provider_scope' },
       );
     }
-    const unknown = models?.find((id) => !known.models.includes(id));
-    if (unknown !== undefined) {
-      throw new AdminError(
-        'invalid_input',
-        `models has ${JSON.stringify(unknown)}, which is not a model of this gateway: expected one of ${known.models.join(', ')}`,
-        { field: 'models' },
-      );
-    }
+    requireKnownModels(known, models);
   }
 }
 

@@ -115,10 +115,10 @@ export class AdminService implements AdminApi {
     const top = actor?.role === 'account-admin' ? actor.accountId : null;
     this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
     const ledger = this.#subtree ?? options.ledger;
-    this.accounts = new AccountService(ledger, this.#trail, top);
-    this.money = new MoneyService(ledger, this.#trail);
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
+    this.accounts = new AccountService(ledger, this.#trail, top, known);
+    this.money = new MoneyService(ledger, this.#trail);
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
   }
 

@@ -107,6 +107,7 @@ export class SubtreeLedger implements LedgerAdmin {
     if (accountId === null) throw ofTheOperator('a key without an account', 'account');
     if (!(await this.#hasAccount(accountId))) throw new TypeError(`account ${accountId} was not looked up`);
     if (request.providerScope !== 'all') throw ofTheOperator('a provider', 'provider_scope');
+    if (request.captureDays != null) throw ofTheOperator('capture', 'capture_days');
     if (mode !== 'credit') throw ofTheOperator('a token budget, which no credit pays for,', 'mode');
     return this.#ledger.createKey(request);
   }
@@ -131,6 +132,7 @@ export class SubtreeLedger implements LedgerAdmin {
       throw ofTheOperator('the end of the status disabled', 'status');
     }
     if (change.providerScope !== undefined) throw ofTheOperator('a provider', 'provider_scope');
+    if (change.captureDays !== undefined) throw ofTheOperator('capture', 'capture_days');
     const fields = Object.keys(change) as (keyof VersionedKeyChange)[];
     const other = fields.find((name) => !BUDGET_KEY_FIELDS.includes(name));
     if (key.mode === 'token_budget' && other !== undefined) {

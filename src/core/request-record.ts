@@ -5,7 +5,7 @@
  * It holds no prompt and no answer, apart from `body`, which is for the time of the request only, and `capture`, which the
  * operator turns on for a key; what quotes a request has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
  */
-import type { Capture } from './capture.ts';
+import { Capture } from './capture.ts';
 import type { Condition } from './conditions.ts';
 import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
@@ -185,11 +185,18 @@ export class RequestRecord {
   }
 
   /** Once, when the key is known, whether or not it may be used. */
-  authenticated({ id, label, mode }: KeyRecord, observer: RequestObserver): void {
+  authenticated({ id, label, mode, captureDays }: KeyRecord, observer: RequestObserver): void {
     this.keyId = id;
     this.keyLabel = label;
     this.mode = mode;
+    this.capture = captureDays === null ? null : new Capture(captureDays);
     observer.started(this);
+  }
+
+  /** It was judged by an old copy of its key; nothing has been answered yet. */
+  keyChanged({ captureDays }: KeyRecord): void {
+    this.capture = captureDays === null ? null : new Capture(captureDays);
+    if (this.body !== null) this.capture?.received(this.body);
   }
 
   /** `inCatalog`: whether there is a model of that name. */

@@ -6,7 +6,7 @@ import { type KeyRecord, keyStatus } from '../core/key.ts';
 import { DAY_MS, HOUR_MS, type UsageRow } from '../core/usage-report.ts';
 import { purseOf, tokensLeft } from '../endpoints/usage.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
-import { mayUse } from '../exchange/make-plan.ts';
+import { mayUse } from '../exchange/restrictions.ts';
 import type { LedgerAdmin, Summary } from '../ledger/port.ts';
 import type { RequestView } from '../observe/request-log/entry.ts';
 import type { HolderSession } from './session.ts';

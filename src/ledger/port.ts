@@ -329,6 +329,7 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
 }
 
 export interface NewKey extends Partial<Omit<OtherLimits, 'models'>> {
+  readonly captureDays?: number | null;
   readonly id: string;
   readonly mode: Mode;
   readonly label: string | null;
@@ -353,6 +354,7 @@ export interface KeySummary extends Summary {
 }
 
 export interface KeyChange extends Partial<Omit<OtherLimits, 'models'>> {
+  readonly captureDays?: number | null;
   readonly status?: StoredStatus;
   readonly label?: string | null;
   readonly providerScope?: string;

@@ -12,7 +12,7 @@ const REFUSED = { kind: 'refused', reason: '' } as const;
 export function createKey(model: Model, { request }: OperationOf<'createKey'>): Result {
   const known = model.keys.get(request.id);
   if (known !== undefined) return model.holderOf(request.secret.digest) === known ? known.record : FAILED;
-  const { credit, secret, accountId = null, cap = null, ...rest } = request;
+  const { credit, secret, accountId = null, cap = null, captureDays = null, ...rest } = request;
   const account = accountId === null ? undefined : model.accounts.get(accountId);
   if (model.accounts.has(request.id) || (accountId !== null && (account?.record.status ?? 'closed') === 'closed')) {
     return FAILED;
@@ -26,6 +26,7 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
       ...limits,
       accountId,
       cap,
+      captureDays,
       inherited,
       version: 1,
       status: 'active',

@@ -1421,6 +1421,7 @@ export interface components {
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1477,6 +1478,7 @@ export interface components {
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1526,6 +1528,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1577,6 +1580,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1696,6 +1700,8 @@ export interface components {
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
@@ -1884,6 +1890,8 @@ export interface components {
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
       credit?: string | number;
       /** @description ISO 8601; UTC where no zone is given. */

@@ -16,6 +16,8 @@ export const Credits = Type.Union([Type.String(), Type.Number()], {
 });
 
 /** What can be set when a key is created and changed later. */
+export const CAPTURE_DAYS_MAX = 365;
+
 const keySettings = {
   label: Type.Optional(Type.Union([OneLine, Type.Literal(''), Type.Null()])),
   provider_scope: Type.Optional(
@@ -38,6 +40,12 @@ const keySettings = {
     }),
   ),
   period: Type.Optional(Type.Enum(['day', 'week', 'month', 'none'])),
+  capture_days: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: CAPTURE_DAYS_MAX }), Digits, Type.Literal('off'), Type.Null()], {
+      expected: `a whole number of days from 1 to ${CAPTURE_DAYS_MAX}, or "off"`,
+      description: 'For how long the content of its requests and responses is kept. "off" and null: it is not.',
+    }),
+  ),
   cap: Type.Optional(
     Type.Union([Type.String(), Type.Number(), Type.Null()], {
       expected: 'a decimal number of credits from 0 up, or "none"',
@@ -97,6 +105,7 @@ const keyFields = {
   provider_scope: Type.String(),
   ...limitFields,
   expires_at: nullable.text,
+  capture_days: Type.Union([Type.Integer(), Type.Null()]),
   created_at: Type.String(),
   used: Type.Number(),
   reserved: Type.Number(),

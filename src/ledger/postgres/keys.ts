@@ -11,6 +11,7 @@ import {
   keySummary,
   REVOKED_IS_FINAL,
   wrongCap,
+  wrongCapture,
   wrongCredit,
   wrongLimits,
   wrongPurchase,
@@ -44,15 +45,18 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
   if (known !== undefined) return createdBefore(query, request);
   const limits = { ...NO_OTHER_LIMITS, ...request };
   const wrong =
-    wrongLimits(request.mode, limits) ?? wrongCredit(request) ?? wrongCap({ mode: request.mode, accountId, cap });
+    wrongLimits(request.mode, limits) ??
+    wrongCredit(request) ??
+    wrongCapture(request.captureDays ?? null) ??
+    wrongCap({ mode: request.mode, accountId, cap });
   if (wrong !== null) throw new Refusal(wrong);
   const place = await placeOf(query, id, accountId);
   const credit = mode === 'credit' ? request.credit : 0n;
   const [created] = await query(
     `INSERT INTO gateway.accounts (key_id, version, mode, label, status, expires_at_ms, provider_scope, budget, period,
-      created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms, account_id, root_id, cap, inherited,
+      created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms, account_id, root_id, cap, capture_days, inherited,
       ${LIMIT_COLUMNS.join(', ')})
-    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $16, ${parameters(17)})
+    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $16, $17, ${parameters(18)})
     ON CONFLICT (key_id) DO NOTHING RETURNING *`,
     [
       id,
@@ -70,6 +74,7 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
       accountId,
       place?.rootId ?? null,
       cap,
+      request.captureDays ?? null,
       inheritedText(place?.inherited ?? []),
       ...limitValues(limits),
     ],
@@ -248,8 +253,8 @@ async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Pro
 export async function saveKey(query: Query, key: KeyRecord): Promise<void> {
   await query(
     `UPDATE gateway.accounts SET version = $2, label = $3, status = $4, expires_at_ms = $5, provider_scope = $6,
-      budget = $7, period = $8, prefix = $9, cap = $10, inherited = $11,
-      (${LIMIT_COLUMNS.join(', ')}) = ROW(${parameters(12)}) WHERE key_id = $1`,
+      budget = $7, period = $8, prefix = $9, cap = $10, capture_days = $11, inherited = $12,
+      (${LIMIT_COLUMNS.join(', ')}) = ROW(${parameters(13)}) WHERE key_id = $1`,
     [
       key.id,
       key.version,
@@ -261,6 +266,7 @@ export async function saveKey(query: Query, key: KeyRecord): Promise<void> {
       key.period,
       key.prefix,
       key.cap,
+      key.captureDays,
       inheritedText(key.inherited),
       ...limitValues(key),
     ],

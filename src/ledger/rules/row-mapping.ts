@@ -52,6 +52,7 @@ export function keyFrom(row: ColumnReaders): KeyRecord {
     cap: row.isNull('cap') ? null : row.amount('cap'),
     // Written by `inheritedText`.
     inherited: row.isNull('inherited') ? [] : (JSON.parse(row.text('inherited')) as Restrictions[]),
+    captureDays: integerOrNull('capture_days'),
     createdAtMs: Number(row.amount('created_at_ms')),
     prefix: row.text('prefix'),
   };

@@ -9,6 +9,7 @@ import {
   keySummary,
   REVOKED_IS_FINAL,
   wrongCap,
+  wrongCapture,
   wrongCredit,
   wrongLimits,
   wrongPurchase,
@@ -40,6 +41,7 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   const wrong =
     wrongLimits(request.mode, limits) ??
     wrongCredit(request) ??
+    wrongCapture(request.captureDays ?? null) ??
     wrongCap({ mode: request.mode, accountId, cap }) ??
     wrongAccount(accounts, request.id, accountId);
   if (wrong !== null) throw new RangeError(wrong);
@@ -47,8 +49,8 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
 
   sql
     .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, budget, period, account_id,
-      cap, created_at_ms, prefix, inherited, ${LIMIT_COLUMNS.join(', ')})
-      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      cap, created_at_ms, prefix, capture_days, inherited, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       request.id,
       request.mode,
@@ -61,6 +63,7 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
       cap,
       nowMs,
       request.secret.prefix,
+      request.captureDays ?? null,
       inheritedText(accounts.inheritedFrom(accountId)),
       ...limitValues(limits),
     );
@@ -187,7 +190,7 @@ function changedSecrets(accounts: AccountCache, account: Account, prefix: string
 export function saveKey(accounts: AccountCache, key: KeyRecord): void {
   accounts.sql
     .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, budget = ?,
-      period = ?, account_id = ?, cap = ?, prefix = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      period = ?, account_id = ?, cap = ?, prefix = ?, capture_days = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
       WHERE id = ?`)
     .run(
       key.version,
@@ -200,6 +203,7 @@ export function saveKey(accounts: AccountCache, key: KeyRecord): void {
       key.accountId,
       key.cap,
       key.prefix,
+      key.captureDays,
       inheritedText(key.inherited),
       ...limitValues(key),
       key.id,
