@@ -26,6 +26,7 @@ import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
 import { MoneyService } from './money-service.ts';
+import type { OidcSignIn } from './oidc.ts';
 import { OperatorsAdmin } from './operators.ts';
 import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
@@ -47,6 +48,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Absent where no gateway is running. */
   readonly playground?: Playground;
+  /** Absent where nobody signs in through OpenID Connect. */
+  readonly oidc?: OidcSignIn | null;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
@@ -183,6 +186,10 @@ export class AdminService implements AdminApi {
       after: (result: TargetTestView) => ({ ...target, ...result }),
     };
     return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  get oidc(): OidcSignIn | null {
+    return this.#options.oidc ?? null;
   }
 
   get playground(): Playground {

@@ -114,6 +114,8 @@ export async function startGateway(
   const clock = systemClock();
   const operators = openOperators(settings, secret, clock);
   parts.defer(() => operators.close());
+  // Its library is loaded only where it is used.
+  const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
@@ -138,6 +140,7 @@ export async function startGateway(
       },
     },
     playground,
+    oidc,
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
