@@ -16,7 +16,6 @@ import type {
   Correction,
   CorrectionOutcome,
   CreditOutcome,
-  EntryDetails,
   ExtendOutcome,
   FoundCharge,
   ItemsOutcome,
@@ -26,6 +25,7 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  PurchaseDetails,
   Refund,
   RefundOutcome,
   Renewal,
@@ -96,7 +96,7 @@ interface OperationTypes {
 }
 
 /** Credit that is bought: by a key, or by a root. */
-export interface Purchase extends EntryDetails {
+export interface Purchase extends PurchaseDetails {
   readonly entryId: string;
   readonly amountNanos: bigint;
   readonly note: string | null;

@@ -6,6 +6,11 @@ export interface EntryDetails {
   readonly actor?: string | null;
 }
 
+export interface PurchaseDetails extends EntryDetails {
+  /** Makes it promotional credit: spent before what was purchased, and gone at this time, but for what is held then. */
+  readonly expiresAtMs?: number | null;
+}
+
 export interface LedgerMoney {
   /** `entryId` makes it safe to send again. */
   correct(request: Correction): Promise<CorrectionOutcome>;

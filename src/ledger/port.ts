@@ -11,7 +11,7 @@ import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type { LedgerAccounts } from './port-accounts.ts';
-import type { EntryDetails, LedgerMoney } from './port-money.ts';
+import type { LedgerMoney, PurchaseDetails } from './port-money.ts';
 
 export type * from './port-accounts.ts';
 export type * from './port-money.ts';
@@ -308,7 +308,7 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
     entryId: string,
     amountNanos: bigint,
     note: string | null,
-    details?: EntryDetails,
+    details?: PurchaseDetails,
   ): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
   usageReport(query: UsageQuery): Promise<UsageOutcome>;

@@ -7,6 +7,7 @@ import { claimContract } from './contract-claim.ts';
 import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
 import { moneyContract } from './contract-money.ts';
+import { promotionContract } from './contract-promotion.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
@@ -20,6 +21,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('balance', () => balanceContract(open));
     describe('accounts in a tree', () => accountContract(open));
     describe('refunds and corrections', () => moneyContract(open));
+    describe('promotional credit', () => promotionContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));

@@ -1,4 +1,5 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
+import { MONEY_MUTATIONS } from './mutations-money.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
@@ -19,6 +20,7 @@ const REPEATED_ENTRY_IGNORED = ['sqlite/statements.ts', "'INTO entries'", "'OR I
 
 export const MUTATIONS: readonly Mutation[] = [
   ...TREE_MUTATIONS,
+  ...MONEY_MUTATIONS,
   {
     name: 'a second settlement charges again',
     edits: [

@@ -13,6 +13,7 @@ import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import { type Account, type Hold, readHold, readTotals } from './account.ts';
 import { type Row, text, textOrNull } from './columns.ts';
+import { readPromotions } from './promotions.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 import { prepareStatements, type Statements } from './statements.ts';
@@ -136,6 +137,7 @@ export class AccountCache {
       holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
       window: this.#windowOf(keyId),
       path,
+      promotions: totals.promoMs === null ? null : readPromotions(this.sql.cold, keyId),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,
     };

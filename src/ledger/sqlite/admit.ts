@@ -8,6 +8,7 @@ import type { AccountCache } from './account-cache.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
 import { findObstacle } from './claim.ts';
 import { amount, text } from './columns.ts';
+import { expirePromotions, isDue } from './promotions.ts';
 import { type Path, reserveAt } from './tree-cache.ts';
 
 /**
@@ -40,6 +41,8 @@ export function admit(
   }
   if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
 
+  // What expires is written, which memory alone cannot do.
+  if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');
   const refused = request.rateCounted === true ? null : takeRateSlots(accounts, account);
   if (refused !== null) return refused;
   const rate = rateNow(accounts, account);
@@ -50,6 +53,7 @@ export function admit(
     if (obstacle !== null) return obstacle;
   }
   rollOverAll(account, accounts.nowMs);
+  expirePromotions(accounts, account);
   const decision =
     account.path === null
       ? decideHold(account, hold.amount, hold.amountMin, accounts.nowMs)
