@@ -261,7 +261,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a purchase that is sent again is booked again',
-    edits: [['sqlite/keys.ts', 'if (earlier === undefined) {', 'if (earlier !== null) {'], REPEATED_ENTRY_IGNORED],
+    edits: [
+      [
+        'sqlite/money.ts',
+        'if (promotion !== undefined || bought !== undefined) {',
+        "if (promotion !== undefined || (bought !== undefined && 'account' in payer)) {",
+      ],
+      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
+    ],
   },
   {
     name: 'what a failed commit had changed stays in memory',
