@@ -140,11 +140,12 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT', id: 'ENTRY_ID' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a credit key',
+    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
+      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      const key = await api.addCredit(id, withoutAbsent(input));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },

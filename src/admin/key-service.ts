@@ -138,6 +138,7 @@ export class KeyService {
     const entryId = plan.entryId ?? newId('credit');
     const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note, {
       actor: this.#trail.actorId,
+      expiresAtMs: plan.expiresAtMs,
     });
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);

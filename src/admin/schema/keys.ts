@@ -95,6 +95,12 @@ export const CreditBody = Type.Object(
     entry_id: Type.Optional(
       Type.String({ ...OneLine, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
     ),
+    expires_at: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        expected: 'a time to come like 2030-01-31T12:00:00Z, or a date like 2030-01-31 (UTC)',
+        description: 'Makes it promotional credit: spent before what was purchased, and gone at this time.',
+      }),
+    ),
   },
   { title: 'NewCredit', ...closed },
 );
