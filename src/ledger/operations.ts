@@ -31,6 +31,7 @@ import type {
   Renewal,
   SettleOutcome,
   SettleRequest,
+  StatementOutcome,
   StoredDocument,
   StoredResponse,
   Summary,
@@ -76,6 +77,7 @@ interface OperationTypes {
   correct: [{ readonly request: Correction }, CorrectionOutcome];
   findCharge: [{ readonly requestId: string }, FoundCharge | null];
   refund: [{ readonly request: Refund }, RefundOutcome];
+  statement: [{ readonly id: string; readonly sinceMs: number; readonly untilMs: number }, StatementOutcome];
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
   listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];

@@ -34,6 +34,7 @@ const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
   'audit',
   'usageReport',
   'findCharge',
+  'statement',
   'rollUp',
 ]);
 

@@ -28,6 +28,7 @@ import { correct, findCharge, refund } from './money.ts';
 import { expireAll, expirePromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
+import { statement } from './statement.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
 import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
@@ -266,6 +267,10 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return findCharge(accounts.sql.cold, operation.requestId);
     case 'refund':
       return refund(accounts, operation.request);
+    case 'statement':
+      expireAll(accounts);
+      accounts.flush(true);
+      return statement(accounts.sql.cold, operation.id, operation.sinceMs, operation.untilMs, accounts.nowMs);
     case 'audit':
       expireAll(accounts);
       accounts.persistAll();
