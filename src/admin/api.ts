@@ -33,6 +33,7 @@ import type {
   ProviderState as ProviderStateSchema,
   TargetState as TargetStateSchema,
 } from './schema/state.ts';
+import type { Statement as StatementSchema } from './schema/statement.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
@@ -90,6 +91,8 @@ export interface AccountsApi {
 export interface MoneyApi {
   refund(requestId: string, input: object): Promise<RefundView>;
   correct(payerId: string, input: object): Promise<CorrectionView>;
+  /** Of an account, or of a key. */
+  statement(id: string, query: object): Promise<StatementView>;
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -106,6 +109,7 @@ export type KeyPageView = View<typeof KeyListSchema>;
 export type CreatedKey = View<typeof CreatedKeySchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;
+export type StatementView = View<typeof StatementSchema>;
 export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;

@@ -53,6 +53,8 @@ export class AdminClient implements AdminApi {
     refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
     // Both routes take both: whose id it is, is looked up.
     correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
+    statement: (id, query) =>
+      this.#call('GET', ['accounts', id, 'statement'], undefined, undefined, Object.entries(query)),
   };
   readonly #path: string;
 

@@ -1,6 +1,8 @@
-/** The operator's commands for refunds and corrections. */
+/** The operator's commands for refunds, corrections and statements. */
+import { UsageError } from './arguments.ts';
 import type { Command } from './commands.ts';
 import { json, lines, withoutAbsent } from './output.ts';
+import { statementCsv, statementHtml, statementTable } from './statement-text.ts';
 import { amount } from './text.ts';
 
 export const MONEY_COMMANDS: readonly Command[] = [
@@ -19,6 +21,21 @@ export const MONEY_COMMANDS: readonly Command[] = [
         `${amount(refund.amount)} credits refunded to ${payer}, which has a balance of ${amount(balance)} (${refund.entry_id})`,
         `${requestId} was charged ${amount(charged)}, of which ${amount(refunded)} has been refunded`,
       ]);
+    },
+  },
+  {
+    words: ['statement'],
+    operands: ['ID'],
+    flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },
+    switches: ['csv', 'html', 'json'],
+    summary:
+      'opening balance, entries, usage and closing balance of an account or key; without --month, of the last month that is over',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      if (switches.size > 1) throw new UsageError('give one of --csv, --html and --json');
+      const statement = await api.money.statement(id, flags);
+      if (switches.has('json')) return json(statement);
+      if (switches.has('csv')) return lines(statementCsv(statement));
+      return switches.has('html') ? { text: statementHtml(statement), exitCode: 0 } : lines(statementTable(statement));
     },
   },
   {

@@ -100,7 +100,7 @@ export class AdminService implements AdminApi {
       trail: this.#trail,
     });
     this.accounts = new AccountService(options.ledger, this.#trail);
-    this.money = new MoneyService(options.ledger, this.#trail);
+    this.money = new MoneyService(options.ledger, clock, this.#trail);
     this.#keys = new KeyService(options, this.accounts, this.#trail);
   }
 

@@ -40,6 +40,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'POST /admin/v1/accounts/:id/credit': OPERATORS,
   'POST /admin/v1/accounts/:id/keys': OPERATORS,
   'POST /admin/v1/requests/:id/refund': OPERATORS,
+  'GET /admin/v1/keys/:id/statement': VIEWERS,
+  'GET /admin/v1/accounts/:id/statement': VIEWERS,
   'POST /admin/v1/keys/:id/corrections': OPERATORS,
   'POST /admin/v1/accounts/:id/corrections': OPERATORS,
   'GET /admin/v1/audit': VIEWERS,
