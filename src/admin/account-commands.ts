@@ -1,5 +1,6 @@
 /** The operator's commands for accounts. */
 import type { AccountView } from './api.ts';
+import { versionGiven } from './arguments.ts';
 import type { Command } from './commands.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { amount, table } from './text.ts';
@@ -50,11 +51,13 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'update'],
     operands: ['ID'],
-    flags: { name: 'TEXT', ...ACCOUNT_FLAGS },
+    flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings',
-    run: async (api, { operands: [id = ''], flags, switches }) =>
-      shown(await api.accounts.change(id, withoutAbsent({ name: flags.name, ...accountSettings(flags) })), switches),
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+    },
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
@@ -141,6 +144,7 @@ function accountText(account: AccountView): readonly string[] {
     ['in flight', `${account.live_holds} requests`],
     ['per minute', account.rpm_limit === null ? 'no limit' : String(account.rpm_limit)],
     ['created', account.created_at],
+    ['version', String(account.version)],
   ];
   return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
 }

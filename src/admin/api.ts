@@ -32,6 +32,7 @@ import type {
   ModelState as ModelStateSchema,
   ProviderState as ProviderStateSchema,
   TargetState as TargetStateSchema,
+  TargetTest as TargetTestSchema,
 } from './schema/state.ts';
 import type { Statement as StatementSchema } from './schema/statement.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
@@ -44,7 +45,8 @@ export interface AdminApi {
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
-  changeKey(keyId: string, input: object): Promise<KeyView>;
+  /** With `version`, only where that is still the version of the key. */
+  changeKey(keyId: string, input: object, version?: number): Promise<KeyView>;
   /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
@@ -81,7 +83,8 @@ export interface AccountsApi {
   /** In the order of their creation. */
   list(): Promise<readonly AccountView[]>;
   show(accountId: string): Promise<AccountView>;
-  change(accountId: string, input: object): Promise<AccountView>;
+  /** With `version`, only where that is still the version of the account. */
+  change(accountId: string, input: object, version?: number): Promise<AccountView>;
   move(accountId: string, input: object): Promise<AccountView>;
   addCredit(accountId: string, input: object): Promise<AccountView>;
   addKey(accountId: string, input: object): Promise<AccountView>;
@@ -128,6 +131,7 @@ export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
 export type ModelStateView = View<typeof ModelStateSchema>;
 export type ProviderStateView = View<typeof ProviderStateSchema>;
 export type TargetStateView = View<typeof TargetStateSchema>;
+export type TargetTestView = View<typeof TargetTestSchema>;
 export type DoctorReportView = View<typeof DoctorReportSchema>;
 
 export type AdminErrorCode =

@@ -3,7 +3,7 @@
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
@@ -111,10 +111,11 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'update'],
     operands: ['ID'],
-    flags: KEY_FLAGS,
+    flags: { ...KEY_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings',
-    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keySettings(flags), switches),
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the key',
+    run: (api, { operands: [id = ''], flags, switches }) =>
+      change(api, id, keySettings(flags), switches, versionGiven(flags)),
   },
   statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
@@ -174,6 +175,7 @@ export const COMMANDS: readonly Command[] = [
       since: 'TIME|30d',
       until: 'TIME',
       key: 'ID',
+      account: 'ID',
       label: 'TEXT',
       model: 'ID',
       provider: 'NAME',
@@ -288,8 +290,14 @@ function statusCommand(word: string, status: string, summary: string): Command {
   };
 }
 
-async function change(api: AdminApi, id: string, input: object, switches: ReadonlySet<string>): Promise<Output> {
-  const key = await api.changeKey(id, withoutAbsent(input));
+async function change(
+  api: AdminApi,
+  id: string,
+  input: object,
+  switches: ReadonlySet<string>,
+  version?: number,
+): Promise<Output> {
+  const key = await api.changeKey(id, withoutAbsent(input), version);
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
 }
 

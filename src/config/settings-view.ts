@@ -19,6 +19,9 @@ const SETTINGS: Shown<Settings> = {
   metricsToken: whetherSet,
   metricsPerKey: asIs,
   publicUrl: asIs,
+  trustedProxies: asIs,
+  proxyHeader: asIs,
+  corsOrigins: asIs,
   dataDir: asIs,
   configFile: asIs,
   configFileNamed: asIs,
@@ -45,6 +48,7 @@ const POLICY: Shown<Policy> = {
   responses: asIs,
   requestLog: asIs,
   accessLog: asIs,
+  accountPage: asIs,
 };
 
 export function settingsView(settings: Settings): Readonly<Record<string, unknown>> {

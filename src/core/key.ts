@@ -59,10 +59,19 @@ const KEY_TEXT = /^mg_[ct]_[0-9A-Za-z]{40}$/;
 const MODE_MARK: Readonly<Record<Mode, string>> = { credit: 'mg_c_', token_budget: 'mg_t_' };
 
 export function newKeyText(mode: Mode): string {
+  return keyTextFrom(mode, () => randomBytes(48));
+}
+
+/** Always the same for the same bytes, which must be secret and random: 256 of them are enough. */
+export function derivedKeyText(mode: Mode, seed: Buffer): string {
+  return keyTextFrom(mode, () => seed);
+}
+
+function keyTextFrom(mode: Mode, more: () => Buffer): string {
   let body = MODE_MARK[mode];
   while (body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) {
     // Bytes from 248 up would favour the alphabet's first characters.
-    for (const byte of randomBytes(48)) {
+    for (const byte of more()) {
       if (byte < 248 && body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) body += ALPHABET[byte % 62];
     }
   }

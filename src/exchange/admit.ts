@@ -163,7 +163,7 @@ function idempotencyOf({ kind }: AdmitOutcome, headers: RequestHeaders): Idempot
 /** For operations that hold no money: a slot of the rate limit and nothing else. */
 export async function countAgainstRateLimit(
   gateway: Gateway,
-  { record }: ClientRequest,
+  { record }: Pick<ClientRequest, 'record'>,
   caller: Caller,
 ): Promise<Caller> {
   for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {

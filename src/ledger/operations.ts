@@ -5,7 +5,6 @@
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
@@ -25,6 +24,7 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  OtherVersion,
   PurchaseDetails,
   Refund,
   RefundOutcome,
@@ -35,6 +35,7 @@ import type {
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedAccountChange,
   VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
@@ -69,7 +70,10 @@ interface OperationTypes {
   revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
   addCredit: [{ readonly keyId: string } & Purchase, CreditOutcome];
   createAccount: [{ readonly request: NewAccount }, AccountOutcome];
-  changeAccount: [{ readonly accountId: string; readonly change: AccountChange }, AccountOutcome];
+  changeAccount: [
+    { readonly accountId: string; readonly change: VersionedAccountChange },
+    AccountOutcome | OtherVersion,
+  ];
   moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
   moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
   joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];

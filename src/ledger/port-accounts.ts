@@ -1,12 +1,12 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord } from '../core/account.ts';
-import type { KeyChangeOutcome } from './port.ts';
+import type { KeyChangeOutcome, OtherVersion } from './port.ts';
 import type { PurchaseDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export interface LedgerAccounts {
   createAccount(request: NewAccount): Promise<AccountOutcome>;
-  changeAccount(accountId: string, change: AccountChange): Promise<AccountOutcome>;
+  changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion>;
   /** Below another account of the same root; only while nothing is held below it. */
   moveAccount(accountId: string, parentId: string): Promise<AccountOutcome>;
   /** To another account of the same root; only while the key holds nothing. */
@@ -38,6 +38,11 @@ export type AccountChange = Partial<
   Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
 >;
 
+export type VersionedAccountChange = AccountChange & {
+  /** The change is made only to this version of the account. */
+  readonly ifVersion?: number;
+};
+
 export interface UnknownAccount {
   readonly kind: 'unknown_account';
 }
@@ -52,7 +57,7 @@ export type AccountOutcome =
   | UnknownAccount
   | AccountRefusal;
 
-export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, { readonly kind: 'other_version' }> | UnknownAccount;
+export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, OtherVersion> | UnknownAccount;
 
 export type AccountCreditOutcome =
   | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }

@@ -358,10 +358,15 @@ export interface VersionedKeyChange extends KeyChange {
 export type KeyChangeOutcome =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   | { readonly kind: 'unknown_key' }
-  /** Another version than `ifVersion` says: somebody has changed the key meanwhile. */
-  | { readonly kind: 'other_version'; readonly version: number }
+  | OtherVersion
   /** A revoked key stays revoked; a credit key has no budget. */
   | { readonly kind: 'refused'; readonly reason: string };
+
+/** Another version than `ifVersion` says: somebody has changed the key or the account meanwhile. */
+export interface OtherVersion {
+  readonly kind: 'other_version';
+  readonly version: number;
+}
 
 export type CreditOutcome =
   | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }

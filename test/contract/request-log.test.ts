@@ -102,6 +102,7 @@ for (const [name, open] of STORES) {
       assert.deepEqual(await ids({}), [wanted.id, plain.id]);
       const filters: Omit<RequestQuery, 'limit'>[] = [
         { keyId: 'key_2' },
+        { keyIds: ['key_2', 'nobody'] },
         { model: "o'model" },
         { provider: 'three' },
         { status: { from: 500, to: 599 } },

@@ -161,9 +161,11 @@ export function createAccount(model: Model, { request }: OperationOf<'createAcco
   return { kind: 'account', account: record };
 }
 
-export function changeAccount(model: Model, { accountId, change }: OperationOf<'changeAccount'>): Result {
+export function changeAccount(model: Model, { accountId, change: given }: OperationOf<'changeAccount'>): Result {
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
+  const { ifVersion = account.record.version, ...change } = given;
+  if (ifVersion !== account.record.version) return { kind: 'other_version', version: account.record.version };
   const next = { ...account.record, ...change };
   const text = (value: unknown) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part));
   if (text(next) === text(account.record)) return { kind: 'account', account: account.record };

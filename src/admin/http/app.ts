@@ -8,12 +8,13 @@ import { addRoutes, PREFIX } from '../routes/all.ts';
 import { addProbeRoutes } from '../routes/health.ts';
 import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
-import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
+import { type AccessOptions, addAccessControl, clientAddress, overTcp } from './access.ts';
 import { addAuditTrail } from './audit.ts';
 import { Console, isConsolePath } from './console.ts';
 import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
 import { addIdempotency } from './idempotency.ts';
+import { refuseUnknownPreconditions } from './if-match.ts';
 import { ANYONE, requireDeclaredRoles } from './roles.ts';
 import { RouteTable } from './route-table.ts';
 
@@ -46,12 +47,13 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   await app.register(fastifyRateLimit, {
     max: REQUESTS_PER_MINUTE,
     timeWindow: 60_000,
-    keyGenerator: (request: FastifyRequest) => (overTcp(request) ? normalizeIP(request.ip) : 'socket'),
+    keyGenerator: (request: FastifyRequest) => normalizeIP(clientAddress(request, options) ?? 'socket'),
     allowList: (request: FastifyRequest) => !overTcp(request),
     errorResponseBuilder: (_request, { after }) =>
       new AdminError('rate_limited', `more than ${REQUESTS_PER_MINUTE} requests in a minute: try again in ${after}`),
   });
   await addAccessControl(app, options, service.access);
+  refuseUnknownPreconditions(app);
   addIdempotency(app, service.access, log);
   requireDeclaredRoles(app);
   const console = new Console(options.consoleBuild);

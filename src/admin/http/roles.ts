@@ -28,6 +28,9 @@ export interface DeclaredRoute {
 
 /** Whoever has signed in. */
 export const ANYONE: RouteRoles = ['owner', 'operator', 'viewer', 'account-admin'];
+/** Also an account-admin, for its accounts and their keys: the service that acts for it has nothing else. */
+export const VIEWERS_AND_ACCOUNTS: RouteRoles = ANYONE;
+export const OPERATORS_AND_ACCOUNTS: RouteRoles = ['owner', 'operator', 'account-admin'];
 export const VIEWERS: RouteRoles = ['owner', 'operator', 'viewer'];
 export const OPERATORS: RouteRoles = ['owner', 'operator'];
 export const OWNERS: RouteRoles = ['owner'];

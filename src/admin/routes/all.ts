@@ -11,10 +11,12 @@ import { addModelListRoutes } from './model-lists.ts';
 import { addModelRoutes } from './models.ts';
 import { addMoneyRoutes } from './money.ts';
 import { addOperatorRoutes } from './operators.ts';
+import { addPlaygroundRoutes } from './playground.ts';
 import { addProviderRoutes } from './providers.ts';
 import { addRequestRoutes } from './requests.ts';
 import { addSessionRoutes } from './session.ts';
 import { addSettingRoutes } from './settings.ts';
+import { addTargetRoutes } from './targets.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -29,12 +31,14 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addModelListRoutes,
   addModelRoutes,
   addProviderRoutes,
+  addTargetRoutes,
   addSettingRoutes,
   addDoctorRoutes,
   addSessionRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,
   addRequestRoutes,
+  addPlaygroundRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

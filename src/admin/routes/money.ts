@@ -1,7 +1,7 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import { CorrectionBody, CorrectionView, RefundBody, RefundView } from '../schema/money.ts';
 import { Statement, StatementQuery } from '../schema/statement.ts';
 import type { AdminService } from '../service.ts';
@@ -29,7 +29,7 @@ export function addMoneyRoutes(app: AdminApp, service: AdminService): void {
     app.get(
       `/${payers}/:id/statement`,
       {
-        config: { roles: VIEWERS },
+        config: { roles: VIEWERS_AND_ACCOUNTS },
         schema: {
           summary:
             'Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page',
@@ -38,8 +38,9 @@ export function addMoneyRoutes(app: AdminApp, service: AdminService): void {
           response: { 200: Statement },
         },
       },
-      async ({ params, query: { format = 'json', ...time } }, reply) => {
-        const statement = await service.money.statement(params.id, time);
+      async (request, reply) => {
+        const { format = 'json', ...time } = request.query;
+        const statement = await acting(service, request).money.statement(request.params.id, time);
         if (format === 'json') return statement;
         const name = `statement-${statement.id}-${statement.from}`.replaceAll(/[^\w.-]/g, '_');
         if (format === 'csv') {

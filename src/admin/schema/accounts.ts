@@ -80,12 +80,15 @@ const Cap = Type.Union([Type.Object({ amount: Type.Number(), period: Period }), 
 export const Account = Type.Object(
   {
     id: Type.String(),
+    version: Type.Integer({ description: 'Grows with every change; the ETag is made of it.' }),
     name: Type.String(),
     external_id: text,
     labels: Type.Record(Type.String(), Type.String()),
     status: Type.Enum(['active', 'suspended', 'closed']),
-    parent: Type.Union([Type.String(), Type.Null()], { description: 'Null for a root.' }),
-    root: Type.String({ description: 'The account that pays.' }),
+    parent: Type.Union([Type.String(), Type.Null()], {
+      description: 'Null for a root, and for the account of an account-admin.',
+    }),
+    root: Type.String({ description: 'The account that pays; to an account-admin, its own.' }),
     rpm_limit: Type.Union([Type.Integer(), Type.Null()]),
     credit_cap: Cap,
     token_cap: Cap,

@@ -131,7 +131,7 @@ export const RunningRequest = Type.Object(
     key_label: Text,
     mode: Type.String(),
     model: Type.String(),
-    provider: Type.String(),
+    provider: Type.String({ description: 'Empty for an account-admin.' }),
     streamed: Type.Boolean(),
     attempts: Type.Integer(),
     age_ms: Type.Number(),

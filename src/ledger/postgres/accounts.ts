@@ -7,13 +7,14 @@ import type { KeyRecord } from '../../core/key.ts';
 import { type Period, periodStartMs } from '../../core/period.ts';
 import type { AccountOperation, Outcome, Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
   Unit,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -120,7 +121,11 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
   return { kind: 'account', account };
 }
 
-async function changeAccount(work: Work, accountId: string, change: AccountChange): Promise<AccountOutcome> {
+async function changeAccount(
+  work: Work,
+  accountId: string,
+  change: VersionedAccountChange,
+): Promise<AccountOutcome | OtherVersion> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;

@@ -2,7 +2,7 @@
 import { ACCOUNT_LEVELS_MAX, type AccountRecord, type Cap } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { AccountChange, AccountOutcome, NewAccount } from '../port.ts';
+import type { AccountChange, AccountOutcome, NewAccount, OtherVersion, VersionedAccountChange } from '../port.ts';
 import { REVOKED_IS_FINAL } from './key-rules.ts';
 import { heightOf, type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
 
@@ -42,11 +42,21 @@ export function newAccountRecord(request: NewAccount, rootId: string, nowMs: num
   };
 }
 
-export type AccountDecision = { readonly kind: 'change'; readonly account: AccountRecord } | AccountOutcome;
+export type AccountDecision =
+  | { readonly kind: 'change'; readonly account: AccountRecord }
+  | AccountOutcome
+  | OtherVersion;
 
 /** `inUse`: whether an account below it is open, or a key of it is not revoked. */
-export function decideAccountChange(node: NodeTotals, change: AccountChange, inUse: boolean): AccountDecision {
+export function decideAccountChange(
+  node: NodeTotals,
+  { ifVersion, ...change }: VersionedAccountChange,
+  inUse: boolean,
+): AccountDecision {
   const { account } = node;
+  if (ifVersion !== undefined && ifVersion !== account.version) {
+    return { kind: 'other_version', version: account.version };
+  }
   const next = { ...account, ...change };
   if (sameAccount(account, next)) return { kind: 'account', account };
   const refused = (reason: string): AccountOutcome => ({ kind: 'refused', reason });

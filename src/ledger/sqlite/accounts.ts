@@ -3,12 +3,13 @@ import type { Period } from '../../core/period.ts';
 import { periodStartMs } from '../../core/period.ts';
 import type { Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -84,7 +85,11 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
   return { kind: 'account', account };
 }
 
-export function changeAccount(accounts: AccountCache, accountId: string, change: AccountChange): AccountOutcome {
+export function changeAccount(
+  accounts: AccountCache,
+  accountId: string,
+  change: VersionedAccountChange,
+): AccountOutcome | OtherVersion {
   const found = find(accounts, accountId);
   if (found === undefined) return UNKNOWN_ACCOUNT;
   const { node } = found;

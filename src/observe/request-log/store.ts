@@ -11,6 +11,8 @@ export interface RequestLogAppender {
 /** What is looked for; what is absent or null does not matter. */
 export interface RequestQuery {
   readonly keyId?: string | null;
+  /** One of these. */
+  readonly keyIds?: readonly string[] | null;
   readonly model?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;

@@ -108,6 +108,7 @@ function rangeOf({ sinceMs, untilMs, condition }: RequestQuery, before: string, 
 function filtersOf(query: RequestQuery, value: Value): string {
   const parts = ['true'];
   if (query.keyId != null) parts.push(`key_id = ${value(query.keyId)}`);
+  if (query.keyIds != null) parts.push(`key_id = ANY (${value(query.keyIds)})`);
   if (query.model != null) parts.push(`model = ${value(query.model)}`);
   if (query.provider != null) {
     const attempts = `jsonb_array_elements(detail::jsonb -> ${ATTEMPTS_AT}) attempt`;

@@ -48,6 +48,7 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
     values.push(...given);
   };
   if (query.keyId != null) where('key_id = ?', query.keyId);
+  if (query.keyIds != null) where('key_id IN (SELECT value FROM json_each(?))', JSON.stringify(query.keyIds));
   if (query.model != null) where('model = ?', query.model);
   if (query.provider != null) {
     const attempts = `json_each(detail, '$[${ATTEMPTS_AT}]') AS attempt`;
