@@ -27,6 +27,7 @@ import type {
   Operator as OperatorSchema,
   SignInLink as SignInLinkSchema,
 } from './schema/operators.ts';
+import type { RequestContent as RequestContentSchema } from './schema/requests.ts';
 import type {
   DoctorReport as DoctorReportSchema,
   ModelState as ModelStateSchema,
@@ -51,6 +52,8 @@ export interface AdminApi {
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
+  /** What was captured of a request. */
+  requestContent(requestId: string): Promise<RequestContentView>;
   audit(): Promise<AuditView>;
   /** Of what was charged: requests, tokens, cost and times, in groups. */
   usage(input: object): Promise<UsageView>;
@@ -110,6 +113,7 @@ export type KeyView = View<typeof KeySchema>;
 export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;
 export type StatementView = View<typeof StatementSchema>;

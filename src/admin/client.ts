@@ -16,6 +16,7 @@ import {
   type ModelListsView,
   type MoneyApi,
   type OperatorsApi,
+  type RequestContentView,
   type UsageView,
 } from './api.ts';
 
@@ -101,6 +102,10 @@ export class AdminClient implements AdminApi {
 
   addCredit(keyId: string, input: object): Promise<KeyView> {
     return this.#call('POST', ['keys', keyId, 'credit'], input);
+  }
+
+  requestContent(requestId: string): Promise<RequestContentView> {
+    return this.#call('GET', ['requests', requestId, 'content']);
   }
 
   audit(): Promise<AuditView> {

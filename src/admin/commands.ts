@@ -5,9 +5,11 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
+import { REQUEST_CONTENT } from './request-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
@@ -20,9 +22,8 @@ export interface Command extends CommandShape {
 const KEY_FLAGS = {
   label: 'TEXT',
   expires: 'ISO|never',
-  rpm: 'N|none',
   provider: 'NAME|all',
-  models: 'ID,ID|all',
+  ...LIMIT_FLAGS,
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
@@ -35,6 +36,10 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   budget: '--budget',
   period: '--period',
   rpm_limit: '--rpm',
+  tpm_limit: '--tpm',
+  parallel_limit: '--parallel',
+  output_limit: '--max-output',
+  addresses: '--addresses',
   provider_scope: '--provider',
   models: '--models',
   label: '--label',
@@ -192,6 +197,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  REQUEST_CONTENT,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -302,13 +308,11 @@ async function change(
 }
 
 function keySettings(flags: CommandArguments['flags']): object {
-  const { models } = flags;
   return {
     label: flags.label,
     expires_at: flags.expires,
-    rpm_limit: flags.rpm,
     provider_scope: flags.provider,
-    models: models === undefined || models === 'all' ? models && null : models.split(','),
+    ...limitSettings(flags),
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,

@@ -17,6 +17,7 @@ import {
   type ModelListsView,
   type ModelStateView,
   type ProviderStateView,
+  type RequestContentView,
   type TargetTestView,
   type UsageView,
 } from './api.ts';
@@ -149,6 +150,12 @@ export class AdminService implements AdminApi {
     const { gateway } = this.#options;
     if (gateway === undefined) throw new AdminError('unavailable', 'no gateway is running here');
     return gateway;
+  }
+
+  /** Who read what somebody asked and was answered is kept, as who turned its capture on. */
+  requestContent(requestId: string): Promise<RequestContentView> {
+    const change = { action: 'request.content', target: requestId };
+    return this.#trail.change(change, () => this.requests.content(requestId));
   }
 
   stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {

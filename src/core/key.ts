@@ -1,6 +1,7 @@
 /** The caller's key: its text, its state, and what it may do. */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { RateLimits, Restrictions } from './limits.ts';
 import type { Period } from './period.ts';
 
 export type Mode = 'credit' | 'token_budget';
@@ -9,7 +10,7 @@ export type StoredStatus = 'active' | 'suspended' | 'disabled' | 'revoked';
 export type KeyStatus = StoredStatus | 'expired';
 
 /** Everything about a key but its balance and its secrets. */
-export interface KeyRecord {
+export interface KeyRecord extends RateLimits, Restrictions {
   readonly id: string;
   /** Increases with every change of the key, so that admission notices a decision based on an old copy. */
   readonly version: number;
@@ -19,9 +20,6 @@ export interface KeyRecord {
   readonly expiresAtMs: number | null;
   /** A provider's name, or `all`. */
   readonly providerScope: string;
-  /** The model ids that the key may use; null means all of its scope. */
-  readonly models: readonly string[] | null;
-  readonly rpmLimit: number | null;
   /** Token budget per period; null means unlimited. Always null for credit keys. */
   readonly budget: bigint | null;
   readonly period: Period;
@@ -29,6 +27,8 @@ export interface KeyRecord {
   readonly accountId: string | null;
   /** The most that a credit key of an account may spend in its period, in nanos; null means no cap of its own. */
   readonly cap: bigint | null;
+  /** Of the accounts above it that restrict something, from the nearest to the root: a copy, so that no account is read. */
+  readonly inherited: readonly Restrictions[];
   readonly createdAtMs: number;
   /** The first twelve characters of the newest secret. */
   readonly prefix: string;

@@ -1,5 +1,6 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord } from '../core/account.ts';
+import type { RateLimits, Restrictions } from '../core/limits.ts';
 import type { KeyChangeOutcome, OtherVersion } from './port.ts';
 import type { PurchaseDetails } from './port-money.ts';
 
@@ -29,13 +30,17 @@ export interface LedgerAccounts {
   listAccounts(): Promise<readonly AccountSummary[]>;
 }
 
+/** Of a key or an account; absent where there are none. */
+export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
+
 export type NewAccount = Pick<
   AccountRecord,
   'id' | 'parentId' | 'name' | 'externalId' | 'labels' | 'rpmLimit' | 'creditCap' | 'tokenCap'
->;
+> &
+  Partial<OtherLimits>;
 
 export type AccountChange = Partial<
-  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
+  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'> & OtherLimits
 >;
 
 export type VersionedAccountChange = AccountChange & {

@@ -23,7 +23,11 @@ describe('the console', { skip }, () => {
     if ('reason' in started) return;
     gateway = await startedGateway({ config: 'account_page: true\n' });
     origin = `http://127.0.0.1:${gateway.adminPort}`;
-    context = await started.browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    context = await started.browser.newContext({
+      viewport: { width: 1_280, height: 800 },
+      // Halfway through a fade a text has not its contrast yet.
+      reducedMotion: 'reduce',
+    });
     context.setDefaultTimeout(6_000);
     watched = await watchedPage(context, origin);
     page = watched.page;

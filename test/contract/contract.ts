@@ -6,6 +6,7 @@ import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
 import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
+import { limitsContract } from './contract-limits.ts';
 import { moneyContract } from './contract-money.ts';
 import { promotionContract } from './contract-promotion.ts';
 import { recoveryContract } from './contract-recovery.ts';
@@ -21,6 +22,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('admission and rate', () => admissionContract(open));
     describe('balance', () => balanceContract(open));
     describe('accounts in a tree', () => accountContract(open));
+    describe('more limits', () => limitsContract(open));
     describe('refunds and corrections', () => moneyContract(open));
     describe('promotional credit', () => promotionContract(open));
     describe('statements', () => statementContract(open));

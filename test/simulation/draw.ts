@@ -1,5 +1,6 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
 import type { Cap } from '../../src/core/account.ts';
+import type { RateLimits, Restrictions } from '../../src/core/limits.ts';
 import type { Operation, OperationOf } from '../../src/ledger/operations.ts';
 import type { AccountChange, KeyChange, Mark, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
@@ -125,6 +126,7 @@ export class Draw {
       providerScope: 'all',
       models: null,
       rpmLimit: random.chance(60) ? null : random.between(1, 6),
+      ...this.#limits(),
       expiresAtMs: random.chance(90) ? null : this.#model.nowMs + random.between(1, 600) * 1_000,
       budget: mode === 'credit' || random.chance(15) ? null : this.#amount(2_000),
       period: random.pick(PERIODS),
@@ -163,9 +165,28 @@ export class Draw {
         externalId: random.chance(20) ? `external ${random.int(4)}` : null,
         labels: random.chance(20) ? { tier: 'gold' } : {},
         rpmLimit: random.chance(75) ? null : random.between(1, 8),
+        ...this.#limits(),
+        ...this.#restrictions(),
         creditCap: this.#cap(35, 2_500),
         tokenCap: this.#cap(35, 2_500),
       },
+    };
+  }
+
+  #limits(): Partial<RateLimits> {
+    const random = this.#random;
+    return {
+      ...(random.chance(25) ? { tpmLimit: random.between(1, 60) } : {}),
+      ...(random.chance(25) ? { parallelLimit: random.between(1, 4) } : {}),
+    };
+  }
+
+  #restrictions(): Partial<Restrictions> {
+    const random = this.#random;
+    return {
+      ...(random.chance(12) ? { models: [random.pick(MODELS)] } : {}),
+      ...(random.chance(12) ? { outputLimit: random.between(1, 3) } : {}),
+      ...(random.chance(12) ? { addresses: ['10.0.0.0/8'] } : {}),
     };
   }
 
@@ -227,6 +248,9 @@ export class Draw {
     return random.pick<AccountChange>([
       { status: random.pick(['active', 'suspended', 'suspended', 'closed'] as const) },
       { rpmLimit: random.chance(50) ? null : random.between(0, 6) },
+      { tpmLimit: random.chance(40) ? null : random.between(0, 60) },
+      { parallelLimit: random.chance(40) ? null : random.between(0, 4) },
+      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
       { creditCap: this.#cap(70, 2_500) },
       { tokenCap: this.#cap(70, 2_500) },
       { name: 'renamed', labels: { tier: 'silver' }, externalId: `external ${random.int(4)}` },
@@ -257,6 +281,7 @@ export class Draw {
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
               ...this.#holdTokens(key),
+              ...(random.chance(80) ? { inputTokens: random.int(random.chance(90) ? 30 : 80) } : {}),
               ttlMs: random.between(5, 300) * 1_000,
             },
       },
@@ -280,6 +305,7 @@ export class Draw {
         charge: this.#amount(random.chance(90) ? 250 : 2_000),
         ...(random.chance(60) ? { chargeTokens: this.#amount(random.chance(90) ? 250 : 2_000) } : {}),
         ...this.#call(),
+        ...(random.chance(50) ? { outputTokens: random.int(20) } : {}),
         reply: random.chance(50) ? reply : null,
         noReplyReason: random.chance(50) ? 'charged_incomplete' : 'reply_not_stored',
         flag: random.chance(10) ? 'odd' : null,
@@ -378,6 +404,9 @@ export class Draw {
     return random.pick<KeyChange>([
       { status: random.pick(['active', 'active', 'suspended', 'disabled', 'revoked'] as const) },
       { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
+      { tpmLimit: random.chance(30) ? null : random.between(0, 60) },
+      { parallelLimit: random.chance(30) ? null : random.between(0, 4) },
+      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
       { budget: random.chance(20) ? null : this.#amount(2_000) },
       { cap: random.chance(20) ? null : this.#amount(2_000) },
       { period: random.pick(PERIODS) },

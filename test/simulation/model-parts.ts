@@ -53,6 +53,19 @@ export interface ModelClaim {
   reply: SettleRequest['reply'];
 }
 
+export interface CountedTokens {
+  readonly atMs: number;
+  readonly tokens: number;
+}
+
+/** What limits count of a key or an account. */
+export interface Limited {
+  /** When requests took their place in the limit on requests per minute. */
+  places: number[];
+  /** What the limit on tokens per minute counts. */
+  counted: CountedTokens[];
+}
+
 /** Whoever may have a balance: a root, or a key that pays for itself. */
 export interface ModelPayer {
   /** What was bought, and for an account what keys brought along, by name. */
@@ -79,20 +92,17 @@ export interface ModelRefund {
   readonly amount: bigint;
 }
 
-export interface ModelKey extends ModelPayer {
+export interface ModelKey extends ModelPayer, Limited {
   record: KeyRecord;
   /** Oldest first. */
   secrets: { readonly digest: string; readonly prefix: string }[];
   readonly charges: ModelCharge[];
   readonly holds: Map<string, ModelHold>;
   readonly claims: Map<string, ModelClaim>;
-  /** When requests took their place in the rate limit. */
-  places: number[];
 }
 
-export interface ModelAccount extends ModelPayer {
+export interface ModelAccount extends ModelPayer, Limited {
   record: AccountRecord;
-  places: number[];
 }
 
 /** One limit of one level of a path. */
@@ -115,3 +125,12 @@ export const FAILED = { kind: 'operation_failed', message: '' } as const;
 export function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((total, amount) => total + amount, 0n);
 }
+
+/** Where nobody has set any. */
+export const NO_LIMITS = {
+  tpmLimit: null,
+  parallelLimit: null,
+  models: null,
+  outputLimit: null,
+  addresses: null,
+} as const;

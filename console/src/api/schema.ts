@@ -945,6 +945,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/requests/{id}/content': {
+    /** What was captured of a request, where its key is captured */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RequestContent'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/requests/{id}/refund': {
     /** Give back what a request was charged, or a part of it, to whoever paid */
     post: {
@@ -2023,6 +2047,20 @@ export interface components {
       } | null;
       user_agent: string | null;
       warnings: string[];
+    };
+    /** RequestContent */
+    RequestContent: {
+      /** @description Whether one of them was longer than a mebibyte, and is not whole. */
+      cut: boolean;
+      /** Format: date-time */
+      expires_at: string;
+      id: string;
+      /** @enum {string} */
+      object: 'request_content';
+      /** @description The body, as the client sent it. */
+      request: string;
+      /** @description The body, as the client got it; of a stream, its events. */
+      response: string;
     };
     /** RequestExplanation */
     RequestExplanation: {

@@ -1,6 +1,7 @@
 /** Refunds and corrections as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
-import { Credits, OneLine } from './keys.ts';
+import { Credits } from './keys.ts';
+import { OneLine } from './limits.ts';
 
 const closed = { additionalProperties: false };
 const Reason = Type.String({ ...OneLine, description: 'Why, for whoever reads the statement.' });

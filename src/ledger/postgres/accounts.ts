@@ -28,12 +28,13 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
-import { accountSummary, type NodeTotals } from '../rules/tree.ts';
+import { accountSummary, type NodeTotals, pathFrom } from '../rules/tree.ts';
 import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import { addEntry, findEntry } from './entries.ts';
-import { countPeriodAnew, isDue, lock, saveKey, type Work, withoutPending } from './keys.ts';
+import { countPeriodAnew, isDue, lock, nodesBelow, parameters, saveKey, type Work, withoutPending } from './keys.ts';
 import { movePromotions, purchase } from './payer.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -80,8 +81,7 @@ export async function findLocked({ query, nowMs }: Work, accountId: string): Pro
   if (locked !== undefined && isDue(locked, timeMs)) {
     await query('SELECT gateway.expire_payer($1, false, $2)', [rootId, timeMs]);
   }
-  const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
-  const nodes = new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
+  const nodes = await nodesBelow(query, rootId);
   const [node, root] = [nodes.get(accountId), nodes.get(rootId)];
   if (locked === undefined || node === undefined || root === undefined) throw new Error(`account ${accountId} is gone`);
   return { nodes, node, root, nowMs: timeMs };
@@ -101,9 +101,10 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
   const nowMs = parent?.nowMs ?? work.nowMs;
   const account = newAccountRecord(request, parent?.root.account.id ?? request.id, nowMs);
   await query(
-    `INSERT INTO gateway.tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
-      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, seen_ms)
-    VALUES ($1, $2, $3, 1, $4, $5, $6, 'active', $7, $8, $9, $10, $11, $12, $13, $14, $12)`,
+    `INSERT INTO gateway.tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, credit_cap,
+      credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, seen_ms,
+      ${LIMIT_COLUMNS.join(', ')})
+    VALUES ($1, $2, $3, 1, $4, $5, $6, 'active', $7, $8, $9, $10, $11, $12, $13, $11, ${parameters(14)})`,
     [
       account.id,
       account.rootId,
@@ -111,11 +112,11 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
-      account.rpmLimit,
       ...capValues(account),
       nowMs,
       periodStartMs(account.creditCap?.period ?? 'none', nowMs),
       periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+      ...limitValues(account),
     ],
   );
   return { kind: 'account', account };
@@ -136,8 +137,9 @@ async function changeAccount(
   const wrong = await wrongExternalId(query, account.id, account.externalId);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   await query(
-    `UPDATE gateway.tree_accounts SET version = $2, name = $3, external_id = $4, labels = $5, status = $6, rpm_limit = $7,
-      credit_cap = $8, credit_period = $9, token_cap = $10, token_period = $11 WHERE id = $1`,
+    `UPDATE gateway.tree_accounts SET version = $2, name = $3, external_id = $4, labels = $5, status = $6,
+      credit_cap = $7, credit_period = $8, token_cap = $9, token_period = $10,
+      (${LIMIT_COLUMNS.join(', ')}) = ROW(${parameters(11)}) WHERE id = $1`,
     [
       account.id,
       account.version,
@@ -145,10 +147,11 @@ async function changeAccount(
       account.externalId,
       JSON.stringify(account.labels),
       account.status,
-      account.rpmLimit,
       ...capValues(account),
+      ...limitValues(account),
     ],
   );
+  await inheritAnew(query, found, account);
   if (account.creditCap?.period !== before.creditCap?.period) await countAnew(query, found, account, 'credit');
   if (account.tokenCap?.period !== before.tokenCap?.period) await countAnew(query, found, account, 'tokens');
   return { kind: 'account', account };
@@ -168,6 +171,7 @@ async function moveAccount(work: Work, accountId: string, parentId: string): Pro
     parentId,
     moved.version,
   ]);
+  await inheritAnew(work.query, found, moved);
   return { kind: 'account', account: moved };
 }
 
@@ -187,7 +191,7 @@ async function moveKey(work: Work, keyId: string, accountId: string): Promise<Ke
   if (found === null) return UNKNOWN_ACCOUNT;
   const wrong = wrongPlace(key, liveHolds, found.node);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
-  return placed(work.query, key, accountId, own);
+  return placed(work.query, key, found, own);
 }
 
 /** The key is locked first and its new root then, which is the order of every batch. */
@@ -221,7 +225,7 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
     await movePromotions(query, keyId, rootId, entryId);
   }
   if (key.mode === 'credit') await countPeriodAnew(query, key, nowMs);
-  return placed(query, key, accountId, rootId);
+  return placed(query, key, found, rootId);
 }
 
 async function addAccountCredit(work: Work, accountId: string, given: Purchase): Promise<AccountCreditOutcome> {
@@ -254,8 +258,28 @@ function summaryFrom(row: Row, nowMs: number): AccountSummary {
   return accountSummary(withoutPending(nodeFrom(readersOf(row)), row), Math.max(nowMs, integer(row, 'tree_seen_ms')));
 }
 
-async function placed(query: Query, key: KeyRecord, accountId: string, rootId: string): Promise<KeyPlaceOutcome> {
-  const moved = { ...key, accountId, version: key.version + 1 };
+/**
+ * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
+ * decided by the old one is told so at its next admission.
+ */
+async function inheritAnew(query: Query, { nodes, node, root }: Found, account: AccountRecord): Promise<void> {
+  const changed = new Map(nodes).set(account.id, { ...node, account });
+  const below = [...changed.keys()].filter((id) =>
+    pathFrom(changed, id).some((each) => each.account.id === account.id),
+  );
+  const inherited = below.map((id) => inheritedText(restrictionsFrom(changed, id)));
+  await query(
+    `UPDATE gateway.accounts a SET inherited = n.inherited, version = a.version + 1
+    FROM unnest($2::text[], $3::text[]) AS n(account_id, inherited)
+    WHERE a.root_id = $1 AND a.account_id = n.account_id COLLATE "C" AND a.inherited IS DISTINCT FROM n.inherited`,
+    [root.account.id, below, inherited],
+  );
+}
+
+async function placed(query: Query, key: KeyRecord, { nodes, node }: Found, rootId: string): Promise<KeyPlaceOutcome> {
+  const accountId = node.account.id;
+  const inherited = restrictionsFrom(nodes, accountId);
+  const moved = { ...key, accountId, inherited, version: key.version + 1 };
   await saveKey(query, moved);
   await query('UPDATE gateway.accounts SET account_id = $2, root_id = $3 WHERE key_id = $1', [
     key.id,

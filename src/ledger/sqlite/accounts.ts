@@ -23,10 +23,11 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
-import { accountSummary } from '../rules/tree.ts';
+import { accountSummary, pathFrom } from '../rules/tree.ts';
 import type { Account, AccountCache } from './account-cache.ts';
-import { amount, integer, readersOf } from './columns.ts';
+import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import { purchase } from './money.ts';
@@ -61,9 +62,9 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   const account = newAccountRecord(request, parent?.tree.rootId ?? request.id, nowMs);
   sql
-    .cold(`INSERT INTO tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
-      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms)
-      VALUES (?, ?, ?, 1, ?, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .cold(`INSERT INTO tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, credit_cap,
+      credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, ?, ?, 1, ?, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       account.id,
       account.rootId,
@@ -71,7 +72,6 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
-      account.rpmLimit,
       account.creditCap?.amount ?? null,
       account.creditCap?.period ?? null,
       account.tokenCap?.amount ?? null,
@@ -79,6 +79,7 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
       nowMs,
       periodStartMs(account.creditCap?.period ?? 'none', nowMs),
       periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+      ...limitValues(account),
     );
   const row = sql.cold('SELECT * FROM tree_accounts WHERE id = ?').get(account.id);
   if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(readersOf(row)));
@@ -101,21 +102,23 @@ export function changeAccount(
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   node.account = account;
   accounts.sql
-    .cold(`UPDATE tree_accounts SET version = ?, name = ?, external_id = ?, labels = ?, status = ?, rpm_limit = ?,
-      credit_cap = ?, credit_period = ?, token_cap = ?, token_period = ? WHERE id = ?`)
+    .cold(`UPDATE tree_accounts SET version = ?, name = ?, external_id = ?, labels = ?, status = ?, credit_cap = ?,
+      credit_period = ?, token_cap = ?, token_period = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      WHERE id = ?`)
     .run(
       account.version,
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
       account.status,
-      account.rpmLimit,
       account.creditCap?.amount ?? null,
       account.creditCap?.period ?? null,
       account.tokenCap?.amount ?? null,
       account.tokenCap?.period ?? null,
+      ...limitValues(account),
       account.id,
     );
+  inheritAnew(accounts, found);
   if (account.creditCap?.period !== before.creditCap?.period) countAnew(accounts, found, 'credit');
   if (account.tokenCap?.period !== before.tokenCap?.period) countAnew(accounts, found, 'tokens');
   return { kind: 'account', account };
@@ -133,6 +136,7 @@ export function moveAccount(accounts: AccountCache, accountId: string, parentId:
     .cold('UPDATE tree_accounts SET parent_id = ?, version = ? WHERE id = ?')
     .run(parentId, node.account.version, accountId);
   accounts.placeAgain(tree);
+  inheritAnew(accounts, found);
   return { kind: 'account', account: node.account };
 }
 
@@ -209,10 +213,31 @@ export function listAccounts(sql: ColdStatements, nowMs: number): readonly Accou
 }
 
 function place(accounts: AccountCache, account: Account, { tree, node }: Found): KeyPlaceOutcome {
-  account.key = { ...account.key, accountId: node.account.id, version: account.key.version + 1 };
+  const inherited = restrictionsFrom(tree.nodes, node.account.id);
+  account.key = { ...account.key, accountId: node.account.id, inherited, version: account.key.version + 1 };
   account.path = pathOf(tree, node.account.id);
   saveKey(accounts, account.key);
   return { kind: 'changed', key: account.key };
+}
+
+/**
+ * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
+ * decided by the old one is told so at its next admission.
+ */
+function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
+  const keysOf = accounts.sql.cold('SELECT id, inherited FROM keys WHERE account_id = ?');
+  for (const accountId of tree.nodes.keys()) {
+    if (!pathFrom(tree.nodes, accountId).includes(node)) continue;
+    const inherited = restrictionsFrom(tree.nodes, accountId);
+    const wanted = inheritedText(inherited);
+    for (const row of keysOf.all(accountId)) {
+      if (textOrNull(row, 'inherited') === wanted) continue;
+      const account = accounts.get(text(row, 'id'));
+      if (account === undefined) continue;
+      account.key = { ...account.key, inherited, version: account.key.version + 1 };
+      saveKey(accounts, account.key);
+    }
+  }
 }
 
 function wrongExternalId(accounts: AccountCache, id: string, externalId: string | null): string | null {

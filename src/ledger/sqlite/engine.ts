@@ -26,7 +26,7 @@ import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, 
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
 import { expireAll, expirePromotions } from './promotions.ts';
-import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
+import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { statement } from './statement.ts';
 import { defineTimeFunctions } from './time-counts.ts';
@@ -97,7 +97,7 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
     try {
       accounts.sql.begin.run();
-      accounts.begun();
+      accounts.rates.begun();
       const value = work();
       accounts.sql.commit.run();
       accounts.committed();
@@ -123,7 +123,8 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     accounts.persistAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
-      accounts.setSavepoint();
+      // From here on one operation may fail by itself; the file has everything before it.
+      accounts.rates.setSavepoint();
       try {
         const outcome = perform(accounts, operation);
         accounts.flush();
@@ -200,14 +201,14 @@ function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJ
   database.exec('BEGIN IMMEDIATE');
   try {
     database.exec('DELETE FROM owners');
-    for (const [keyId, run] of unsavedRuns(sql, journal.read())) {
-      sql.addRates.run(keyId, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-    }
+    saveJournal(sql, journal.read());
     // A clock that was ahead before the restart may not close a limit for longer than one window.
-    database
-      .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
-        WHERE newest_ms > ?1`)
-      .run(nowMs);
+    for (const table of ['rates', 'token_rates']) {
+      database
+        .prepare(`UPDATE ${table} SET newest_ms = ?1,
+          times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times)) WHERE newest_ms > ?1`)
+        .run(nowMs);
+    }
     database.exec('COMMIT');
   } catch (error) {
     rollBack(database);

@@ -13,6 +13,7 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, text } from './columns.ts';
@@ -37,8 +38,9 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   }
   const accountId = request.accountId ?? null;
   const cap = request.cap ?? null;
+  const limits = { ...NO_OTHER_LIMITS, ...request };
   const wrong =
-    wrongLimits(request.mode, request) ??
+    wrongLimits(request.mode, limits) ??
     wrongCredit(request) ??
     wrongCap({ mode: request.mode, accountId, cap }) ??
     wrongAccount(accounts, request.id, accountId);
@@ -46,23 +48,23 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   const credit = request.mode === 'credit' ? request.credit : 0n;
 
   sql
-    .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit, budget,
-      period, account_id, cap, created_at_ms, prefix)
-      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, budget, period, account_id,
+      cap, created_at_ms, prefix, inherited, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       request.id,
       request.mode,
       request.label,
       request.expiresAtMs,
       request.providerScope,
-      request.models === null ? null : JSON.stringify(request.models),
-      request.rpmLimit,
       request.budget,
       request.period,
       accountId,
       cap,
       nowMs,
       request.secret.prefix,
+      inheritedText(accounts.inheritedFrom(accountId)),
+      ...limitValues(limits),
     );
   sql
     .cold('INSERT INTO accounts (key_id, mode, purchased, period_start_ms, day_start_ms) VALUES (?, ?, ?, ?, ?)')
@@ -175,21 +177,22 @@ function changedSecrets(accounts: AccountCache, account: Account, prefix: string
 
 export function saveKey(accounts: AccountCache, key: KeyRecord): void {
   accounts.sql
-    .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, models = ?,
-      rpm_limit = ?, budget = ?, period = ?, account_id = ?, cap = ?, prefix = ? WHERE id = ?`)
+    .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, budget = ?,
+      period = ?, account_id = ?, cap = ?, prefix = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      WHERE id = ?`)
     .run(
       key.version,
       key.label,
       key.status,
       key.expiresAtMs,
       key.providerScope,
-      key.models === null ? null : JSON.stringify(key.models),
-      key.rpmLimit,
       key.budget,
       key.period,
       key.accountId,
       key.cap,
       key.prefix,
+      inheritedText(key.inherited),
+      ...limitValues(key),
       key.id,
     );
 }

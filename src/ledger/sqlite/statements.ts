@@ -46,6 +46,12 @@ export function prepareStatements(database: DatabaseSync) {
       INSERT INTO rates (key_id, number, times, newest_ms) VALUES (?, ?, ?, ?)
       ON CONFLICT (key_id, number) DO UPDATE SET times = excluded.times, newest_ms = excluded.newest_ms`),
     deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND newest_ms <= ?'),
+    tokenRatesOfKey: prepare('SELECT number, times, tokens FROM token_rates WHERE key_id = ? ORDER BY number'),
+    addTokenRates: prepare(`
+      INSERT INTO token_rates (key_id, number, times, tokens, newest_ms) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (key_id, number)
+        DO UPDATE SET times = excluded.times, tokens = excluded.tokens, newest_ms = excluded.newest_ms`),
+    deleteTokenRates: prepare('DELETE FROM token_rates WHERE key_id = ? AND newest_ms <= ?'),
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
       INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
@@ -97,6 +103,6 @@ export function prepareStatements(database: DatabaseSync) {
 /** A key with its totals. */
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
-    k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
+    k.tpm_limit, k.parallel_limit, k.output_limit, k.addresses, k.inherited, k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
     a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms, a.promo_ms
   FROM keys k JOIN accounts a ON a.key_id = k.id`;

@@ -132,10 +132,13 @@ export function pathOf(tree: Tree, accountId: string): Path {
   return { tree, nodes, root: rootOf(tree), text: JSON.stringify(nodes.map(({ account }) => account.id)) };
 }
 
+/** Of a key without an account. */
+export const NO_NODES: readonly TreeNode[] = [];
+
 /** The accounts that a hold was admitted on. */
 export function nodesOf(account: Account, hold: Hold): readonly TreeNode[] {
   const { path } = account;
-  if (path === null || hold.path === null) return [];
+  if (path === null || hold.path === null) return NO_NODES;
   if (path.text === hold.path) return path.nodes;
   return (JSON.parse(hold.path) as string[]).map((id) => {
     const node = path.tree.nodes.get(id);

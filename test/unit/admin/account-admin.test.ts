@@ -86,6 +86,7 @@ async function world(t: TestContext): Promise<World> {
       entries: entries.filter(({ keyId }) => keyIds == null || keyIds.includes(keyId ?? '')),
       next: null,
     }),
+    captured: async () => null,
     tail: async (position) => ({ entries: position === null ? [] : entries, position: '1' }),
     prune: async () => false,
     bytes: async () => 0,

@@ -53,6 +53,7 @@ const TABLE: Readonly<Record<string, string>> = {
   'GET /admin/v1/requests/running': VIEWERS_AND_ACCOUNTS,
   'DELETE /admin/v1/requests/running/:id': OPERATORS_AND_ACCOUNTS,
   'GET /admin/v1/requests/stream': VIEWERS_AND_ACCOUNTS,
+  'GET /admin/v1/requests/:id/content': OPERATORS,
   'GET /admin/v1/models': VIEWERS,
   'GET /admin/v1/providers': VIEWERS,
   'GET /admin/v1/settings': OPERATORS,
