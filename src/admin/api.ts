@@ -13,6 +13,7 @@ import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
   CreditKey as CreditKeySchema,
+  ImportedKeys as ImportedKeysSchema,
   KeyList as KeyListSchema,
   Key as KeySchema,
 } from './schema/keys.ts';
@@ -43,6 +44,8 @@ export interface AdminApi {
   readonly accounts: AccountsApi;
   readonly money: MoneyApi;
   createKey(input: object): Promise<CreatedKey>;
+  /** All of them or none. */
+  importKeys(input: object): Promise<ImportedKeysView>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
@@ -113,6 +116,7 @@ export type KeyView = View<typeof KeySchema>;
 export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type ImportedKeysView = View<typeof ImportedKeysSchema>;
 export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;

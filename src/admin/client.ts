@@ -10,6 +10,7 @@ import {
   type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
+  type ImportedKeysView,
   type KeyView,
   type ListedOperatorView,
   type ModelListsRefreshView,
@@ -77,6 +78,10 @@ export class AdminClient implements AdminApi {
 
   createKey(input: object): Promise<CreatedKey> {
     return this.#call('POST', ['keys'], input);
+  }
+
+  importKeys(input: object): Promise<ImportedKeysView> {
+    return this.#call('POST', ['keys', 'import'], input);
   }
 
   async listKeys(): Promise<readonly KeyView[]> {

@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORT_COMMANDS } from './import-commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
@@ -198,6 +199,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   REQUEST_CONTENT,
+  ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];
 

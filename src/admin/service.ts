@@ -11,6 +11,7 @@ import {
   type AuditView,
   type CreatedKey,
   type DoctorReportView,
+  type ImportedKeysView,
   type KeyPageView,
   type KeyView,
   type ModelListsRefreshView,
@@ -197,6 +198,10 @@ export class AdminService implements AdminApi {
 
   createKey(input: unknown): Promise<CreatedKey> {
     return this.#keys.create(input);
+  }
+
+  importKeys(input: unknown): Promise<ImportedKeysView> {
+    return this.#keys.import(input);
   }
 
   listKeys(): Promise<readonly KeyView[]> {

@@ -122,6 +122,10 @@ export class SubtreeLedger implements LedgerAdmin {
     return this.#ledger.createKey(request);
   }
 
+  async createKeys(): Promise<readonly KeyRecord[]> {
+    throw ofTheOperator('an import of keys');
+  }
+
   async listKeys(): Promise<readonly KeySummary[]> {
     const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
     return (await this.#ledger.listKeys()).filter(({ key }) => key.accountId !== null && inside.has(key.accountId));

@@ -122,6 +122,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     },
 
     createKey: (request) => operations.run<'createKey'>({ op: 'createKey', request }),
+    createKeys: (requests) => operations.run<'createKeys'>({ op: 'createKeys', requests }),
     listKeys: () => operations.run<'listKeys'>({ op: 'listKeys' }),
     getKey: (keyId) => operations.run<'getKey'>({ op: 'getKey', keyId }),
     changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),

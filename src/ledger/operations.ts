@@ -63,6 +63,7 @@ interface OperationTypes {
   ];
 
   createKey: [{ readonly request: NewKey }, KeyRecord];
+  createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
   listKeys: [unknown, readonly KeySummary[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];

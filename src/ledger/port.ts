@@ -310,6 +310,8 @@ export interface StoredDocument {
 /** The operator's side of the store; used by `admin/` only. */
 export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
+  /** All of them or none. */
+  createKeys(requests: readonly NewKey[]): Promise<readonly KeyRecord[]>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
   getKey(keyId: string): Promise<KeySummary | null>;

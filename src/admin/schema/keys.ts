@@ -58,6 +58,23 @@ export const NewKeyBody = Type.Object(
   { title: 'NewKey', ...closed },
 );
 
+/** More than this goes in several files. */
+export const IMPORTED_KEYS_MAX = 5_000;
+
+/** Every key is validated by itself, so that a refusal names it. */
+export const KeyImportBody = Type.Object(
+  {
+    keys: Type.Array(Type.Unknown(), {
+      minItems: 1,
+      maxItems: IMPORTED_KEYS_MAX,
+      expected: `a list of 1 to ${IMPORTED_KEYS_MAX} keys`,
+      description: 'Keys as for POST /keys; `account` may also be the external id of an account.',
+    }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only says whether they could be made.' })),
+  },
+  { title: 'KeyImport', ...closed },
+);
+
 export const KeyChangeBody = Type.Object(
   {
     status: Type.Optional(
@@ -173,4 +190,13 @@ export const CreatedKey = Type.Union(
     Type.Object({ ...budgetFields, key: text }, { title: 'CreatedBudgetKey' }),
   ],
   { title: 'CreatedKey' },
+);
+
+export const ImportedKeys = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CreatedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
+    keys: Type.Integer({ description: 'How many were made, or could be.' }),
+  },
+  { title: 'ImportedKeys' },
 );

@@ -12,6 +12,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'findItems',
   'deleteResponse',
   'createKey',
+  'createKeys',
   'getKey',
   'changeKey',
   'addSecret',

@@ -108,6 +108,13 @@ export async function nodesBelow(query: Query, rootId: string): Promise<Readonly
   return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
 }
 
+/** All of them or none, in the one transaction. */
+export async function createKeys(work: Work, requests: readonly NewKey[]): Promise<readonly KeyRecord[]> {
+  const keys: KeyRecord[] = [];
+  for (const request of requests) keys.push(await createKey(work, request));
+  return keys;
+}
+
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
   const [row] = await query(
     `SELECT a.* FROM gateway.accounts a JOIN gateway.secrets s ON s.key_id = a.key_id AND s.digest = $2

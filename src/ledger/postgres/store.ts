@@ -11,7 +11,17 @@ import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
-import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
+import {
+  addCredit,
+  addSecret,
+  changeKey,
+  createKey,
+  createKeys,
+  getKey,
+  listKeys,
+  revokeSecret,
+  type Work,
+} from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
@@ -155,6 +165,8 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
   switch (operation.op) {
     case 'createKey':
       return createKey(work, operation.request);
+    case 'createKeys':
+      return createKeys(work, operation.requests);
     case 'listKeys':
       return listKeys(work);
     case 'getKey':

@@ -238,6 +238,8 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     }
     case 'createKey':
       return createKey(accounts, operation.request);
+    case 'createKeys':
+      return operation.requests.map((request) => createKey(accounts, request));
     case 'listKeys':
       expireAll(accounts);
       accounts.persistAll();

@@ -29,6 +29,7 @@ const TABLE: Readonly<Record<string, string>> = {
   'DELETE /admin/v1/sessions': ANYONE,
   'GET /admin/v1/keys': VIEWERS_AND_ACCOUNTS,
   'POST /admin/v1/keys': OPERATORS_AND_ACCOUNTS,
+  'POST /admin/v1/keys/import': OPERATORS,
   'GET /admin/v1/keys/:id': VIEWERS_AND_ACCOUNTS,
   'PATCH /admin/v1/keys/:id': OPERATORS_AND_ACCOUNTS,
   'DELETE /admin/v1/keys/:id': OPERATORS_AND_ACCOUNTS,
