@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORTERS } from './import/shapes.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
@@ -270,10 +271,9 @@ export const TOP: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
-      usageLine(command),
-      command.summary,
-    ]),
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...IMPORTERS, ...COMMANDS].map(
+      (command) => [usageLine(command), command.summary],
+    ),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];

@@ -51,7 +51,8 @@ export function keysIn(file: CsvFile): readonly { readonly line: number; readonl
 function keyIn(row: CsvRow): object {
   return Object.fromEntries(
     SETTINGS.flatMap((name) => {
-      const text = row.cell(name);
+      // An export made a text of what a spreadsheet would have run.
+      const text = row.cell(name).replace(/^'(?=[=+\-@])/, '');
       if (text === '') return [];
       return [[name, LISTS.includes(name) && text !== 'all' && text !== 'any' ? text.split(/[\s,;|]+/) : text]];
     }),
