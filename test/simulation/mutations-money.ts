@@ -183,7 +183,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   {
     name: 'promotional credit that is sent again is booked again',
     edits: [
-      ['sqlite/money.ts', 'if (promotion !== undefined || bought !== undefined) {', 'if (bought !== undefined) {'],
+      ['sqlite/money.ts', "    findEntry(accounts, nodeId, 'promotion', entryId) ??\n", ''],
       ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
       ['sqlite/promotions.ts', "'INSERT INTO promotions (", "'INSERT OR IGNORE INTO promotions ("],
     ],

@@ -256,11 +256,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a purchase that is sent again is booked again',
     edits: [
-      [
-        'sqlite/money.ts',
-        'if (promotion !== undefined || bought !== undefined) {',
-        "if (promotion !== undefined || (bought !== undefined && 'account' in payer)) {",
-      ],
+      ['sqlite/money.ts', 'if (booked !== undefined) {', "if (booked !== undefined && 'account' in payer) {"],
       ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
     ],
   },

@@ -1,6 +1,6 @@
 /** Whoever pays, locked: a root, or a key that pays for itself; what is bought, and its promotional credit. */
 import type { Purchase } from '../operations.ts';
-import { BOOKED_OTHERWISE, type PayerTotals } from '../rules/money-rules.ts';
+import { BOOKED_OTHERWISE, isSamePurchase, type PayerTotals } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
 import { amount, integer, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
@@ -29,18 +29,18 @@ export async function addPurchased(query: Query, payer: Payer, more: bigint): Pr
 export async function purchase(
   query: Query,
   payer: Payer,
-  { entryId, amountNanos, note, actor, expiresAtMs = null }: Purchase,
+  given: Purchase,
   wrongNow: () => string | null,
 ): Promise<bigint | string> {
+  const { entryId, amountNanos, note, actor, expiresAtMs = null } = given;
   const { id: nodeId, nowMs } = payer;
-  const promotion = await findEntry(query, nodeId, 'promotion', entryId);
-  const bought = (await findEntry(query, nodeId, 'purchase', entryId)) ?? (await oldPurchase(query, payer, entryId));
-  if (promotion !== undefined || bought !== undefined) {
-    const same =
-      promotion === undefined
-        ? expiresAtMs === null && bought !== undefined && amount(bought, 'amount') === amountNanos
-        : integer(promotion, 'expires_at_ms') === expiresAtMs && amount(promotion, 'amount') === amountNanos;
-    return same ? 0n : BOOKED_OTHERWISE;
+  const booked =
+    (await findEntry(query, nodeId, 'promotion', entryId)) ??
+    (await findEntry(query, nodeId, 'purchase', entryId)) ??
+    (await oldPurchase(query, payer, entryId));
+  if (booked !== undefined) {
+    const expiry = (booked.expires_at_ms ?? null) === null ? null : integer(booked, 'expires_at_ms');
+    return isSamePurchase({ amount: amount(booked, 'amount'), expiresAtMs: expiry }, given) ? 0n : BOOKED_OTHERWISE;
   }
   const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, nowMs));
   if (wrong !== null) return wrong;

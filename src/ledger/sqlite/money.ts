@@ -1,7 +1,13 @@
 /** Purchases, corrections and refunds, of whoever pays: a root, or a key that pays for itself. */
 import type { Purchase } from '../operations.ts';
 import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome } from '../port.ts';
-import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
+import {
+  BOOKED_OTHERWISE,
+  decideRefund,
+  isSamePurchase,
+  NO_CREDIT_CHARGED,
+  wrongCorrection,
+} from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, integerOrNull, text, textOrNull } from './columns.ts';
@@ -42,21 +48,19 @@ export function correct(accounts: AccountCache, request: Correction): Correction
 export function purchase(
   accounts: AccountCache,
   payer: Account | TreeNode,
-  { entryId, amountNanos, note, actor, expiresAtMs = null }: Purchase,
+  given: Purchase,
   wrongNow: () => string | null,
 ): string | null {
+  const { entryId, amountNanos, note, actor, expiresAtMs = null } = given;
   const nodeId = 'account' in payer ? payer.account.id : payer.key.id;
-  const promotion = findEntry(accounts, nodeId, 'promotion', entryId);
   // Purchases of earlier releases are among the charges.
-  const bought =
+  const booked =
+    findEntry(accounts, nodeId, 'promotion', entryId) ??
     findEntry(accounts, nodeId, 'purchase', entryId) ??
     ('account' in payer ? undefined : accounts.sql.entry.get(nodeId, 'purchase', entryId));
-  if (promotion !== undefined || bought !== undefined) {
-    const same =
-      promotion === undefined
-        ? expiresAtMs === null && bought !== undefined && amount(bought, 'amount') === amountNanos
-        : integerOrNull(promotion, 'expires_at_ms') === expiresAtMs && amount(promotion, 'amount') === amountNanos;
-    return same ? null : BOOKED_OTHERWISE;
+  if (booked !== undefined) {
+    const expiry = 'expires_at_ms' in booked ? integerOrNull(booked, 'expires_at_ms') : null;
+    return isSamePurchase({ amount: amount(booked, 'amount'), expiresAtMs: expiry }, given) ? null : BOOKED_OTHERWISE;
   }
   const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, accounts.nowMs));
   if (wrong !== null) return wrong;
