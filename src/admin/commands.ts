@@ -5,6 +5,8 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORTERS } from './import/shapes.ts';
+import { IMPORT_COMMANDS } from './import-commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
@@ -47,6 +49,9 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   reason: '--reason',
+  month: '--month',
+  from: '--from',
+  to: '--to',
   entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
@@ -148,11 +153,12 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT', id: 'ENTRY_ID' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a credit key',
+    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
+      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      const key = await api.addCredit(id, withoutAbsent(input));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
@@ -196,6 +202,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   REQUEST_CONTENT,
+  ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -266,10 +273,9 @@ export const TOP: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
-      usageLine(command),
-      command.summary,
-    ]),
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...IMPORTERS, ...COMMANDS].map(
+      (command) => [usageLine(command), command.summary],
+    ),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];

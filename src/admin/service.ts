@@ -11,6 +11,7 @@ import {
   type AuditView,
   type CreatedKey,
   type DoctorReportView,
+  type ImportedKeysView,
   type KeyPageView,
   type KeyView,
   type ModelListsRefreshView,
@@ -118,7 +119,7 @@ export class AdminService implements AdminApi {
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
     this.accounts = new AccountService(ledger, this.#trail, top, known);
-    this.money = new MoneyService(ledger, this.#trail);
+    this.money = new MoneyService(ledger, clock, this.#trail);
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
   }
 
@@ -197,6 +198,10 @@ export class AdminService implements AdminApi {
 
   createKey(input: unknown): Promise<CreatedKey> {
     return this.#keys.create(input);
+  }
+
+  importKeys(input: unknown): Promise<ImportedKeysView> {
+    return this.#keys.import(input);
   }
 
   listKeys(): Promise<readonly KeyView[]> {
