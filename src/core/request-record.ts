@@ -10,6 +10,7 @@ import type { Condition } from './conditions.ts';
 import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
 import type { Target } from './model.ts';
+import type { Pricing } from './money.ts';
 import { withoutKeys, withoutRequestText } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
@@ -144,6 +145,8 @@ export class RequestRecord {
   usage: Usage | null = null;
   costNanos: bigint | null = null;
   providerCostNanos: bigint | null = null;
+  /** What its tokens were charged by; null where nothing was charged. */
+  pricing: Pricing | null = null;
   /** What the operator should look at in the charge. */
   flag: string | null = null;
 

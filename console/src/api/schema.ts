@@ -2195,6 +2195,15 @@ export interface components {
       mode: string | null;
       model: string | null;
       model_known: boolean;
+      /** @description What a token of each class was charged by: nanos of a credit = rate ÷ per. */
+      prices: {
+        cache_read: string;
+        cache_write: string;
+        cache_write_1h: string;
+        input: string;
+        output: string;
+        per: string;
+      } | null;
       provider_cost_nanos: string | null;
       rate: {
         limit: number;
@@ -2406,6 +2415,7 @@ export interface components {
     };
     /** TargetTestRun */
     TargetTestRun: {
+      format: string;
       model: string;
       provider: string;
       upstream_model: string;
