@@ -1,9 +1,11 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
+import type { Alerts } from '../alerts/alerts.ts';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { AccountService } from './account-service.ts';
+import { AlertsAdmin } from './alerts.ts';
 import {
   type AdminApi,
   AdminError,
@@ -40,6 +42,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly gateway?: RunningGatewayState;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
+  /** Without it there are none. */
+  readonly alerts?: Alerts;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
@@ -84,6 +88,7 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
 export class AdminService implements AdminApi {
   readonly accounts: AccountService;
   readonly operators: OperatorsAdmin;
+  readonly alerts: AlertsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #keys: KeyService;
   readonly #trail: AuditTrail;
@@ -107,6 +112,7 @@ export class AdminService implements AdminApi {
     this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
     const ledger = this.#subtree ?? options.ledger;
     this.accounts = new AccountService(ledger, this.#trail, top);
+    this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
@@ -233,6 +239,7 @@ export class AdminService implements AdminApi {
   async audit(): Promise<AuditView> {
     const report = await this.#ledger.audit();
     this.#lastAudit = { ok: report.ok, atMs: this.#options.clock.nowMs() };
+    if (!report.ok) await this.#options.alerts?.auditFailed(report);
     return auditView(report);
   }
 

@@ -8,7 +8,7 @@ import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { RequestLogPolicy } from '../core/policy.ts';
+import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -61,6 +61,7 @@ export interface CatalogNames {
   readonly models: readonly string[];
   readonly sandbox: boolean;
   readonly requestLog: RequestLogPolicy;
+  readonly alerts: AlertPolicy | null;
 }
 
 export interface Serving {
@@ -259,6 +260,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
+function namesOf({ catalog, sandbox, requestLog, alerts }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog, alerts };
 }
