@@ -17,6 +17,7 @@ import {
 } from './admin/commands.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
@@ -208,6 +209,8 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     log: NO_LOG,
     nowMs: () => clock.nowMs(),
   });
+  const { openRequestLogReader } = await import('./process/request-log.ts');
+  const requestLog = await openRequestLogReader(settings);
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
@@ -227,6 +230,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
+    ...(requestLog !== null && { requests: new Requests(requestLog, async () => []) }),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
@@ -236,6 +240,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     api: new AdminService(options, COMMAND),
     close: async () => {
       await data.close();
+      await requestLog?.close();
       await ledger.close();
     },
   };

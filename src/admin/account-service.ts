@@ -15,7 +15,8 @@ import { type AccountsApi, type AccountView, AdminError } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
-import { readCredit, readRpm } from './input.ts';
+import { readCredit } from './input.ts';
+import { limitsView, readLimits } from './limits.ts';
 import {
   AccountChangeBody,
   AccountKeyBody,
@@ -112,7 +113,9 @@ export class AccountService implements AccountsApi {
     const { entryId, amountNanos, note } = readCredit(input);
     requireAccount(
       accountId,
-      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note),
+      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
+        actor: this.#trail.actorId,
+      }),
     );
     return this.show(accountId);
   }
@@ -169,11 +172,11 @@ function unknownAccount(accountId: string): AdminError {
 }
 
 function readSettings(body: AccountSettings): AccountChange {
-  const { external_id, labels, rpm_limit, credit_cap, token_cap } = body;
+  const { external_id, labels, credit_cap, token_cap } = body;
   return {
     ...(external_id !== undefined && { externalId: external_id?.toWellFormed() || null }),
     ...(labels !== undefined && { labels }),
-    ...(rpm_limit !== undefined && { rpmLimit: readRpm(rpm_limit) }),
+    ...readLimits(body),
     ...(credit_cap !== undefined && { creditCap: readCap('credit_cap', credit_cap, parseCredits) }),
     ...(token_cap !== undefined && { tokenCap: readCap('token_cap', token_cap, BigInt) }),
   };
@@ -216,7 +219,7 @@ function accountView(summary: AccountSummary, top: string | null): AccountView {
     status: account.status,
     parent: account.id === top ? null : account.parentId,
     root: top ?? account.rootId,
-    rpm_limit: account.rpmLimit,
+    ...limitsView(account),
     ...capViews(account),
     created_at: new Date(account.createdAtMs).toISOString(),
     credit: isRoot ? creditsFromNanos(purchased) : null,

@@ -15,7 +15,9 @@ import {
   type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type MoneyApi,
   type OperatorsApi,
+  type RequestContentView,
   type UsageView,
 } from './api.ts';
 
@@ -65,6 +67,11 @@ export class AdminClient implements AdminApi {
     setWebhook: (id, input) => this.#call('PUT', ['accounts', id, 'webhook'], input),
     removeWebhook: (id) => this.#call('DELETE', ['accounts', id, 'webhook']),
   };
+  readonly money: MoneyApi = {
+    refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
+    // Both routes take both: whose id it is, is looked up.
+    correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
+  };
   readonly #path: string;
 
   constructor(path: string) {
@@ -103,6 +110,10 @@ export class AdminClient implements AdminApi {
 
   addCredit(keyId: string, input: object): Promise<KeyView> {
     return this.#call('POST', ['keys', keyId, 'credit'], input);
+  }
+
+  requestContent(requestId: string): Promise<RequestContentView> {
+    return this.#call('GET', ['requests', requestId, 'content']);
   }
 
   audit(): Promise<AuditView> {

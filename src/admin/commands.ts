@@ -6,8 +6,11 @@ import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
+import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
+import { REQUEST_CONTENT } from './request-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
@@ -20,9 +23,8 @@ export interface Command extends CommandShape {
 const KEY_FLAGS = {
   label: 'TEXT',
   expires: 'ISO|never',
-  rpm: 'N|none',
   provider: 'NAME|all',
-  models: 'ID,ID|all',
+  ...LIMIT_FLAGS,
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
@@ -35,11 +37,17 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   budget: '--budget',
   period: '--period',
   rpm_limit: '--rpm',
+  tpm_limit: '--tpm',
+  parallel_limit: '--parallel',
+  output_limit: '--max-output',
+  addresses: '--addresses',
   provider_scope: '--provider',
   models: '--models',
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  reason: '--reason',
+  entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
   status: '--status',
@@ -142,16 +150,17 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a credit key',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note }));
+      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   ...ACCOUNT_COMMANDS,
   ...ALERT_COMMANDS,
+  ...MONEY_COMMANDS,
   {
     words: ['audit'],
     operands: [],
@@ -189,6 +198,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  REQUEST_CONTENT,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -299,13 +309,11 @@ async function change(
 }
 
 function keySettings(flags: CommandArguments['flags']): object {
-  const { models } = flags;
   return {
     label: flags.label,
     expires_at: flags.expires,
-    rpm_limit: flags.rpm,
     provider_scope: flags.provider,
-    models: models === undefined || models === 'all' ? models && null : models.split(','),
+    ...limitSettings(flags),
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,

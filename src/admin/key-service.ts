@@ -137,7 +137,9 @@ export class KeyService {
   async #addCredit(keyId: string, input: unknown): Promise<KeyView> {
     const plan = readCredit(input);
     const entryId = plan.entryId ?? newId('credit');
-    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note);
+    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note, {
+      actor: this.#trail.actorId,
+    });
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return this.show(keyId);

@@ -3,10 +3,11 @@ import { CONDITIONS } from '../core/conditions.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { RunningRequest } from '../core/request-record.ts';
 import { explain } from '../observe/explain.ts';
+import { textOf } from '../observe/request-log/captured.ts';
 import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
 import type { RequestLogReader, RequestQuery } from '../observe/request-log/store.ts';
 import { AdminError } from './api.ts';
-import type { RequestFilters, RequestSearch } from './schema/requests.ts';
+import type { RequestContent, RequestFilters, RequestSearch } from './schema/requests.ts';
 import type { View } from './schema/view.ts';
 
 const LIMIT_DEFAULT = 50;
@@ -62,6 +63,21 @@ export class Requests {
     }
     const request = this.#view(entry);
     return { request, explanation: explain(request) };
+  }
+
+  /** What was captured of it. */
+  async content(id: string): Promise<View<typeof RequestContent>> {
+    await this.show(id);
+    const found = (await this.#reader?.captured(id)) ?? null;
+    if (found === null) {
+      throw new AdminError(
+        'not_found',
+        'the content of this request was not captured, or its time is over: capture_days of the key turns it on for the requests to come',
+      );
+    }
+    const [request, response] = await Promise.all([textOf(found.request), textOf(found.response)]);
+    const expires_at = new Date(found.expiresAtMs).toISOString();
+    return { object: 'request_content', id, request, response, cut: found.cut, expires_at };
   }
 
   async list(search: Search, nowMs: number): Promise<RequestPageView> {

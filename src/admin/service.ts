@@ -19,15 +19,20 @@ import {
   type ModelListsView,
   type ModelStateView,
   type ProviderStateView,
+  type RequestContentView,
+  type TargetTestView,
   type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
+import { MoneyService } from './money-service.ts';
 import { OperatorsAdmin } from './operators.ts';
+import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
-import { DoctorBody } from './schema/state.ts';
+import { DoctorBody, TargetTestBody } from './schema/state.ts';
+import type { View } from './schema/view.ts';
 import { SubtreeLedger } from './subtree.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
@@ -42,6 +47,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly gateway?: RunningGatewayState;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
+  /** Absent where no gateway is running. */
+  readonly playground?: Playground;
   /** Without it there are none. */
   readonly alerts?: Alerts;
   /** Without it there are none. */
@@ -71,6 +78,7 @@ export interface RunningGatewayState {
   /** False where no request with this id is running. */
   stopRequest(requestId: string): Promise<boolean>;
   doctor(probes: boolean): Promise<DoctorReportView>;
+  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView>;
 }
 
 const NO_REQUESTS = new Requests(null, async () => []);
@@ -87,6 +95,7 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
  */
 export class AdminService implements AdminApi {
   readonly accounts: AccountService;
+  readonly money: MoneyService;
   readonly operators: OperatorsAdmin;
   readonly alerts: AlertsAdmin;
   readonly #options: AdminServiceOptions;
@@ -113,6 +122,7 @@ export class AdminService implements AdminApi {
     const ledger = this.#subtree ?? options.ledger;
     this.accounts = new AccountService(ledger, this.#trail, top);
     this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
+    this.money = new MoneyService(ledger, this.#trail);
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
@@ -148,6 +158,12 @@ export class AdminService implements AdminApi {
     return gateway;
   }
 
+  /** Who read what somebody asked and was answered is kept, as who turned its capture on. */
+  requestContent(requestId: string): Promise<RequestContentView> {
+    const change = { action: 'request.content', target: requestId };
+    return this.#trail.change(change, () => this.requests.content(requestId));
+  }
+
   stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {
     return this.#trail.change({ action: 'request.stop', target: requestId }, async () => {
       const inReach = this.#subtree === null || (await this.requests.running()).some(({ id }) => id === requestId);
@@ -163,6 +179,26 @@ export class AdminService implements AdminApi {
     const { probes = false } = validBody(DoctorBody, input);
     const after = ({ ok }: DoctorReportView) => ({ ok, probes });
     return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
+  }
+
+  testTarget(input: unknown): Promise<TargetTestView> {
+    const target = validBody(TargetTestBody, input);
+    const change = {
+      action: 'target.test',
+      target: target.model,
+      after: (result: TargetTestView) => ({ ...target, ...result }),
+    };
+    return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  get playground(): Playground {
+    const { playground } = this.#options;
+    if (playground === undefined) throw new AdminError('unavailable', 'no gateway is running here');
+    return playground;
+  }
+
+  sendPlayground(input: unknown, signal: AbortSignal): Promise<PlaygroundAnswer> {
+    return this.playground.send(input, this.#trail, signal);
   }
 
   createKey(input: unknown): Promise<CreatedKey> {

@@ -10,7 +10,9 @@ import type {
   AccountOutcome,
   AccountSummary,
   AuditReport,
+  CorrectionOutcome,
   CreditOutcome,
+  FoundCharge,
   KeyChangeOutcome,
   KeyPlaceOutcome,
   KeySummary,
@@ -18,6 +20,7 @@ import type {
   NewAccount,
   NewKey,
   OtherVersion,
+  RefundOutcome,
   StoredDocument,
   VersionedAccountChange,
   VersionedKeyChange,
@@ -84,6 +87,19 @@ export class SubtreeLedger implements LedgerAdmin {
 
   async addAccountCredit(): Promise<AccountCreditOutcome> {
     throw ofTheOperator('credit');
+  }
+
+  async correct(): Promise<CorrectionOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async refund(): Promise<RefundOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async findCharge(requestId: string): Promise<FoundCharge | null> {
+    const found = await this.#ledger.findCharge(requestId);
+    return found !== null && (await this.getKey(found.keyId)) !== null ? found : null;
   }
 
   async createKey(request: NewKey): Promise<KeyRecord> {

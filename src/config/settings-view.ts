@@ -19,6 +19,9 @@ const SETTINGS: Shown<Settings> = {
   metricsToken: whetherSet,
   metricsPerKey: asIs,
   publicUrl: asIs,
+  trustedProxies: asIs,
+  proxyHeader: asIs,
+  corsOrigins: asIs,
   dataDir: asIs,
   configFile: asIs,
   configFileNamed: asIs,
@@ -46,6 +49,7 @@ const POLICY: Shown<Policy> = {
   requestLog: asIs,
   accessLog: asIs,
   alerts: withoutSecrets,
+  accountPage: asIs,
 };
 
 export function settingsView(settings: Settings): Readonly<Record<string, unknown>> {

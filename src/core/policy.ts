@@ -93,4 +93,6 @@ export interface Policy {
   readonly accessLog: boolean;
   /** Null: nothing is watched. */
   readonly alerts: AlertPolicy | null;
+  /** Whether key holders can look at their own key in a browser, at `/account`. */
+  readonly accountPage: boolean;
 }

@@ -1,6 +1,8 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord } from '../core/account.ts';
+import type { RateLimits, Restrictions } from '../core/limits.ts';
 import type { KeyChangeOutcome, OtherVersion } from './port.ts';
+import type { EntryDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export interface LedgerAccounts {
@@ -21,19 +23,24 @@ export interface LedgerAccounts {
     entryId: string,
     amountNanos: bigint,
     note: string | null,
+    details?: EntryDetails,
   ): Promise<AccountCreditOutcome>;
   getAccount(accountId: string): Promise<AccountSummary | null>;
   /** In the order of their creation. */
   listAccounts(): Promise<readonly AccountSummary[]>;
 }
 
+/** Of a key or an account; absent where there are none. */
+export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
+
 export type NewAccount = Pick<
   AccountRecord,
   'id' | 'parentId' | 'name' | 'externalId' | 'labels' | 'rpmLimit' | 'creditCap' | 'tokenCap'
->;
+> &
+  Partial<OtherLimits>;
 
 export type AccountChange = Partial<
-  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
+  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'> & OtherLimits
 >;
 
 export type VersionedAccountChange = AccountChange & {

@@ -6,6 +6,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
 import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
+import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
@@ -29,6 +30,7 @@ import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
+import { openKeyholderPage } from './keyholder.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 import { ServingMetrics } from './serving-metrics.ts';
@@ -186,10 +188,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
+  const { installationSecret } = options;
+  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null });
+  parts.defer(() => pages.close());
   const handler = requestHandler({
     gateway,
+    pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
+    proxies: trustedProxies(settings),
+    corsOrigins: settings.corsOrigins,
     ready: () => readiness.ready(),
     accepting: () => !draining,
   });

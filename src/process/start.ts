@@ -3,6 +3,7 @@ import { AdminClient } from '../admin/client.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
+import { Playground } from '../admin/playground.ts';
 import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
@@ -13,6 +14,7 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
+import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
@@ -22,7 +24,7 @@ import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
 import { scrape } from './metrics.ts';
-import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
@@ -124,6 +126,9 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  const gatewayOrigin = settings.publicUrl ?? origin;
+  const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
+  parts.defer(() => playground.close());
   let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
   const admin = new AdminService({
     ledger,
@@ -139,7 +144,13 @@ export async function startGateway(
         const api = new AdminClient(socketPath(settings.dataDir));
         return checkAll({ settings, env, probes, connectAdmin: async () => ({ api, close: async () => {} }) });
       },
+      testTarget: async (target) => {
+        const { probeTarget } = await import('../doctor/probe-target.ts');
+        const stored = await storedModelLists(ledger, log);
+        return probeTarget({ settings, env, sandboxUrl: sandbox.url, lists: stored }, target);
+      },
     },
+    playground,
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
@@ -149,7 +160,7 @@ export async function startGateway(
     },
     installationSecret: secret,
     clock,
-    gatewayOrigin: settings.publicUrl ?? origin,
+    gatewayOrigin,
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
@@ -164,6 +175,7 @@ export async function startGateway(
     port: settings.adminPort,
     hosts: settings.adminHosts,
     metricsToken: settings.metricsToken,
+    proxies: trustedProxies(settings),
     log,
   });
   parts.defer(() => adminPort.close());

@@ -97,6 +97,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/credit': {
     /** Add credit to a root */
     post: {
@@ -567,6 +596,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/credit': {
     /** Add credit */
     post: {
@@ -892,6 +950,41 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/playground': {
+    /** What the playground may still spend today */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PlaygroundState'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Send a request through the public listener. The answer is that of the listener, with its status in x-playground-status and its request's id in x-playground-request-id */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['PlaygroundRequest'];
+        };
+      };
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/providers': {
     /** Providers with the health, circuit and cool-downs of each target, as the worst of the workers sees it */
     get: {
@@ -990,6 +1083,59 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['RequestExplanation'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/{id}/content': {
+    /** What was captured of a request, where its key is captured */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RequestContent'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/{id}/refund': {
+    /** Give back what a request was charged, or a part of it, to whoever paid */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewRefund'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Refund'];
           };
         };
         /** @description Any error. */
@@ -1192,6 +1338,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/targets/test': {
+    /** Generate a token at one target of a model, which costs a little */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['TargetTestRun'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['TargetTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/usage': {
     /** Requests, tokens, cost, margin and response times, grouped as you ask */
     get: {
@@ -1241,6 +1411,7 @@ export interface components {
   schemas: {
     /** Account */
     Account: {
+      addresses: string[] | null;
       balance: number | null;
       created_at: string;
       /** @description Everything bought so far; null below a root. */
@@ -1258,7 +1429,10 @@ export interface components {
         [key: string]: string;
       };
       live_holds: number;
+      models: string[] | null;
       name: string;
+      output_limit: number | null;
+      parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
@@ -1275,6 +1449,7 @@ export interface components {
       tokens_reserved: number;
       /** @description Tokens of the present period of the cap; without a cap, for ever. */
       tokens_used: number;
+      tpm_limit: number | null;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
@@ -1282,6 +1457,8 @@ export interface components {
     };
     /** AccountChange */
     AccountChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1297,8 +1474,14 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name?: string;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'closed';
@@ -1311,6 +1494,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** AccountKey */
     AccountKey: {
@@ -1438,6 +1623,7 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
@@ -1452,7 +1638,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1466,6 +1654,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1476,10 +1665,21 @@ export interface components {
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
     };
+    /** Correction */
+    Correction: {
+      amount: number;
+      /** @description After it. */
+      balance: number;
+      entry_id: string;
+      /** @enum {string} */
+      object: 'correction';
+      payer: string;
+    };
     /** CreatedBudgetKey */
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
@@ -1496,7 +1696,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1510,6 +1712,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1518,6 +1721,7 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1543,7 +1747,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1555,6 +1761,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1565,6 +1772,7 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1588,7 +1796,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1600,6 +1810,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1685,6 +1896,8 @@ export interface components {
     Key: components['schemas']['CreditKey'] | components['schemas']['BudgetKey'];
     /** KeyChange */
     KeyChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
@@ -1692,8 +1905,12 @@ export interface components {
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
@@ -1701,6 +1918,8 @@ export interface components {
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** KeyList */
     KeyList: {
@@ -1762,6 +1981,8 @@ export interface components {
       };
       display_name: string | null;
       id: string;
+      /** @description What is charged for input, as a multiple of what the provider asks; null where that is nothing. */
+      markup: number | null;
       max_output_tokens: {
         date: string | null;
         from: string;
@@ -1802,6 +2023,8 @@ export interface components {
     };
     /** NewAccount */
     NewAccount: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1817,10 +2040,16 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name: string;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @description Absent for the root of a new tree. */
       parent?: string | null;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @description The most tokens that may be spent below the account in a period. */
       token_cap?:
@@ -1831,11 +2060,22 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewAccountWebhook */
     NewAccountWebhook: {
       /** @description Where the alerts of the account, of those below it and of their keys are posted to. */
       url: string;
+    };
+    /** NewCorrection */
+    NewCorrection: {
+      /** @description Decimal credits with their sign. A string is read exactly. */
+      amount: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
     };
     /** NewCredit */
     NewCredit: {
@@ -1849,6 +2089,8 @@ export interface components {
     NewKey: {
       /** @description The account that pays for the key, by its id. */
       account?: string | null;
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
@@ -1860,13 +2102,19 @@ export interface components {
       label?: string | '' | null;
       /** @enum {unknown} */
       mode: 'credit' | 'token_budget';
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewOperator */
     NewOperator: {
@@ -1883,6 +2131,15 @@ export interface components {
       /** @description When the token expires; 90 days from now where it is absent. */
       expires_at?: string;
       label?: string | null;
+    };
+    /** NewRefund */
+    NewRefund: {
+      /** @description Without it, all that is left. */
+      amount?: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
     };
     /** Operator */
     Operator: {
@@ -1920,6 +2177,29 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'expired' | 'revoked';
     };
+    /** PlaygroundRequest */
+    PlaygroundRequest: {
+      /** @description The request, as a client would send it. */
+      body: {
+        [key: string]: unknown;
+      };
+      /** @enum {unknown} */
+      format: 'chat' | 'responses' | 'messages';
+      /** @description Another key than the playground's own; it is used for this request and not kept. */
+      key?: string;
+    };
+    /** PlaygroundState */
+    PlaygroundState: {
+      /** @description For clients of the OpenAI API. */
+      base_url: string;
+      /** @description What its own key may spend in a day (UTC). */
+      daily_credit: number;
+      /** @description Null until it is first used. */
+      key_id: string | null;
+      left_today: number;
+      /** @description For clients of the Anthropic API. */
+      origin: string;
+    };
     /** ProviderState */
     ProviderState: {
       base_url: string;
@@ -1943,6 +2223,22 @@ export interface components {
       data: components['schemas']['ProviderState'][];
       /** @enum {string} */
       object: 'list';
+    };
+    /** Refund */
+    Refund: {
+      amount: number;
+      /** @description Of the payer, after it. */
+      balance: number;
+      charged: number;
+      entry_id: string;
+      key: string;
+      /** @enum {string} */
+      object: 'refund';
+      /** @description Who paid and has it back: the key, or the root of its account. */
+      payer: string;
+      /** @description By all refunds of the request together. */
+      refunded: number;
+      request_id: string;
     };
     /**
      * Request
@@ -2021,6 +2317,20 @@ export interface components {
       } | null;
       user_agent: string | null;
       warnings: string[];
+    };
+    /** RequestContent */
+    RequestContent: {
+      /** @description Whether one of them was longer than a mebibyte, and is not whole. */
+      cut: boolean;
+      /** Format: date-time */
+      expires_at: string;
+      id: string;
+      /** @enum {string} */
+      object: 'request_content';
+      /** @description The body, as the client sent it. */
+      request: string;
+      /** @description The body, as the client got it; of a stream, its events. */
+      response: string;
     };
     /** RequestExplanation */
     RequestExplanation: {
@@ -2122,6 +2432,21 @@ export interface components {
       /** @description The models of the catalog that it serves. */
       models: string[];
       next_probe_in_ms: number;
+      upstream_model: string;
+    };
+    /** TargetTest */
+    TargetTest: {
+      detail: string;
+      format: string;
+      model: string;
+      /** @enum {unknown} */
+      state: 'ok' | 'problem' | 'skipped';
+      took_ms: number | null;
+    };
+    /** TargetTestRun */
+    TargetTestRun: {
+      model: string;
+      provider: string;
       upstream_model: string;
     };
     /** UsageFigures */

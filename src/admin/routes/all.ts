@@ -10,11 +10,14 @@ import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addModelRoutes } from './models.ts';
+import { addMoneyRoutes } from './money.ts';
 import { addOperatorRoutes } from './operators.ts';
+import { addPlaygroundRoutes } from './playground.ts';
 import { addProviderRoutes } from './providers.ts';
 import { addRequestRoutes } from './requests.ts';
 import { addSessionRoutes } from './session.ts';
 import { addSettingRoutes } from './settings.ts';
+import { addTargetRoutes } from './targets.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -24,17 +27,20 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addKeyRoutes,
   addAccountRoutes,
   addAlertRoutes,
+  addMoneyRoutes,
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
   addModelRoutes,
   addProviderRoutes,
+  addTargetRoutes,
   addSettingRoutes,
   addDoctorRoutes,
   addSessionRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,
   addRequestRoutes,
+  addPlaygroundRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

@@ -4,9 +4,10 @@ import { Type } from '../../lib/schema-builder.ts';
 import { AdminError } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import type { Filters, Requests } from '../requests.ts';
 import {
+  RequestContent,
   RequestExplanation,
   RequestFilters,
   RequestList,
@@ -68,6 +69,19 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
     },
     async (request, reply) =>
       streams.serve(acting(service, request).requests, request.query, reply, () => request.stillAllowed()),
+  );
+
+  app.get(
+    '/requests/:id/content',
+    {
+      config: { roles: OPERATORS, action: 'request.content' },
+      schema: {
+        summary: 'What was captured of a request, where its key is captured',
+        params: RequestPath,
+        response: { 200: RequestContent },
+      },
+    },
+    async (request) => acting(service, request).requestContent(request.params.id),
   );
 
   app.get(

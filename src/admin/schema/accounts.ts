@@ -1,6 +1,7 @@
 /** Accounts in a tree, as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
-import { Credits, Digits, OneLine, RPM_MAX } from './keys.ts';
+import { Credits } from './keys.ts';
+import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
 import type { View } from './view.ts';
 
 const LABELS_MAX = 50;
@@ -31,12 +32,7 @@ const settings = {
       expected: `an object of up to ${LABELS_MAX} texts`,
     }),
   ),
-  rpm_limit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: RPM_MAX }), Digits, Type.Literal('none'), Type.Null()], {
-      expected: `a whole number from 1 to ${RPM_MAX}, or "none"`,
-      description: 'Requests per minute of all keys below the account.',
-    }),
-  ),
+  ...limitSettings,
   credit_cap: cap(Credits, 'credits'),
   token_cap: cap(Tokens, 'tokens'),
 };
@@ -89,7 +85,7 @@ export const Account = Type.Object(
       description: 'Null for a root, and for the account of an account-admin.',
     }),
     root: Type.String({ description: 'The account that pays; to an account-admin, its own.' }),
-    rpm_limit: Type.Union([Type.Integer(), Type.Null()]),
+    ...limitFields,
     credit_cap: Cap,
     token_cap: Cap,
     created_at: Type.String(),

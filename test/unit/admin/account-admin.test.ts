@@ -87,6 +87,7 @@ async function world(t: TestContext): Promise<World> {
       entries: entries.filter(({ keyId }) => keyIds == null || keyIds.includes(keyId ?? '')),
       next: null,
     }),
+    captured: async () => null,
     tail: async (position) => ({ entries: position === null ? [] : entries, position: '1' }),
     prune: async () => false,
     bytes: async () => 0,
@@ -97,6 +98,7 @@ async function world(t: TestContext): Promise<World> {
     inspect: async () => ({ models: [], providers: [], policy: {} }),
     stopRequest: async (id) => running.some((request) => request.id === id),
     doctor: async () => assert.fail('nobody asks'),
+    testTarget: async () => assert.fail('nobody asks'),
   };
   const fixture = await appFixture(t, { gateway, requests: new Requests(reader, async () => running) });
   const { accounts } = fixture.service;
