@@ -1,4 +1,5 @@
 /** The frozen configuration of a process, from the environment and the config file. */
+import type { ForwardingHeader } from '../core/client-address.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { Secrets } from './secrets.ts';
@@ -23,6 +24,11 @@ export interface Settings {
   readonly metricsPerKey: boolean;
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
   readonly publicUrl: string | null;
+  /** Ranges of addresses of proxies in front, and the header in which these say whom they forward for. */
+  readonly trustedProxies: readonly string[];
+  readonly proxyHeader: ForwardingHeader;
+  /** Origins whose pages may send requests to the public listener; `*` is any. */
+  readonly corsOrigins: readonly string[];
   readonly dataDir: string;
   readonly configFile: string;
   /** True when the operator named the file: then it must exist. */

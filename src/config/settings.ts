@@ -1,5 +1,6 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
+import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import type { Settings, TlsFiles } from './config.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
@@ -48,6 +49,9 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
     metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
+    trustedProxies: readTrustedProxies(env),
+    proxyHeader: readChoice(env, 'GATEWAY_PROXY_HEADER', FORWARDING_HEADERS, 'x-forwarded-for'),
+    corsOrigins: readCorsOrigins(env),
     dataDir: readPath(env, 'GATEWAY_DATA', './data'),
     configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
     configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
@@ -157,6 +161,36 @@ function readPublicUrl(env: Environment): string | null {
     'GATEWAY_PUBLIC_URL',
     ` is ${shown(text)}: must be an http or https address without credentials and query, e.g. https://gateway.example.com`,
   );
+}
+
+function readList(env: Environment, name: string): readonly string[] {
+  const text = given(env, name);
+  return text === undefined ? [] : text.split(',').map((part) => part.trim());
+}
+
+function readTrustedProxies(env: Environment): readonly string[] {
+  return readList(env, 'GATEWAY_TRUSTED_PROXIES').flatMap((text) => {
+    const ranges = addressRanges(text);
+    if (ranges !== null) return ranges;
+    throw new SettingError(
+      'GATEWAY_TRUSTED_PROXIES',
+      ` has ${shown(text)}: must be IP addresses, ranges such as 10.0.0.0/8, loopback or private, separated by commas`,
+    );
+  });
+}
+
+/** As browsers send them: scheme, host and port, without a path. Apps have schemes of their own. */
+function readCorsOrigins(env: Environment): readonly string[] {
+  return readList(env, 'GATEWAY_CORS_ORIGINS').map((text) => {
+    const url = URL.parse(text);
+    const web = url !== null && /^https?:$/.test(url.protocol);
+    const plain = web ? url.origin === text.toLowerCase() : /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._:-]+$/i.test(text);
+    if (text === '*' || plain) return text.toLowerCase();
+    throw new SettingError(
+      'GATEWAY_CORS_ORIGINS',
+      ` has ${shown(text)}: must be * or origins without a path and a default port, such as https://app.example.com, separated by commas`,
+    );
+  });
 }
 
 function readPath(env: Environment, name: string, fallback: string): string {

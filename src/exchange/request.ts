@@ -38,6 +38,8 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly path: string;
   readonly headers: RequestHeaders;
   readonly receivedAtMs: number;
+  /** Behind the operator's own proxies, as they tell it; empty where nobody does. An IPv4 address is written as one. */
+  readonly clientAddress: string;
   /** What becomes of it; each stage notes what it knows. */
   readonly record: RequestRecord;
   /** The exact bytes, or why they could not be had. To be called once. */

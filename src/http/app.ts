@@ -1,4 +1,5 @@
 /** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
+import type { TrustedProxies } from '../core/client-address.ts';
 import { GatewayError } from '../core/conditions.ts';
 import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin } from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
@@ -11,7 +12,8 @@ import type { Gateway } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
 import { run } from '../exchange/run.ts';
 import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
-import { readBody } from './body.ts';
+import { withCors } from './cors.ts';
+import { HttpRequest } from './http-request.ts';
 import { openApiBytes } from './openapi.ts';
 import { refusalOf } from './refusal.ts';
 import { Reply } from './reply.ts';
@@ -23,6 +25,10 @@ export interface AppOptions {
   readonly gateway: Gateway;
   /** Whether the listener has TLS. */
   readonly secure: boolean;
+  /** Who may say for whom a request is forwarded; nobody by default. */
+  readonly proxies?: TrustedProxies | null;
+  /** Origins whose pages may send requests; none by default. */
+  readonly corsOrigins?: readonly string[];
   /** False until the store was read, while it is out of reach, and while the gateway drains. Never rejects. */
   ready(): Promise<boolean>;
   /** False while the gateway drains. */
@@ -52,7 +58,8 @@ export function requestHandler(options: AppOptions): RequestHandler {
     const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? refuseRoute;
     handler(request, response);
   };
-  return { onRequest, refusal: (fault) => refusalOf(fault, options.headerCount) };
+  const refusal: RequestHandler['refusal'] = (fault) => refusalOf(fault, options.headerCount);
+  return withCors({ onRequest, refusal }, options.corsOrigins ?? []);
 }
 
 /** By exact path and method; a route with a parameter by the path of its endpoint. */
@@ -111,7 +118,7 @@ function routesOf(options: AppOptions): Routes {
 }
 
 async function serve<E extends Endpoint>(
-  { gateway, secure }: AppOptions,
+  { gateway, secure, proxies = null }: AppOptions,
   endpoint: E,
   originMode: Mode,
   operation: Operation<E>,
@@ -126,20 +133,17 @@ async function serve<E extends Endpoint>(
   gateway.inFlight.requestStarted();
   try {
     record.clientRequestId = clientText(headers.get('x-request-id'));
-    if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(incoming.remoteAddress);
     record.userAgent = clientText(headers.first('user-agent'));
     record.traceparent = clientText(headers.first('traceparent'));
-    const request: ClientRequest<E> = {
-      requestId,
+    const request = new HttpRequest<E>(incoming, proxies, {
       endpoint,
       originMode,
       origin: requestOrigin(incoming, secure),
       path: pathOf(incoming),
-      headers,
       receivedAtMs,
       record,
-      readBody: (limitBytes) => readBody(incoming, limitBytes),
-    };
+    });
+    if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(request.clientAddress);
     await operation(gateway, request, reply);
   } catch (err) {
     if (!(err instanceof GatewayError))

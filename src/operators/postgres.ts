@@ -72,6 +72,14 @@ export async function openPostgresOperatorStore(connection: PostgresConnection):
   return new SqlOperatorStore(new PostgresEngine(connection));
 }
 
+/** A table of the schema's own: which migrations were applied. */
+export const OPERATOR_SCHEMA_TABLE = 'operator_schema';
+
+/** Creates the tables, or brings them to the newest schema. */
+export async function createOperatorTables(connection: PostgresConnection): Promise<void> {
+  await migrate(connection);
+}
+
 class PostgresEngine implements SqlEngine {
   readonly schema = 'gateway.';
   readonly #connection: PostgresConnection;

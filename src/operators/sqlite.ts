@@ -75,6 +75,25 @@ export function openSqliteOperatorStore(options: SqliteOperatorStoreOptions): Op
   return new SqlOperatorStore(new SqliteEngine(options));
 }
 
+/** Creates the tables, or brings them to the newest schema. */
+export function createOperatorTables(database: DatabaseSync): void {
+  migrate(database);
+}
+
+/** Ends the sessions and sign-in links of a file that nobody has open; tokens stay. */
+export function endSessions(file: string, nowMs: number): void {
+  const database = new DatabaseSync(file);
+  try {
+    database
+      .prepare(
+        `UPDATE operator_credentials SET ended_at_ms = ? WHERE kind IN ('session', 'sign_in') AND ended_at_ms IS NULL`,
+      )
+      .run(nowMs);
+  } finally {
+    database.close();
+  }
+}
+
 class SqliteEngine implements SqlEngine {
   readonly schema = '';
   readonly #database: DatabaseSync;

@@ -6,6 +6,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
 import { readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
+import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
@@ -189,6 +190,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     gateway,
     secure: tls !== null,
     headerCount: limits.headerCount,
+    proxies: trustedProxies(settings),
+    corsOrigins: settings.corsOrigins,
     ready: () => readiness.ready(),
     accepting: () => !draining,
   });

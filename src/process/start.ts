@@ -12,6 +12,7 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
+import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
@@ -151,6 +152,7 @@ export async function startGateway(
     port: settings.adminPort,
     hosts: settings.adminHosts,
     metricsToken: settings.metricsToken,
+    proxies: trustedProxies(settings),
     log,
   });
   parts.defer(() => adminPort.close());

@@ -7,6 +7,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TrustedProxies } from '../../core/client-address.ts';
 import { builtInOwner, type Operators } from '../../operators/operators.ts';
 import type { Actor, Caller } from '../../operators/port.ts';
 import { AdminError } from '../api.ts';
@@ -31,6 +32,8 @@ export interface AccessOptions {
   readonly hosts?: readonly string[];
   /** Opens the metrics and nothing else. */
   readonly metricsToken?: string | null;
+  /** Who may say for whom a request is forwarded; nobody by default. */
+  readonly proxies?: TrustedProxies | null;
 }
 
 const LOCALHOST = 'localhost';
@@ -48,7 +51,7 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
   app.decorateRequest('wrongCredential', async () => {});
   app.decorateRequest('stillAllowed', async () => true);
   app.addHook('onRequest', async (request) => {
-    request.caller = callerOf(request, secret === null && !overTcp(request) ? builtInOwner('socket') : null);
+    request.caller = callerOf(request, secret === null && !overTcp(request) ? builtInOwner('socket') : null, options);
   });
   if (secret === null) {
     app.addHook('onRequest', async (request) => {
@@ -87,7 +90,7 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
         'sign in, or send "Authorization: Bearer <secret>" with an operator token or the secret in admin.secret',
       );
     }
-    request.caller = callerOf(request, actor);
+    request.caller = callerOf(request, actor, options);
   });
   requireCsrfToken(app);
   app.addHook('onRequest', async ({ caller: { actor }, routeOptions, is404 }) => {
@@ -126,9 +129,17 @@ export function overTcp(request: FastifyRequest): boolean {
   return request.socket.remoteAddress !== undefined;
 }
 
-function callerOf(request: FastifyRequest, actor: Actor | null): Caller {
+/** Null over the Unix socket. */
+export function clientAddress({ socket, headers }: FastifyRequest, { proxies }: AccessOptions): string | null {
+  const peer = socket.remoteAddress;
+  if (peer === undefined || !proxies) return peer ?? null;
+  const forwarded = headers[proxies.header];
+  return proxies.clientAddress(peer, Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? null));
+}
+
+function callerOf(request: FastifyRequest, actor: Actor | null, options: AccessOptions): Caller {
   const userAgent = request.headers['user-agent']?.slice(0, USER_AGENT_CHARACTERS_MAX) ?? null;
-  return { actor, from: { address: request.socket.remoteAddress ?? null, userAgent, requestId: request.id } };
+  return { actor, from: { address: clientAddress(request, options), userAgent, requestId: request.id } };
 }
 
 /** A name can be made to lead here by whoever owns it; an address cannot. */

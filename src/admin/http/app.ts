@@ -8,7 +8,7 @@ import { addRoutes, PREFIX } from '../routes/all.ts';
 import { addProbeRoutes } from '../routes/health.ts';
 import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
-import { type AccessOptions, addAccessControl, overTcp } from './access.ts';
+import { type AccessOptions, addAccessControl, clientAddress, overTcp } from './access.ts';
 import { addAuditTrail } from './audit.ts';
 import { Console, isConsolePath } from './console.ts';
 import { asAdminError } from './errors.ts';
@@ -46,7 +46,7 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   await app.register(fastifyRateLimit, {
     max: REQUESTS_PER_MINUTE,
     timeWindow: 60_000,
-    keyGenerator: (request: FastifyRequest) => (overTcp(request) ? normalizeIP(request.ip) : 'socket'),
+    keyGenerator: (request: FastifyRequest) => normalizeIP(clientAddress(request, options) ?? 'socket'),
     allowList: (request: FastifyRequest) => !overTcp(request),
     errorResponseBuilder: (_request, { after }) =>
       new AdminError('rate_limited', `more than ${REQUESTS_PER_MINUTE} requests in a minute: try again in ${after}`),

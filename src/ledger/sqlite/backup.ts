@@ -2,7 +2,7 @@
  * A copy of the database while it is in use: SQLite's own backup, from one snapshot. Every commit leaves the ledger
  * consistent, so that a snapshot between two of them is too, whatever the gateway that writes has in its memory.
  */
-import { copyFileSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StoreError, StoreVersionError } from '../errors.ts';
 import { readMigrations } from '../migrations.ts';
@@ -23,41 +23,87 @@ export interface VerifiedCopy {
 const BUSY_TIMEOUT_MS = 5_000;
 /** Between two steps another thread may do something; the snapshot stays the same. */
 const PAGES_PER_STEP = 2_000;
+const PART_BYTES = 1024 * 1024;
 
 /** `target` must not exist, or be empty. */
 export async function copyDatabase(source: string, target: string, facts: CopyFacts): Promise<void> {
-  const from = new DatabaseSync(source, { timeout: BUSY_TIMEOUT_MS });
-  try {
-    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy begin anew.
-    from.exec('BEGIN');
-    from.prepare('SELECT count(*) FROM migrations').get();
-    await backup(from, target, { rate: PAGES_PER_STEP });
-    from.exec('ROLLBACK');
-  } finally {
-    from.close();
-  }
+  await copySnapshot(source, target);
   withDatabase(target, (copy) => {
-    // One file that is complete by itself.
-    copy.exec('PRAGMA journal_mode = DELETE');
     copy.exec('CREATE TABLE backup (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT');
     const add = copy.prepare('INSERT INTO backup (name, value) VALUES (?, ?)');
     for (const [name, value] of Object.entries(facts)) add.run(name, value);
   });
 }
 
+/** Any database that is in use, as one file that is complete by itself. `target` must not exist, or be empty. */
+export async function copySnapshot(source: string, target: string): Promise<void> {
+  const from = new DatabaseSync(source, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy begin anew.
+    from.exec('BEGIN');
+    from.prepare('SELECT count(*) FROM sqlite_schema').get();
+    await backup(from, target, { rate: PAGES_PER_STEP });
+    from.exec('ROLLBACK');
+  } finally {
+    from.close();
+  }
+  withDatabase(target, (copy) => copy.exec('PRAGMA journal_mode = DELETE'));
+}
+
+/** Adds another file to a copy, in parts. */
+export function embedFile(copy: string, name: string, file: string): void {
+  withDatabase(copy, (database) => {
+    database.exec(`CREATE TABLE IF NOT EXISTS backup_parts
+      (name TEXT NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, number)) STRICT`);
+    const add = database.prepare('INSERT INTO backup_parts (name, number, bytes) VALUES (?, ?, ?)');
+    const source = openSync(file, 'r');
+    try {
+      database.exec('BEGIN');
+      const part = Buffer.alloc(PART_BYTES);
+      for (let number = 0; ; number++) {
+        const read = readSync(source, part);
+        if (read === 0) break;
+        add.run(name, number, part.subarray(0, read));
+      }
+      database.exec('COMMIT');
+    } finally {
+      closeSync(source);
+    }
+  });
+}
+
+/** Writes a file that `embedFile` has added, to a path that does not exist. False where the copy has none. */
+export function extractFile(copy: string, name: string, target: string): boolean {
+  return withDatabase(copy, (database) => {
+    if (!hasTable(database, 'backup_parts')) return false;
+    const parts = database.prepare('SELECT bytes FROM backup_parts WHERE name = ? ORDER BY number').iterate(name);
+    let output: number | null = null;
+    try {
+      for (const { bytes } of parts) {
+        output ??= openSync(target, 'wx', 0o600);
+        for (let rest = bytes as Uint8Array; rest.length > 0; ) rest = rest.subarray(writeSync(output, rest));
+      }
+      return output !== null;
+    } finally {
+      if (output !== null) closeSync(output);
+    }
+  });
+}
+
 /** Empty for a file that `copyDatabase` has not made. */
 export function factsOfCopy(file: string): CopyFacts {
   return withDatabase(file, (copy) => {
-    const there = copy.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'backup'").get();
-    if (there === undefined) return {};
+    if (!hasTable(copy, 'backup')) return {};
     const rows = copy.prepare('SELECT name, value FROM backup').all();
     return Object.fromEntries(rows.map((row) => [text(row, 'name'), text(row, 'value')]));
   });
 }
 
-/** Removes what a restored database must not have: the facts, and the pages that held them. */
+/** Removes what a restored database must not have: the facts and other files, and what the pages that held them say. */
 export function removeFacts(file: string): void {
-  withDatabase(file, (copy) => copy.exec('PRAGMA secure_delete = ON; DROP TABLE IF EXISTS backup'));
+  withDatabase(file, (copy) => {
+    copy.exec('PRAGMA secure_delete = ON; DROP TABLE IF EXISTS backup; DROP TABLE IF EXISTS backup_parts');
+  });
 }
 
 /** Moves the log into the database, so that it is one file, where that can be done. Nobody else has it open. */
@@ -106,14 +152,20 @@ export function schemaOf(file: string): number {
 }
 
 function checkPages(file: string): number {
+  checkIntegrity(file, 'migrations');
+  const schema = schemaOf(file);
+  if (schema === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
+  return schema;
+}
+
+/** Reads every page of a database that must have this table. Throws a `StoreError`. */
+export function checkIntegrity(file: string, table: string): void {
   try {
-    return withDatabase(file, (copy) => {
+    withDatabase(file, (copy) => {
       const problems = copy.prepare('PRAGMA integrity_check(3)').all();
       const first = problems[0] === undefined ? 'it cannot be read' : text(problems[0], 'integrity_check');
       if (first !== 'ok') throw new StoreError(`${file} is damaged (${first}).`);
-      const schema = storedSchema(copy);
-      if (schema === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
-      return schema;
+      if (!hasTable(copy, table)) throw new StoreError(`${file} is no database of a gateway: it has no ${table}.`);
     });
   } catch (error) {
     if (error instanceof StoreError) throw error;
@@ -123,9 +175,13 @@ function checkPages(file: string): number {
 }
 
 function storedSchema(database: DatabaseSync): number {
-  const there = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'").get();
-  const row = there && database.prepare('SELECT coalesce(max(version), 0) AS version FROM migrations').get();
+  if (!hasTable(database, 'migrations')) return 0;
+  const row = database.prepare('SELECT coalesce(max(version), 0) AS version FROM migrations').get();
   return row === undefined ? 0 : integer(row, 'version');
+}
+
+function hasTable(database: DatabaseSync, name: string): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 }
 
 /** A hold past its expiry is no fault of a copy: the gateway that opens it recovers it. */

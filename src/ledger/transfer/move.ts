@@ -4,9 +4,10 @@
  */
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
+import type { Connection } from '../postgres/connection.ts';
 import { verifyCopy } from '../sqlite/backup.ts';
 import { openDatabase } from '../sqlite/database.ts';
-import { inPostgres } from './postgres-side.ts';
+import { inPostgres, type PostgresSide } from './postgres-side.ts';
 import { SqliteSide } from './sqlite-side.ts';
 import { movedTables } from './tables.ts';
 
@@ -23,6 +24,15 @@ export interface SecretSettings {
   readonly stored: string | null;
 }
 
+/** Tables that are not the ledger's, and move with it: in the same transaction of PostgreSQL. */
+export interface Beside {
+  /** Their names in PostgreSQL. */
+  readonly tables: ReadonlySet<string>;
+  /** Brings PostgreSQL's tables to the newest schema. */
+  prepare(connection: Connection): Promise<void>;
+  move(postgres: PostgresSide): Promise<void>;
+}
+
 const SUMS = "SELECT coalesce(sum(amount), 0) AS n FROM entries WHERE kind = 'charge'";
 const SUMS_IN_POSTGRES = SUMS.replace('FROM entries', 'FROM gateway.entries');
 
@@ -32,10 +42,11 @@ export async function moveToPostgres(
   url: string,
   secret: SecretSettings,
   before: AuditReport,
+  beside: Beside,
 ): Promise<MovedLedger> {
   using source = new SqliteSide(file);
   if (source.count('SELECT count(*) AS n FROM holds') > 0) throw new StoreError(`${file} has live holds.`);
-  return await inPostgres(url, async (target) => {
+  return await inPostgres(url, beside.prepare, async (target) => {
     await target.requireQuiet();
     const sum = source.count(SUMS);
     const ledger = [secret.fingerprint, before.keys, before.entries, sum].join(' ');
@@ -47,9 +58,10 @@ export async function moveToPostgres(
       if ((await target.setting('moved_from')) === ledger) return { before, after: await target.audit() };
       throw new StoreError('This database has a ledger already: a ledger moves into an empty one only.');
     }
-    const tables = movedTables(source.schema(), await target.schema(), await target.parents());
+    const tables = movedTables(source.schema(), await target.schema(), await target.parents(), beside.tables);
     await target.set('moved_from', ledger);
     for (const table of tables) await target.add(table, source.rows(table));
+    await beside.move(target);
     await target.countChargesAnew();
     await target.set('installation_fingerprint', secret.fingerprint);
     await target.set('installation_secret', secret.stored);
@@ -67,20 +79,21 @@ export interface MovedFromPostgres extends MovedLedger {
 }
 
 /** Into a new file, which the caller puts in its place when this has succeeded. */
-export async function moveToSqlite(url: string, file: string): Promise<MovedFromPostgres> {
+export async function moveToSqlite(url: string, file: string, beside: Beside): Promise<MovedFromPostgres> {
   openDatabase(file).close();
   using target = new SqliteSide(file);
   target.database.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE');
-  const moved = await inPostgres(url, async (source) => {
+  const moved = await inPostgres(url, beside.prepare, async (source) => {
     await source.requireQuiet();
     const before = await source.audit();
     if (!before.ok) throw new StoreError(`The audit of the source found: ${before.findings.join('; ')}.`);
     if (before.liveHolds > 0) throw new StoreError('The source has live holds: run "gateway audit" first.');
-    const tables = movedTables(target.schema(), await source.schema(), await source.parents());
+    const tables = movedTables(target.schema(), await source.schema(), await source.parents(), beside.tables);
     for (const table of tables) {
       const add = target.adder(table);
       for await (const row of source.rows(table)) add(row);
     }
+    await beside.move(source);
     // Charges with a usage record follow the order of the records, from the first one on.
     target.database.exec(`INSERT INTO unrolled (key_id, hold_id)
       SELECT e.key_id, e.id FROM entries e WHERE e.kind = 'charge'

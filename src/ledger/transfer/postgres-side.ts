@@ -14,11 +14,16 @@ const LOCK_TIMEOUT_MS = 10_000;
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Undone when `work` fails. */
-export async function inPostgres<T>(url: string, work: (side: PostgresSide) => Promise<T>): Promise<T> {
+/** What `work` does is undone when it fails. `prepare` brings tables beside the ledger's to the newest schema. */
+export async function inPostgres<T>(
+  url: string,
+  prepare: (connection: Connection) => Promise<void>,
+  work: (side: PostgresSide) => Promise<T>,
+): Promise<T> {
   const connection = new Connection({ url, statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS });
   try {
     await migrate(connection);
+    await prepare(connection);
     return await connection.transaction('ISOLATION LEVEL REPEATABLE READ', async (query) => {
       // A gateway that is started meanwhile waits here.
       await query('LOCK TABLE gateway.accounts, gateway.owners IN ACCESS EXCLUSIVE MODE');
@@ -77,6 +82,10 @@ export class PostgresSide {
   async count(sql: string): Promise<number> {
     const [row] = await this.#query(sql);
     return row === undefined ? 0 : integer(row, 'n');
+  }
+
+  async empty(table: string): Promise<void> {
+    await this.#query(`DELETE FROM gateway.${table}`);
   }
 
   async add(table: MovedTable, rows: Iterable<SqliteRow>): Promise<void> {

@@ -41,6 +41,7 @@ const ORDERS: Readonly<Record<string, readonly [string, string]>> = {
   responses: [' ORDER BY number', ' ORDER BY number'],
   usage: [' ORDER BY number', ' ORDER BY at_ms, hold_id'],
   tree_accounts: [' ORDER BY rowid', ' ORDER BY created_number'],
+  audit_trail: [' ORDER BY number', ' ORDER BY number'],
 };
 
 export interface MovedTable {
@@ -57,32 +58,51 @@ export interface MovedTable {
 /** Table name → column names. */
 export type Schema = ReadonlyMap<string, readonly string[]>;
 
-/** `parents` are the tables of PostgreSQL that a table refers to. */
+/** `parents` are the tables of PostgreSQL that a table refers to, `beside` those of its tables that are not the ledger's. */
 export function movedTables(
   sqlite: Schema,
   postgres: Schema,
   parents: ReadonlyMap<string, readonly string[]>,
+  beside: ReadonlySet<string>,
 ): readonly MovedTable[] {
-  const tables = [accounts(sqlite, postgres), responseItems()];
   const special = new Set(['keys', 'accounts', 'response_items']);
-  const names = new Set([...sqlite.keys(), ...postgres.keys()]);
-  for (const name of names) {
-    if (STAYS.has(name) || special.has(name) || REQUEST_LOG.test(name)) continue;
-    // Numbers of rows are given anew, in the same order.
-    const without = (schema: Schema) =>
-      (schema.get(name) ?? []).filter((column) => !OWN.has(column) && (column !== 'number' || name === 'secrets'));
-    const columns = sameColumns(name, without(sqlite), without(postgres));
-    const list = columns.join(', ');
-    const [inSqlite, inPostgres] = ORDERS[name] ?? ['', ''];
-    tables.push({
-      name,
-      columns,
-      parts: [{ table: name, columns }],
-      fromSqlite: `SELECT ${list} FROM ${name}${inSqlite}`,
-      fromPostgres: `SELECT ${list} FROM gateway.${name}${inPostgres}`,
-    });
-  }
+  const names = [...new Set([...sqlite.keys(), ...postgres.keys()])].filter(
+    (name) => !STAYS.has(name) && !special.has(name) && !REQUEST_LOG.test(name) && !beside.has(name),
+  );
+  const tables = [
+    accounts(sqlite, postgres),
+    responseItems(),
+    ...names.map((name) => sameTable(name, sqlite, postgres)),
+  ];
   return inOrder(tables, parents);
+}
+
+/** Every table of a file beside the ledger's. */
+export function tablesBeside(
+  sqlite: Schema,
+  postgres: Schema,
+  parents: ReadonlyMap<string, readonly string[]>,
+): readonly MovedTable[] {
+  return inOrder(
+    [...sqlite.keys()].map((name) => sameTable(name, sqlite, postgres)),
+    parents,
+  );
+}
+
+function sameTable(name: string, sqlite: Schema, postgres: Schema): MovedTable {
+  // Numbers of rows are given anew, in the same order.
+  const without = (schema: Schema) =>
+    (schema.get(name) ?? []).filter((column) => !OWN.has(column) && (column !== 'number' || name === 'secrets'));
+  const columns = sameColumns(name, without(sqlite), without(postgres));
+  const list = columns.join(', ');
+  const [inSqlite, inPostgres] = ORDERS[name] ?? ['', ''];
+  return {
+    name,
+    columns,
+    parts: [{ table: name, columns }],
+    fromSqlite: `SELECT ${list} FROM ${name}${inSqlite}`,
+    fromPostgres: `SELECT ${list} FROM gateway.${name}${inPostgres}`,
+  };
 }
 
 /** A key and its sums are two rows in SQLite and one in PostgreSQL, which also has the root of its tree. */

@@ -7,11 +7,11 @@ import { basename, dirname, join } from 'node:path';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AdminError } from '../../admin/api.ts';
-import { storeFile } from '../../admin/data-folder.ts';
+import { operatorsFile, storeFile } from '../../admin/data-folder.ts';
 import { storedInstallationSecret } from '../../admin/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import type { AuditReport } from '../../ledger/port.ts';
-import { copyDatabase, verifyCopy } from '../../ledger/sqlite/backup.ts';
+import { checkIntegrity, copyDatabase, copySnapshot, embedFile, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { errorCode } from '../../lib/error-code.ts';
 import { type BackupKey, seal } from './seal.ts';
 
@@ -27,6 +27,23 @@ export interface BackupReport {
   readonly bytes: number;
   readonly encrypted: boolean;
   readonly audit: AuditReport;
+  /** Whether operators, their tokens and the audit trail are inside: a gateway that nobody administered has none. */
+  readonly operators: boolean;
+  /** Databases of the data folder that are not inside. */
+  readonly left: readonly string[];
+}
+
+/** The name of the operators' database inside a backup. */
+export const OPERATORS_PART = 'operators.db';
+/** A table that every database of operators has. */
+export const OPERATORS_TABLE = 'audit_trail';
+/** Records of requests expire by themselves, can be many times the size of the ledger, and no balance depends on them. */
+const LEFT: readonly string[] = ['requests.db'];
+
+interface VerifiedBackup {
+  readonly audit: AuditReport;
+  readonly operators: boolean;
+  readonly left: readonly string[];
 }
 
 /** The digest by which a secret is recognised without being stored. */
@@ -44,14 +61,14 @@ export async function backupToFile(options: BackupOptions, file: string): Promis
   const draft = join(folder, `.${basename(file)}.${randomBytes(4).toString('hex')}.part`);
   const sealed = `${draft}.sealed`;
   try {
-    const audit = await verifiedCopy(options, draft);
+    const verified = await verifiedCopy(options, draft);
     const { key } = options;
     if (key !== null) await writeSealed(draft, key, createWriteStream(sealed, { flags: 'wx', mode: 0o600 }));
     const complete = key === null ? draft : sealed;
     await syncFile(complete);
     await publish(complete, file);
     await syncFolder(folder);
-    return { file, bytes: statSync(file).size, encrypted: key !== null, audit };
+    return { file, bytes: statSync(file).size, encrypted: key !== null, ...verified };
   } catch (error) {
     throw explained(error, folder);
   } finally {
@@ -65,11 +82,11 @@ export async function backupToStream(options: BackupOptions, output: Writable): 
   const folder = await mkdtemp(join(tmpdir(), 'gateway-backup-'));
   const draft = join(folder, 'gateway.db');
   try {
-    const audit = await verifiedCopy(options, draft);
+    const verified = await verifiedCopy(options, draft);
     const { size } = statSync(draft);
     if (options.key === null) await pipeline(createReadStream(draft), output, { end: false });
     else await writeSealed(draft, options.key, output, false);
-    return { file: null, bytes: size, encrypted: options.key !== null, audit };
+    return { file: null, bytes: size, encrypted: options.key !== null, ...verified };
   } catch (error) {
     throw explained(error, folder);
   } finally {
@@ -77,7 +94,7 @@ export async function backupToStream(options: BackupOptions, output: Writable): 
   }
 }
 
-async function verifiedCopy({ settings, key, release }: BackupOptions, draft: string): Promise<AuditReport> {
+async function verifiedCopy({ settings, key, release }: BackupOptions, draft: string): Promise<VerifiedBackup> {
   if (settings.databaseUrl !== null) {
     throw new AdminError(
       'refused',
@@ -97,7 +114,24 @@ async function verifiedCopy({ settings, key, release }: BackupOptions, draft: st
     // Whoever has it and the digests in the same file can try keys: only where the file is encrypted.
     ...(secret === null || key === null ? {} : { installation_secret: secret }),
   });
-  return verifyCopy(draft).report;
+  // After the ledger, so that the trail names every change that the copy of the ledger has.
+  const operators = await embedOperators(operatorsFile(settings.dataDir), draft);
+  const left = LEFT.filter((name) => existsSync(join(settings.dataDir, name)));
+  return { audit: verifyCopy(draft).report, operators, left };
+}
+
+async function embedOperators(source: string, draft: string): Promise<boolean> {
+  if (!existsSync(source)) return false;
+  const copy = `${draft}.operators`;
+  try {
+    await (await open(copy, 'wx', 0o600)).close();
+    await copySnapshot(source, copy);
+    checkIntegrity(copy, OPERATORS_TABLE);
+    embedFile(draft, OPERATORS_PART, copy);
+    return true;
+  } finally {
+    await removeDraft(copy);
+  }
 }
 
 async function writeSealed(file: string, key: NonNullable<BackupKey>, output: Writable, end = true): Promise<void> {

@@ -96,14 +96,16 @@ async function runBackup({ operands: [target = ''], flags, switches }: CommandAr
 
 /** Of a backup to standard output, the report goes to standard error. */
 function printBackup(report: BackupReport, switches: ReadonlySet<string>, removed = 0): void {
-  const { file, bytes, encrypted, audit } = report;
+  const { file, bytes, encrypted, audit, operators, left } = report;
   const output = file === null ? process.stderr : process.stdout;
   const size = `${bytes} bytes${encrypted ? ', encrypted' : ''}`;
+  const parts = operators ? '; with operators and the audit trail' : '';
+  const without = left.length === 0 ? '' : `; without ${left.join(', ')}`;
   const older = removed === 0 ? '' : `; ${removed} older removed`;
   output.write(
     switches.has('json')
-      ? `${JSON.stringify({ file, bytes, encrypted, removed, audit: auditView(audit) })}\n`
-      : `${file ?? 'standard output'}: ${size}; ${auditLine(audit)}${older}\n`,
+      ? `${JSON.stringify({ file, bytes, encrypted, operators, left, removed, audit: auditView(audit) })}\n`
+      : `${file ?? 'standard output'}: ${size}; ${auditLine(audit)}${parts}${without}${older}\n`,
   );
   if (!audit.ok) {
     process.stderr.write(`gateway: the audit of the copy has findings: ${audit.findings.join('; ')}\n`);
@@ -114,15 +116,16 @@ function printBackup(report: BackupReport, switches: ReadonlySet<string>, remove
 async function runRestore({ operands: [source = ''], switches }: CommandArguments, { env }: CommandContext) {
   if (source === '-' && process.stdin.isTTY) throw new UsageError('restore: standard input is a terminal');
   const options = { settings: readSettings(env), key: readBackupKey(env), source, replace: switches.has('replace') };
-  const { dataDir, takenAt, audit, movedTo } = await restore(options);
+  const { dataDir, takenAt, audit, movedTo, operators } = await restore(options);
   if (switches.has('json')) {
     process.stdout.write(
-      `${JSON.stringify({ data: dataDir, taken_at: takenAt, moved_to: movedTo, audit: auditView(audit) })}\n`,
+      `${JSON.stringify({ data: dataDir, taken_at: takenAt, moved_to: movedTo, operators, audit: auditView(audit) })}\n`,
     );
     return;
   }
   const of = takenAt === null ? '' : ` of ${takenAt}`;
-  process.stdout.write(`${dataDir} has the backup${of}; ${auditLine(audit)}\n`);
+  const parts = operators ? 'with operators and the audit trail' : 'it holds no operators, and changed none';
+  process.stdout.write(`${dataDir} has the backup${of}; ${auditLine(audit)}; ${parts}\n`);
   if (movedTo !== null) process.stdout.write(`What was there before is in ${movedTo}\n`);
 }
 
@@ -139,7 +142,7 @@ async function runMigrate({ flags, switches }: CommandArguments, { env }: Comman
     return;
   }
   process.stdout.write(
-    `Source: ${auditLine(before)}\nTarget: ${auditLine(after)}\nThe source is now ${source}. Start gateways ${to === 'postgres' ? 'with' : 'without'} DATABASE_URL.\n`,
+    `Source: ${auditLine(before)}\nTarget: ${auditLine(after)}\nThe source is now ${source}. Operators and the audit trail moved too, the request log did not. Start gateways ${to === 'postgres' ? 'with' : 'without'} DATABASE_URL.\n`,
   );
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdminError } from '../../admin/api.ts';
-import { ensureDataDir, storeFile } from '../../admin/data-folder.ts';
+import { ensureDataDir, operatorsFile, storeFile } from '../../admin/data-folder.ts';
 import { INSTALLATION_FILE, installationSecret, storedInstallationSecret } from '../../admin/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import { createLedger } from '../../ledger/ledger.ts';
@@ -11,9 +11,10 @@ import { recoverAll } from '../../ledger/maintenance.ts';
 import type { AuditReport } from '../../ledger/port.ts';
 import { mergeLog } from '../../ledger/sqlite/backup.ts';
 import { openSyncStore } from '../../ledger/sqlite/engine.ts';
-import { type MovedLedger, moveToPostgres, moveToSqlite } from '../../ledger/transfer/move.ts';
+import { type MovedFromPostgres, type MovedLedger, moveToPostgres, moveToSqlite } from '../../ledger/transfer/move.ts';
 import { secretFingerprint, syncFile, syncFolder } from './backup.ts';
 import { lockOf, whileRunning } from './folder-lock.ts';
+import { operatorsFromPostgres, operatorsToPostgres } from './move-operators.ts';
 
 export interface MigrateReport extends MovedLedger {
   /** What became of the source. */
@@ -34,10 +35,19 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   const before = await recoveredAudit(file, dataDir);
   using _lock = lockOf(dataDir);
   const stored = settings.installationSecret === null ? secret : null;
-  const result = await moveToPostgres(file, url, { fingerprint: secretFingerprint(secret), stored }, before);
-  mergeLog(file);
-  await rename(file, moved);
-  for (const suffix of ['-wal', '-shm', '-rates']) await rm(`${file}${suffix}`, { force: true });
+  const operators = operatorsFile(dataDir);
+  const move = async () => {
+    using beside = operatorsToPostgres(operators);
+    return await moveToPostgres(file, url, { fingerprint: secretFingerprint(secret), stored }, before, beside);
+  };
+  const result = await move();
+  // The ledger last: as long as it has its name, the move can be begun again.
+  for (const source of [operators, file]) {
+    if (!existsSync(source)) continue;
+    mergeLog(source);
+    await rename(source, `${source}.moved-to-postgres`);
+    for (const suffix of ['-wal', '-shm', '-rates']) await rm(`${source}${suffix}`, { force: true });
+  }
   await syncFolder(dataDir);
   return { ...result, source: moved };
 }
@@ -48,23 +58,36 @@ export async function migrateToSqlite(settings: Settings): Promise<MigrateReport
   const { dataDir } = settings;
   await ensureDataDir(dataDir);
   const file = storeFile(dataDir);
-  if (existsSync(file)) {
-    throw new AdminError('refused', `${file} exists already: set GATEWAY_DATA to another folder, or move it away`);
+  const operators = operatorsFile(dataDir);
+  for (const target of [file, operators]) {
+    if (!existsSync(target)) continue;
+    throw new AdminError('refused', `${target} exists already: set GATEWAY_DATA to another folder, or move it away`);
   }
   using _lock = lockOf(dataDir);
   const draft = `${file}.moving`;
+  const operatorsDraft = `${operators}.moving`;
   try {
     await removeDatabase(draft);
+    await removeDatabase(operatorsDraft);
     await recoverPostgres(url);
-    const result = await moveToSqlite(url, draft);
+    const result = await moveWithOperators(url, draft, operatorsDraft);
     await keepSecret(settings, result.storedSecret, result.fingerprint);
-    await syncFile(draft);
+    for (const target of [operatorsDraft, draft]) await syncFile(target);
+    await rename(operatorsDraft, operators);
     await rename(draft, file);
     await syncFolder(dataDir);
     return { before: result.before, after: result.after, source: 'the database, which is unchanged' };
   } finally {
     await removeDatabase(draft);
+    await removeDatabase(operatorsDraft);
   }
+}
+
+async function moveWithOperators(url: string, ledger: string, operators: string): Promise<MovedFromPostgres> {
+  using beside = operatorsFromPostgres(operators);
+  const result = await moveToSqlite(url, ledger, beside);
+  beside.commit();
+  return result;
 }
 
 /** What dead processes left behind is ended first: holds do not move. */

@@ -5,12 +5,20 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AdminError } from '../../admin/api.ts';
-import { ensureDataDir, storeFile } from '../../admin/data-folder.ts';
+import { ensureDataDir, operatorsFile, storeFile } from '../../admin/data-folder.ts';
 import { INSTALLATION_FILE, storedInstallationSecret } from '../../admin/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import type { AuditReport } from '../../ledger/port.ts';
-import { factsOfCopy, mergeLog, removeFacts, verifyCopy } from '../../ledger/sqlite/backup.ts';
-import { explained, secretFingerprint, syncFile, syncFolder } from './backup.ts';
+import {
+  checkIntegrity,
+  extractFile,
+  factsOfCopy,
+  mergeLog,
+  removeFacts,
+  verifyCopy,
+} from '../../ledger/sqlite/backup.ts';
+import { endSessions } from '../../operators/sqlite.ts';
+import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint, syncFile, syncFolder } from './backup.ts';
 import { lockOf } from './folder-lock.ts';
 import { type BackupKey, isSealed, unseal } from './seal.ts';
 
@@ -29,10 +37,13 @@ export interface RestoreReport {
   readonly audit: AuditReport;
   /** Where the former files are; null where there were none. */
   readonly movedTo: string | null;
+  /** False for a backup without operators: those of the folder, if there are any, stay. */
+  readonly operators: boolean;
 }
 
 const HEADER_BYTES = 32;
 const DRAFT = 'gateway.db.restoring';
+const OPERATORS_DRAFT = 'operators.db.restoring';
 
 export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { settings } = options;
@@ -56,8 +67,10 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     );
   }
   const draft = join(dataDir, DRAFT);
+  const operatorsDraft = join(dataDir, OPERATORS_DRAFT);
   try {
     await removeDraft(draft);
+    await removeDraft(operatorsDraft);
     await readInto(draft, options);
     const { report: audit } = verifyCopy(draft);
     if (!audit.ok) {
@@ -65,25 +78,36 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     }
     const facts = factsOfCopy(draft);
     const secret = await secretFor(facts, options);
+    const operators = extractFile(draft, OPERATORS_PART, operatorsDraft);
+    if (operators) {
+      checkIntegrity(operatorsDraft, OPERATORS_TABLE);
+      // One that was ended after the backup must not come back to life.
+      endSessions(operatorsDraft, Date.now());
+      await syncFile(operatorsDraft);
+    }
     removeFacts(draft);
     await syncFile(draft);
-    const movedTo = await moveAside(dataDir, former, secret);
+    const goes = former.filter((name) => operators || name.startsWith('gateway.'));
+    const movedTo = await moveAside(dataDir, goes, secret);
     if (secret !== null) {
       await writeFile(join(dataDir, INSTALLATION_FILE), `${secret}\n`, { mode: 0o600, flush: true });
     }
+    if (operators) await rename(operatorsDraft, operatorsFile(dataDir));
     await rename(draft, storeFile(dataDir));
     await syncFolder(dataDir);
-    return { dataDir, takenAt: facts.taken_at ?? null, audit, movedTo };
+    return { dataDir, takenAt: facts.taken_at ?? null, audit, movedTo, operators };
   } catch (error) {
     throw explained(error, dataDir);
   } finally {
     await removeDraft(draft);
+    await removeDraft(operatorsDraft);
   }
 }
 
-/** The parts of a database, also of one that was copied half. The lock is ours. */
+/** The parts of the databases that a backup brings, also of those that were copied half. The lock is ours. */
 async function formerFiles(dataDir: string): Promise<readonly string[]> {
-  return (await readdir(dataDir)).filter((name) => /^gateway\.db(-wal|-shm|-rates|-journal)?$/.test(name));
+  const names = await readdir(dataDir);
+  return names.filter((name) => /^(gateway|operators)\.db(-wal|-shm|-rates|-journal)?$/.test(name)).sort();
 }
 
 async function readInto(draft: string, { source, key }: RestoreOptions): Promise<void> {
@@ -148,8 +172,9 @@ async function moveAside(dataDir: string, former: readonly string[], secret: str
   if (formerSecret !== null) {
     await copyFile(join(dataDir, INSTALLATION_FILE), join(folder, INSTALLATION_FILE));
   }
-  mergeLog(storeFile(dataDir));
-  for (const name of await formerFiles(dataDir)) await rename(join(dataDir, name), join(folder, name));
+  for (const name of former) if (name.endsWith('.db')) mergeLog(join(dataDir, name));
+  // Merging may have ended a log.
+  for (const name of former) if (existsSync(join(dataDir, name))) await rename(join(dataDir, name), join(folder, name));
   return folder;
 }
 

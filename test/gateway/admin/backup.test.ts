@@ -17,7 +17,8 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
-import { call, startedGateway, withGateway } from '../../support/started-gateway.ts';
+import type { AuditTrailEntryView } from '../../../src/admin/api.ts';
+import { call, type StartedGateway, startedGateway, withGateway } from '../../support/started-gateway.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-test-'));
@@ -55,12 +56,19 @@ async function ask(origin = source.origin): Promise<void> {
   assert.equal(response.status, 200, await response.text());
 }
 
-/** Requests go on, some at a time, until the work is done. */
+const ann = await source.admin.operators.create({ name: 'ann', role: 'viewer' });
+
+/** Requests and changes by operators go on, some at a time, until the work is done. */
 async function underLoad<T>(work: () => Promise<T>): Promise<T> {
   let busy = true;
   const clients = Array.from({ length: 4 }, async () => {
     while (busy) await ask();
   });
+  clients.push(
+    (async () => {
+      while (busy) await source.admin.operators.addToken(ann.operator.id, {});
+    })(),
+  );
   try {
     await ask();
     return await work();
@@ -68,6 +76,28 @@ async function underLoad<T>(work: () => Promise<T>): Promise<T> {
     busy = false;
     await Promise.all(clients);
   }
+}
+
+async function signIn(adminPort: number, token: string): Promise<string> {
+  const response = await call(`http://127.0.0.1:${adminPort}/admin/v1/session`, { body: { token } });
+  assert.equal(response.status, 200, await response.text());
+  return response.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+async function asOperator(adminPort: number, headers: Record<string, string>): Promise<number> {
+  const response = await call(`http://127.0.0.1:${adminPort}/admin/v1/keys`, { headers });
+  await response.body?.cancel();
+  return response.status;
+}
+
+async function wholeTrail(on: StartedGateway): Promise<Map<number, AuditTrailEntryView>> {
+  const entries = new Map<number, AuditTrailEntryView>();
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await on.admin.auditTrail(cursor === undefined ? {} : { cursor });
+    for (const entry of page.data) entries.set(entry.number, entry);
+    cursor = page.next_cursor;
+  }
+  return entries;
 }
 
 const data = { GATEWAY_DATA: source.dataDir };
@@ -79,9 +109,15 @@ describe('gateway backup and restore', { timeout: 120_000 }, () => {
     const identity = await generateX25519Identity();
     const recipient = await identityToRecipient(identity);
     const file = join(folder, 'load.db.age');
+    const session = await signIn(source.adminPort, ann.token);
+    assert.equal(await asOperator(source.adminPort, { cookie: session }), 200);
+    const trail = (await source.admin.auditTrail({})).data;
     const taken = await underLoad(() => gateway(['backup', file], { ...data, GATEWAY_BACKUP_KEY: recipient }));
     assert.equal(taken.code, 0, taken.stderr);
-    assert.match(taken.stdout.toString(), /load\.db\.age: \d+ bytes, encrypted; OK: every balance equals its entries/);
+    assert.match(
+      taken.stdout.toString(),
+      /load\.db\.age: \d+ bytes, encrypted; OK: every balance equals its entries.*; with operators and the audit trail; without requests\.db\n$/,
+    );
     assert.match(readFileSync(file).subarray(0, 21).toString(), /^age-encryption\.org\/v1$/);
 
     const refused = await gateway(['restore', file], { ...into('sealed'), GATEWAY_BACKUP_KEY: recipient });
@@ -95,6 +131,10 @@ describe('gateway backup and restore', { timeout: 120_000 }, () => {
     try {
       await ask(copy.origin);
       assert.deepEqual((await copy.audit()).findings, []);
+      assert.equal(await asOperator(copy.adminPort, { authorization: `Bearer ${ann.token}` }), 200);
+      assert.equal(await asOperator(copy.adminPort, { cookie: session }), 401, 'sessions end with a restore');
+      const kept = await wholeTrail(copy);
+      for (const entry of trail) assert.deepEqual(kept.get(entry.number), entry);
     } finally {
       await copy[Symbol.asyncDispose]();
     }
@@ -206,16 +246,49 @@ describe('gateway backup and restore', { timeout: 120_000 }, () => {
     const secret = { GATEWAY_SECRET: secretFile().trim() };
     assert.equal((await gateway(['restore', file], { ...there, ...secret })).code, 0);
     const again = await gateway(['restore', file], { ...there, ...secret });
-    assert.match(again.stderr, /has gateway\.db already: set GATEWAY_DATA to another folder, or give --replace/);
+    assert.match(
+      again.stderr,
+      /has gateway\.db, operators\.db already: set GATEWAY_DATA to another folder, or give --replace/,
+    );
+    const operatorsOf = async () =>
+      JSON.parse((await gateway(['operators', 'list', '--json'], { ...there, ...secret })).stdout.toString()) as {
+        name: string;
+      }[];
+    assert.deepEqual(
+      (await operatorsOf()).map(({ name }) => name),
+      ['owner', 'ann'],
+    );
     const replaced = await gateway(['restore', file, '--replace', '--json'], { ...there, ...secret });
     assert.equal(replaced.code, 0, replaced.stderr);
     const { moved_to: movedTo } = JSON.parse(replaced.stdout.toString()) as { moved_to: string };
-    assert.deepEqual(readdirSync(movedTo), ['gateway.db']);
+    assert.deepEqual(readdirSync(movedTo).sort(), ['gateway.db', 'gateway.db-rates', 'operators.db']);
 
-    const half = join(folder, 'half.db');
-    writeFileSync(half, readFileSync(file));
-    truncateSync(half, 40_960);
-    const cut = await gateway(['restore', half], { ...into('half'), ...secret });
+    // A backup of before operators were inside leaves those of the folder.
+    const without = join(folder, 'without.db');
+    writeFileSync(without, readFileSync(file));
+    const older = new DatabaseSync(without);
+    older.exec('DROP TABLE backup_parts');
+    older.close();
+    const kept = await gateway(['restore', without, '--replace'], { ...there, ...secret });
+    assert.match(kept.stdout.toString(), /it holds no operators, and changed none/);
+    assert.equal((await operatorsOf()).length, 2);
+
+    const broken = join(folder, 'broken.db');
+    writeFileSync(broken, readFileSync(file));
+    const parts = new DatabaseSync(broken);
+    parts.exec('UPDATE backup_parts SET bytes = substr(bytes, 1, 8192)');
+    parts.close();
+    const half = await gateway(['restore', broken], { ...into('half-operators'), ...secret });
+    assert.match(half.stderr, /operators\.db\.restoring is damaged/);
+    assert.deepEqual(
+      readdirSync(join(folder, 'half-operators')).filter((name) => !name.endsWith('.lock')),
+      [],
+    );
+
+    const cutFile = join(folder, 'half.db');
+    writeFileSync(cutFile, readFileSync(file));
+    truncateSync(cutFile, 40_960);
+    const cut = await gateway(['restore', cutFile], { ...into('half'), ...secret });
     assert.match(cut.stderr, /is damaged/);
     const noLedger = await gateway(['restore', LAUNCHER], { ...into('half'), ...secret });
     assert.match(noLedger.stderr, /is damaged or cut short/);
@@ -240,10 +313,7 @@ describe('gateway backup and restore', { timeout: 120_000 }, () => {
     rmSync(join(half.GATEWAY_DATA, 'gateway.db'));
     writeFileSync(join(half.GATEWAY_DATA, 'gateway.db-wal'), 'the newest commits');
     const refused = await gateway(['restore', file], { ...half, GATEWAY_SECRET: secretFile().trim() });
-    assert.match(
-      refused.stderr,
-      /has gateway\.db-rates, gateway\.db-wal already|has gateway\.db-wal, gateway\.db-rates already/,
-    );
+    assert.match(refused.stderr, /has gateway\.db-rates, gateway\.db-wal, operators\.db already/);
   });
 
   test('--every goes on until it is ended, keeps the newest, and removes nothing else', async () => {

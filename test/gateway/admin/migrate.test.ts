@@ -36,11 +36,13 @@ const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user',
 
 /** What must be the same on every engine. */
 async function seen(on: StartedGateway, key: string, responseId: string): Promise<unknown> {
-  const [replay, response, keys, accounts] = await Promise.all([
+  const [replay, response, keys, accounts, operators, trail] = await Promise.all([
     call(`${on.origin}/v1/chat/completions`, { key, body: ask, headers: { 'idempotency-key': 'once' } }),
     call(`${on.origin}/v1/responses/${responseId}`, { key }),
     on.admin.listKeys(),
     on.admin.accounts.list(),
+    on.admin.operators.list(),
+    on.admin.auditTrail({}),
   ]);
   assert.deepEqual([replay.status, response.status], [200, 200]);
   const { findings } = await on.audit();
@@ -50,6 +52,8 @@ async function seen(on: StartedGateway, key: string, responseId: string): Promis
     await response.json(),
     keys.map(({ base_url, origin, ...rest }: KeyView) => rest),
     accounts,
+    operators,
+    trail.data,
   ];
 }
 
@@ -60,6 +64,7 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const embedded = await startedGateway({ dataDir: first });
     const { key } = await embedded.creditKey({ label: 'one', rpm_limit: 60 });
     const { key: budget } = await embedded.tokenKey();
+    const ann = await embedded.admin.operators.create({ name: 'ann', role: 'viewer' });
     const account = await embedded.admin.accounts.create({ name: 'a company' });
     const team = await embedded.admin.accounts.create({ name: 'a team', parent: account.id });
     await embedded.admin.accounts.addCredit(account.id, { amount: '4' });
@@ -81,6 +86,11 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const { id } = (await kept.json()) as { id: string };
     const before = await seen(embedded, key, id);
 
+    const asAnn = async ({ adminPort }: StartedGateway) => {
+      const response = await call(`http://127.0.0.1:${adminPort}/admin/v1/keys`, { key: ann.token });
+      assert.equal(response.status, 200, await response.text());
+    };
+
     const running = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
     assert.equal(running.code, 1);
     assert.match(running.output, /a gateway is running on .*: stop it first/);
@@ -89,7 +99,11 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const moved = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
     assert.equal(moved.code, 0, moved.output);
     assert.match(moved.output, /^Source: OK: every balance.*\nTarget: OK: every balance/);
-    assert.equal(existsSync(join(first, 'gateway.db')), false);
+    assert.match(moved.output, /Operators and the audit trail moved too, the request log did not/);
+    assert.deepEqual(
+      ['gateway.db', 'operators.db', 'operators.db.moved-to-postgres'].map((name) => existsSync(join(first, name))),
+      [false, false, true],
+    );
 
     // Interrupted before the source got its new name.
     renameSync(join(first, 'gateway.db.moved-to-postgres'), join(first, 'gateway.db'));
@@ -101,6 +115,7 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const shared = await startedGateway({ env });
     assert.doesNotMatch(shared.printed.join('\n'), /Two keys were created/);
     assert.deepEqual(await seen(shared, key, id), before);
+    await asAnn(shared);
     const back = { ...env, GATEWAY_DATA: join(folder, 'back') };
     const busy = await gateway(['migrate', '--to', 'sqlite'], back);
     assert.equal(busy.code, 1);
@@ -118,6 +133,7 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const last = await startedGateway({ dataDir: join(folder, 'back') });
     try {
       assert.deepEqual(await seen(last, key, id), before);
+      await asAnn(last);
     } finally {
       await last[Symbol.asyncDispose]();
     }
@@ -129,6 +145,9 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     assert.equal(existsSync(join(other, 'gateway.db')), true);
     const exists = await gateway(['migrate', '--to', 'sqlite'], { ...env, GATEWAY_DATA: other });
     assert.match(exists.output, /gateway\.db exists already: set GATEWAY_DATA to another folder/);
+    rmSync(join(other, 'gateway.db'));
+    const operators = await gateway(['migrate', '--to', 'sqlite'], { ...env, GATEWAY_DATA: other });
+    assert.match(operators.output, /operators\.db exists already: set GATEWAY_DATA to another folder/);
   });
 
   test('what is missing is named', async () => {

@@ -21,6 +21,7 @@ function conversation(name: Name, body: object, headers: Partial<Record<ReadHead
     path: ENDPOINTS[name].path,
     headers: { get: (header) => headers[header] ?? null, repeated: () => false },
     receivedAtMs: 0,
+    clientAddress: '',
     record: new RequestRecord('req_1', ENDPOINTS[name], 0),
     readBody: async () => parsed.bytes,
   };

