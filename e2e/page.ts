@@ -34,9 +34,15 @@ export function compatibilityPage(rows: readonly Row[], sights: readonly Sight[]
     }
     const seen = sights.filter((sight) => sight.client === client);
     if (seen.length > 0) {
-      lines.push('', '| When there is | its user sees |', '|---|---|');
-      for (const { fault, message, problem } of seen) {
-        lines.push(`| ${fault} | ${cell(message)}${problem === null ? '' : ` **(${problem})**`} |`);
+      const counted = seen.some(({ requests }) => requests !== undefined);
+      lines.push(
+        '',
+        `| When there is | its user sees |${counted ? ' requests |' : ''}`,
+        `|---|---|${counted ? '---|' : ''}`,
+      );
+      for (const { fault, message, problem, requests } of seen) {
+        const told = `${cell(message)}${problem === null ? '' : ` **(${problem})**`}`;
+        lines.push(`| ${fault} | ${told} |${counted ? ` ${requests ?? ''} |` : ''}`);
       }
     }
     lines.push('');
