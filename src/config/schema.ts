@@ -349,6 +349,11 @@ export const FileSchema = Type.Object(
         description: "Whether each request is a line of the process's log, at the level info. Default: true.",
       }),
     ),
+    account_page: Type.Optional(
+      Type.Boolean({
+        description: 'Whether key holders can look at their own key in a browser, at /account. Default: false.',
+      }),
+    ),
     usage: UsageRecordsSchema,
     routing: Type.Optional(
       Type.Object(

@@ -42,7 +42,9 @@ export function functionDescription(tool: ClientTool): string | undefined {
  */
 export function openaiStrict(tool: ClientTool, turn: Turn, warnings: string[]): boolean | undefined {
   if (turn.origin !== 'messages' || tool.strict !== true || isStrictSchema(tool.schema)) return tool.strict;
-  warnings.push(`${tool.at}.strict: left out, the target takes it only for closed objects whose properties are all required`);
+  warnings.push(
+    `${tool.at}.strict: left out, the target takes it only for closed objects whose properties are all required`,
+  );
   return undefined;
 }
 
