@@ -95,7 +95,9 @@ export async function playAgent(
     rows.push(await row(run, lane, 'a turn', () => turns(run, player, model)));
     rows.push(await row(run, lane, 'a resumed session', () => resumed(run, player, model)));
   }
-  rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player)));
+  if (run.agent.mode === undefined) {
+    rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player)));
+  }
   const sights: Sight[] = [];
   for (const fault of FAULTS) sights.push(await sight(run, player, fault));
   rows.push(
@@ -106,7 +108,14 @@ export async function playAgent(
 
 async function row({ agent }: AgentRun, lane: Row['lane'], what: string, play: () => Promise<void>): Promise<Row> {
   const version = Object.values(agent.packages).join(', ');
-  const common = { client: agent.title, version, what, route: agent.route, lane, mode: 'streamed' } as const;
+  const common = {
+    client: agent.title,
+    version,
+    what,
+    route: agent.route,
+    lane,
+    mode: agent.mode ?? 'streamed',
+  } as const;
   try {
     await play();
     return { ...common, problem: null };
@@ -174,12 +183,17 @@ async function sight(
   const { used, live_holds: holds } = await settled(gateway, key);
   const endless = ended.code === null;
   const message = `${shown}${endless ? ` (still asking after ${FAULT_MS / 1_000} s)` : ''}`;
+  const isSaid = fault.words.test(`${ended.stdout}${ended.stderr}`);
   const problem =
     used !== 0 || holds !== 0
       ? `${used} was charged, ${holds} holds are left`
-      : fault.words.test(`${ended.stdout}${ended.stderr}`)
-        ? null
-        : 'the message does not say what is wrong';
+      : endless
+        ? fault.passes
+          ? null
+          : 'it goes on asking'
+        : isSaid
+          ? null
+          : 'the message does not say what is wrong';
   return { client: agent.title, fault: fault.name, message, problem, requests: generations };
 }
 

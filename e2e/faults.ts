@@ -8,6 +8,8 @@ export interface Fault {
   /** What must be said of it. */
   readonly words: RegExp;
   readonly credit?: string;
+  /** It may pass by itself, so that a client does well to ask again. */
+  readonly passes?: boolean;
   /** What is done to the key before. */
   readonly prepare?: (gateway: StartedGateway, key: CreatedKey) => Promise<unknown>;
   task(key: CreatedKey): Partial<Pick<Task, 'key' | 'model' | 'text' | 'origin' | 'baseUrl'>>;
@@ -27,7 +29,11 @@ export const FAULTS: readonly Fault[] = [
     prepare: (gateway, { id }) => gateway.admin.changeKey(id, { expires_at: '2020-01-01T00:00:00Z' }),
     task: () => ({}),
   },
-  { name: 'a model that does not exist', words: /not in the catalog/i, task: () => ({ model: 'no/such' }) },
+  {
+    name: 'a model that does not exist',
+    words: /not in the catalog|may not exist|does not exist/i,
+    task: () => ({ model: 'no/such' }),
+  },
   { name: 'no credit left', words: /credit|balance/i, credit: '0', task: () => ({}) },
   {
     name: 'a wrong base URL',
@@ -37,6 +43,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'the provider is down',
     words: /provider|50[0-9]|overloaded/i,
+    passes: true,
     task: () => ({ text: 'Hello [[status=503]]' }),
   },
   {

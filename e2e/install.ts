@@ -23,7 +23,11 @@ export function installNodeClients(): void {
 }
 
 /** The programs whose client wants other versions than the rest have an environment of their own. */
-const ENVIRONMENTS: Readonly<Record<string, string>> = { instructor_client: 'instructor', litellm_client: 'litellm' };
+const ENVIRONMENTS: Readonly<Record<string, string>> = {
+  instructor_client: 'instructor',
+  litellm_client: 'litellm',
+  aider: 'aider',
+};
 /** Resolves and installs in seconds what takes pip half an hour. */
 const UV = 'uv==0.13.7';
 

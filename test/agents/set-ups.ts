@@ -29,9 +29,11 @@ export interface SetUp {
 
 export interface Agent {
   readonly title: string;
-  /** Of npm; null where it comes from elsewhere. */
+  /** Of npm, or of PyPI. */
   readonly packages: Readonly<Record<string, string>>;
   readonly route: Format;
+  /** Streamed by default. */
+  readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
   setUp(place: Place): Promise<SetUp>;
@@ -261,6 +263,36 @@ const continueCli: Agent = {
   shown: (stdout, stderr) => stdout.trim() || lastLines(stdout, stderr),
 };
 
+/** Its streams do not ask for the usage, so that only whole answers show it. */
+const aider: Agent = {
+  title: 'aider',
+  packages: { 'aider-chat': '0.86.2' },
+  route: 'chat',
+  mode: 'whole',
+  reaches: ['raw.githubusercontent.com:443'],
+  async setUp({ installed, key, baseUrl, model, prompt, resumes }) {
+    const quiet = ['--no-analytics', '--no-check-update', '--no-show-model-warnings', '--no-show-release-notes'];
+    const plain = ['--no-git', '--no-gitignore', '--no-pretty', '--no-stream', '--yes-always'];
+    return {
+      command: join(installed, 'bin/aider'),
+      args: [
+        ...quiet,
+        ...plain,
+        ...(resumes ? ['--restore-chat-history'] : []),
+        '--model',
+        `openai/${model}`,
+        '--message',
+        prompt,
+      ],
+      env: { OPENAI_API_KEY: key, OPENAI_API_BASE: baseUrl, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+    };
+  },
+  shown(stdout, stderr) {
+    const failed = /^litellm\.\w+: .*/m.exec(stdout)?.[0];
+    return failed ?? lastLines(stdout.replaceAll(/^Tokens:.*$/gm, ''), '') ?? stderr;
+  },
+};
+
 function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -279,3 +311,6 @@ export const AGENTS = { claude, codex, opencode, qwen, cline, continue: continue
   Agent
 >;
 export type AgentName = keyof typeof AGENTS;
+
+/** Agents of PyPI: `installed` is their virtual environment. */
+export const PYTHON_AGENTS = { aider } as const satisfies Record<string, Agent>;
