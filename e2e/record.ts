@@ -44,6 +44,10 @@ async function record(name: string, play: (place: Place) => Promise<void>): Prom
     const kept = distinct(wire.taken());
     await writeFile(join(FOLDER, `${name}.json`), `${JSON.stringify(kept, null, 2)}\n`);
     console.log(`${name}: ${kept.length} requests`);
+  } catch (error) {
+    // What there is of the others is worth having.
+    console.log(`${name}: not recorded, ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = 1;
   } finally {
     await rm(home, { recursive: true, force: true });
   }
