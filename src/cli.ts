@@ -17,6 +17,7 @@ import {
 } from './admin/commands.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
@@ -196,6 +197,8 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const clock = systemClock();
   const operators = openOperators(settings, secret, clock);
+  const { openRequestLogReader } = await import('./process/request-log.ts');
+  const requestLog = await openRequestLogReader(settings);
   const options: AdminServiceOptions = {
     operators,
     consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
@@ -214,6 +217,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
+    ...(requestLog !== null && { requests: new Requests(requestLog, async () => []) }),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
@@ -223,6 +227,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     api: new AdminService(options, COMMAND),
     close: async () => {
       await operators.close();
+      await requestLog?.close();
       await ledger.close();
     },
   };

@@ -1,12 +1,14 @@
 /** The operator's commands for accounts. */
 import type { AccountView } from './api.ts';
+import { versionGiven } from './arguments.ts';
 import type { Command } from './commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
-import { amount, table } from './text.ts';
+import { amount, limitsText, table } from './text.ts';
 
 const ACCOUNT_FLAGS = {
   'external-id': 'TEXT',
-  rpm: 'N|none',
+  ...LIMIT_FLAGS,
   'credit-cap': 'CREDITS/PERIOD|none',
   'token-cap': 'TOKENS/PERIOD|none',
 } as const;
@@ -50,11 +52,13 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'update'],
     operands: ['ID'],
-    flags: { name: 'TEXT', ...ACCOUNT_FLAGS },
+    flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings',
-    run: async (api, { operands: [id = ''], flags, switches }) =>
-      shown(await api.accounts.change(id, withoutAbsent({ name: flags.name, ...accountSettings(flags) })), switches),
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+    },
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
@@ -71,11 +75,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'credit'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a root, for all keys below it',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) =>
-      shown(await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note })), switches),
+      shown(
+        await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note, entry_id: flags.id })),
+        switches,
+      ),
   },
   {
     words: ['accounts', 'add-key'],
@@ -102,7 +109,7 @@ function statusCommand(word: string, status: string, summary: string): Command {
 function accountSettings(flags: Readonly<Record<string, string>>): object {
   return {
     external_id: flags['external-id'],
-    rpm_limit: flags.rpm,
+    ...limitSettings(flags),
     credit_cap: flags['credit-cap'],
     token_cap: flags['token-cap'],
   };
@@ -136,8 +143,11 @@ function accountText(account: AccountView): readonly string[] {
     ['credit cap', capText(account.credit_cap, 'credits', account.credit_used)],
     ['token cap', capText(account.token_cap, 'tokens', account.tokens_used)],
     ['in flight', `${account.live_holds} requests`],
-    ['per minute', account.rpm_limit === null ? 'no limit' : String(account.rpm_limit)],
+    ['limits', limitsText(account)],
+    ['models', account.models === null ? 'all' : account.models.join(', ')],
+    ['addresses', account.addresses === null ? 'any' : account.addresses.join(', ')],
     ['created', account.created_at],
+    ['version', String(account.version)],
   ];
   return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
 }

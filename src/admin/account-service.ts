@@ -8,12 +8,15 @@ import type {
   AccountSummary,
   KeyPlaceOutcome,
   LedgerAdmin,
+  OtherVersion,
   UnknownAccount,
 } from '../ledger/port.ts';
 import { type AccountsApi, type AccountView, AdminError } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
-import { readCredit, readRpm } from './input.ts';
+import { readCredit } from './input.ts';
+import { limitsView, readLimits } from './limits.ts';
 import {
   AccountChangeBody,
   AccountKeyBody,
@@ -27,10 +30,13 @@ import { fieldNames, unexpected, validBody } from './validate.ts';
 export class AccountService implements AccountsApi {
   readonly #ledger: LedgerAdmin;
   readonly #trail: AuditTrail;
+  /** The topmost account that the caller sees; null where that is every root. */
+  readonly #top: string | null;
 
-  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
+  constructor(ledger: LedgerAdmin, trail: AuditTrail, top: string | null = null) {
     this.#ledger = ledger;
     this.#trail = trail;
+    this.#top = top;
   }
 
   create(input: unknown): Promise<AccountView> {
@@ -58,20 +64,20 @@ export class AccountService implements AccountsApi {
   }
 
   async list(): Promise<readonly AccountView[]> {
-    return (await this.#ledger.listAccounts()).map(accountView);
+    return (await this.#ledger.listAccounts()).map((summary) => accountView(summary, this.#top));
   }
 
   async show(accountId: string): Promise<AccountView> {
     const summary = await this.#ledger.getAccount(accountId);
     if (summary === null) throw unknownAccount(accountId);
-    return accountView(summary);
+    return accountView(summary, this.#top);
   }
 
-  change(accountId: string, input: unknown): Promise<AccountView> {
-    return this.#recorded('account.change', accountId, () => this.#change(accountId, input));
+  change(accountId: string, input: unknown, version?: number): Promise<AccountView> {
+    return this.#recorded('account.change', accountId, () => this.#change(accountId, input, version));
   }
 
-  async #change(accountId: string, input: unknown): Promise<AccountView> {
+  async #change(accountId: string, input: unknown, ifVersion: number | undefined): Promise<AccountView> {
     const body = validBody(AccountChangeBody, input);
     const change: AccountChange = {
       ...(body.name !== undefined && { name: body.name.toWellFormed() }),
@@ -84,7 +90,8 @@ export class AccountService implements AccountsApi {
         `nothing to change: give one of ${fieldNames(AccountChangeBody).join(', ')}`,
       );
     }
-    requireAccount(accountId, await this.#ledger.changeAccount(accountId, change));
+    const versioned = { ...change, ...(ifVersion !== undefined && { ifVersion }) };
+    requireAccount(accountId, await this.#ledger.changeAccount(accountId, versioned));
     return this.show(accountId);
   }
 
@@ -106,7 +113,9 @@ export class AccountService implements AccountsApi {
     const { entryId, amountNanos, note } = readCredit(input);
     requireAccount(
       accountId,
-      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note),
+      await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
+        actor: this.#trail.actorId,
+      }),
     );
     return this.show(accountId);
   }
@@ -148,8 +157,9 @@ function itself(account: AccountView): AccountView {
 
 function requireAccount(
   accountId: string,
-  outcome: AccountOutcome | UnknownAccount | { readonly kind: 'account_credited' },
+  outcome: AccountOutcome | OtherVersion | UnknownAccount | { readonly kind: 'account_credited' },
 ): void {
+  if (outcome.kind === 'other_version') throw changedMeanwhile(`account ${accountId}`, outcome);
   if (outcome.kind === 'unknown_account') throw unknownAccount(accountId);
   if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
 }
@@ -162,11 +172,11 @@ function unknownAccount(accountId: string): AdminError {
 }
 
 function readSettings(body: AccountSettings): AccountChange {
-  const { external_id, labels, rpm_limit, credit_cap, token_cap } = body;
+  const { external_id, labels, credit_cap, token_cap } = body;
   return {
     ...(external_id !== undefined && { externalId: external_id?.toWellFormed() || null }),
     ...(labels !== undefined && { labels }),
-    ...(rpm_limit !== undefined && { rpmLimit: readRpm(rpm_limit) }),
+    ...readLimits(body),
     ...(credit_cap !== undefined && { creditCap: readCap('credit_cap', credit_cap, parseCredits) }),
     ...(token_cap !== undefined && { tokenCap: readCap('token_cap', token_cap, BigInt) }),
   };
@@ -196,18 +206,20 @@ function isPeriod(text: string): text is Period {
   return PERIODS.some((period) => period === text);
 }
 
-function accountView(summary: AccountSummary): AccountView {
+/** Of what is above `top`, not even the ids are shown. */
+function accountView(summary: AccountSummary, top: string | null): AccountView {
   const { account, purchased, used, reserved } = summary;
   const isRoot = account.parentId === null;
   return {
     id: account.id,
+    version: account.version,
     name: account.name,
     external_id: account.externalId,
     labels: account.labels,
     status: account.status,
-    parent: account.parentId,
-    root: account.rootId,
-    rpm_limit: account.rpmLimit,
+    parent: account.id === top ? null : account.parentId,
+    root: top ?? account.rootId,
+    ...limitsView(account),
     ...capViews(account),
     created_at: new Date(account.createdAtMs).toISOString(),
     credit: isRoot ? creditsFromNanos(purchased) : null,

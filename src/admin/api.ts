@@ -20,32 +20,39 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
+import type { CorrectionView as CorrectionSchema, RefundView as RefundSchema } from './schema/money.ts';
 import type {
   IssuedToken as IssuedTokenSchema,
   OperatorList as OperatorListSchema,
   Operator as OperatorSchema,
   SignInLink as SignInLinkSchema,
 } from './schema/operators.ts';
+import type { RequestContent as RequestContentSchema } from './schema/requests.ts';
 import type {
   DoctorReport as DoctorReportSchema,
   ModelState as ModelStateSchema,
   ProviderState as ProviderStateSchema,
   TargetState as TargetStateSchema,
+  TargetTest as TargetTestSchema,
 } from './schema/state.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
 export interface AdminApi {
   readonly accounts: AccountsApi;
+  readonly money: MoneyApi;
   createKey(input: object): Promise<CreatedKey>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
-  changeKey(keyId: string, input: object): Promise<KeyView>;
+  /** With `version`, only where that is still the version of the key. */
+  changeKey(keyId: string, input: object, version?: number): Promise<KeyView>;
   /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
   addSecret(keyId: string): Promise<CreatedKey>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyView>;
   addCredit(keyId: string, input: object): Promise<KeyView>;
+  /** What was captured of a request. */
+  requestContent(requestId: string): Promise<RequestContentView>;
   audit(): Promise<AuditView>;
   /** Of what was charged: requests, tokens, cost and times, in groups. */
   usage(input: object): Promise<UsageView>;
@@ -78,10 +85,17 @@ export interface AccountsApi {
   /** In the order of their creation. */
   list(): Promise<readonly AccountView[]>;
   show(accountId: string): Promise<AccountView>;
-  change(accountId: string, input: object): Promise<AccountView>;
+  /** With `version`, only where that is still the version of the account. */
+  change(accountId: string, input: object, version?: number): Promise<AccountView>;
   move(accountId: string, input: object): Promise<AccountView>;
   addCredit(accountId: string, input: object): Promise<AccountView>;
   addKey(accountId: string, input: object): Promise<AccountView>;
+}
+
+/** Money beside charges and purchases, of whoever pays: a root, or a key without an account. */
+export interface MoneyApi {
+  refund(requestId: string, input: object): Promise<RefundView>;
+  correct(payerId: string, input: object): Promise<CorrectionView>;
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -96,7 +110,10 @@ export type KeyView = View<typeof KeySchema>;
 export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
+export type RefundView = View<typeof RefundSchema>;
+export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;
 export type UsageRowView = UsageView['data'][number];
@@ -114,6 +131,7 @@ export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
 export type ModelStateView = View<typeof ModelStateSchema>;
 export type ProviderStateView = View<typeof ProviderStateSchema>;
 export type TargetStateView = View<typeof TargetStateSchema>;
+export type TargetTestView = View<typeof TargetTestSchema>;
 export type DoctorReportView = View<typeof DoctorReportSchema>;
 
 export type AdminErrorCode =

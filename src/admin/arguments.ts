@@ -83,6 +83,12 @@ export function readArguments(command: CommandShape, line: readonly string[]): C
   return { operands, flags, switches };
 }
 
+/** Of `--if-version`. */
+export function versionGiven({ 'if-version': given }: CommandArguments['flags']): number | undefined {
+  if (given === undefined || /^[0-9]{1,15}$/.test(given)) return given === undefined ? undefined : Number(given);
+  throw new UsageError(`--if-version is ${JSON.stringify(given)}: must be the version that "show --json" prints`);
+}
+
 export function usageLine(command: CommandShape): string {
   return [
     'gateway',

@@ -35,6 +35,11 @@ export class AuditTrail {
     this.#options = options;
   }
 
+  /** Whoever acts; null for nobody who is known. */
+  get actorId(): string | null {
+    return this.#options.caller.actor?.id ?? null;
+  }
+
   /** Does the work and records it, whatever becomes of it. */
   async change<T>(change: Change<T>, work: () => Promise<T>): Promise<T> {
     let before: unknown = null;

@@ -14,7 +14,9 @@ import {
   type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
+  type MoneyApi,
   type OperatorsApi,
+  type RequestContentView,
   type UsageView,
 } from './api.ts';
 
@@ -24,6 +26,13 @@ export class NotRunningError extends Error {
 }
 
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly parameters?: readonly [name: string, value: string][];
+  /** Of what is changed, for `If-Match`. */
+  readonly version?: number | undefined;
+}
 
 export class AdminClient implements AdminApi {
   readonly operators: OperatorsApi = {
@@ -43,10 +52,15 @@ export class AdminClient implements AdminApi {
     create: (input) => this.#call('POST', ['accounts'], input),
     list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
     show: (id) => this.#call('GET', ['accounts', id]),
-    change: (id, input) => this.#call('PATCH', ['accounts', id], input),
+    change: (id, input, version) => this.#call('PATCH', ['accounts', id], input, { version }),
     move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
     addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
     addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
+  };
+  readonly money: MoneyApi = {
+    refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
+    // Both routes take both: whose id it is, is looked up.
+    correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
   };
   readonly #path: string;
 
@@ -56,7 +70,7 @@ export class AdminClient implements AdminApi {
 
   /** Rejects with `NotRunningError` when nothing listens, and with an `AdminError` when the gateway does not answer. */
   health(timeoutMs: number): Promise<{ readonly ok: boolean; readonly pid: number }> {
-    return this.#call('GET', ['health'], undefined, AbortSignal.timeout(timeoutMs));
+    return this.#call('GET', ['health'], undefined, { signal: AbortSignal.timeout(timeoutMs) });
   }
 
   createKey(input: object): Promise<CreatedKey> {
@@ -72,8 +86,8 @@ export class AdminClient implements AdminApi {
     return this.#call('GET', ['keys', keyId]);
   }
 
-  changeKey(keyId: string, input: object): Promise<KeyView> {
-    return this.#call('PATCH', ['keys', keyId], input);
+  changeKey(keyId: string, input: object, version?: number): Promise<KeyView> {
+    return this.#call('PATCH', ['keys', keyId], input, { version });
   }
 
   addSecret(keyId: string): Promise<CreatedKey> {
@@ -88,12 +102,16 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['keys', keyId, 'credit'], input);
   }
 
+  requestContent(requestId: string): Promise<RequestContentView> {
+    return this.#call('GET', ['requests', requestId, 'content']);
+  }
+
   audit(): Promise<AuditView> {
     return this.#call('GET', ['audit']);
   }
 
   usage(input: object): Promise<UsageView> {
-    return this.#call('GET', ['usage'], undefined, undefined, Object.entries(input));
+    return this.#call('GET', ['usage'], undefined, { parameters: Object.entries(input) });
   }
 
   modelLists(): Promise<ModelListsView> {
@@ -106,7 +124,7 @@ export class AdminClient implements AdminApi {
 
   auditTrail(query: object): Promise<AuditTrailPageView> {
     const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
-    return this.#call('GET', ['audit-trail'], undefined, undefined, parameters);
+    return this.#call('GET', ['audit-trail'], undefined, { parameters });
   }
 
   async runningRequests(): Promise<readonly RunningRequest[]> {
@@ -118,13 +136,12 @@ export class AdminClient implements AdminApi {
     method: string,
     segments: readonly string[],
     input?: object,
-    signal?: AbortSignal,
-    parameters: readonly [name: string, value: string][] = [],
+    { signal, parameters = [], version }: CallOptions = {},
   ): Promise<T> {
     const query = parameters.length === 0 ? '' : `?${new URLSearchParams([...parameters])}`;
     const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
     const { status, text } = await this.#exchange(
-      { method, path, ...(signal && { signal }) },
+      { method, path, ...(signal && { signal }), headers: version === undefined ? {} : { 'if-match': `"${version}"` } },
       input === undefined ? null : JSON.stringify(input),
     );
     let value: unknown;
@@ -142,7 +159,7 @@ export class AdminClient implements AdminApi {
 
   #exchange(call: RequestOptions, body: string | null): Promise<{ status: number; text: string }> {
     return new Promise((done, failed) => {
-      const headers = body === null ? {} : { 'content-type': 'application/json' };
+      const headers = { ...call.headers, ...(body !== null && { 'content-type': 'application/json' }) };
       const options: RequestOptions = { ...call, socketPath: this.#path, agent: false, headers };
       const request = httpRequest(options, (response) => {
         const chunks: Buffer[] = [];

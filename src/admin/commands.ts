@@ -3,10 +3,13 @@
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
-import { type CommandArguments, type CommandShape, UsageError, usageLine } from './arguments.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
+import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
+import { REQUEST_CONTENT } from './request-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
@@ -19,9 +22,8 @@ export interface Command extends CommandShape {
 const KEY_FLAGS = {
   label: 'TEXT',
   expires: 'ISO|never',
-  rpm: 'N|none',
   provider: 'NAME|all',
-  models: 'ID,ID|all',
+  ...LIMIT_FLAGS,
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
@@ -34,11 +36,17 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   budget: '--budget',
   period: '--period',
   rpm_limit: '--rpm',
+  tpm_limit: '--tpm',
+  parallel_limit: '--parallel',
+  output_limit: '--max-output',
+  addresses: '--addresses',
   provider_scope: '--provider',
   models: '--models',
   label: '--label',
   expires_at: '--expires',
   note: '--note',
+  reason: '--reason',
+  entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
   status: '--status',
@@ -105,10 +113,11 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'update'],
     operands: ['ID'],
-    flags: KEY_FLAGS,
+    flags: { ...KEY_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings',
-    run: (api, { operands: [id = ''], flags, switches }) => change(api, id, keySettings(flags), switches),
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the key',
+    run: (api, { operands: [id = ''], flags, switches }) =>
+      change(api, id, keySettings(flags), switches, versionGiven(flags)),
   },
   statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
@@ -137,15 +146,16 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'add credits to a credit key',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note }));
+      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   ...ACCOUNT_COMMANDS,
+  ...MONEY_COMMANDS,
   {
     words: ['audit'],
     operands: [],
@@ -166,6 +176,7 @@ export const COMMANDS: readonly Command[] = [
       since: 'TIME|30d',
       until: 'TIME',
       key: 'ID',
+      account: 'ID',
       label: 'TEXT',
       model: 'ID',
       provider: 'NAME',
@@ -182,6 +193,7 @@ export const COMMANDS: readonly Command[] = [
       return { ...lines(rows), warning };
     },
   },
+  REQUEST_CONTENT,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -280,19 +292,23 @@ function statusCommand(word: string, status: string, summary: string): Command {
   };
 }
 
-async function change(api: AdminApi, id: string, input: object, switches: ReadonlySet<string>): Promise<Output> {
-  const key = await api.changeKey(id, withoutAbsent(input));
+async function change(
+  api: AdminApi,
+  id: string,
+  input: object,
+  switches: ReadonlySet<string>,
+  version?: number,
+): Promise<Output> {
+  const key = await api.changeKey(id, withoutAbsent(input), version);
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
 }
 
 function keySettings(flags: CommandArguments['flags']): object {
-  const { models } = flags;
   return {
     label: flags.label,
     expires_at: flags.expires,
-    rpm_limit: flags.rpm,
     provider_scope: flags.provider,
-    models: models === undefined || models === 'all' ? models && null : models.split(','),
+    ...limitSettings(flags),
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,

@@ -5,8 +5,9 @@ import type { Period } from '../core/period.ts';
 import type { KeyChange } from '../ledger/port.ts';
 import type { AuditTrailQuery as TrailQuery } from '../operators/port.ts';
 import { AdminError } from './api.ts';
+import { readLimits } from './limits.ts';
 import { AuditTrailQuery } from './schema/audit-trail.ts';
-import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody, RPM_MAX } from './schema/keys.ts';
+import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody } from './schema/keys.ts';
 import { fieldNames, invalid, missing, unexpected, validBody, validQuery } from './validate.ts';
 
 /** A validated new key: everything but its id and its secret. */
@@ -47,8 +48,12 @@ export function readNewKey(input: unknown): NewKeyPlan {
   return {
     label: null,
     providerScope: 'all',
-    models: null,
     rpmLimit: null,
+    tpmLimit: null,
+    parallelLimit: null,
+    outputLimit: null,
+    models: null,
+    addresses: null,
     expiresAtMs: null,
     budget: null,
     period: DEFAULT_PERIOD,
@@ -98,31 +103,16 @@ function trailTime(field: 'since' | 'until', value: string | undefined): number 
 }
 
 function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
-  const { label, provider_scope, models, rpm_limit, expires_at, budget, period, cap } = body;
+  const { label, provider_scope, expires_at, budget, period, cap } = body;
   return {
     ...(label !== undefined && { label: label?.toWellFormed() || null }),
     ...(provider_scope !== undefined && { providerScope: provider_scope.toWellFormed() }),
-    ...(models !== undefined && { models: readModels(models) }),
-    ...(rpm_limit !== undefined && { rpmLimit: readRpm(rpm_limit) }),
+    ...readLimits(body),
     ...(expires_at !== undefined && { expiresAtMs: readExpiry(expires_at) }),
     ...(budget !== undefined && { budget: readBudget(budget) }),
     ...(period !== undefined && { period }),
     ...(cap !== undefined && { cap: cap === null || cap === 'none' ? null : readAmount('cap', cap) }),
   };
-}
-
-function readModels(value: NonNullable<KeySettings['models']> | null): readonly string[] | null {
-  if (value === null || value === 'all') return null;
-  const ids = value.map((id) => id.trim().toWellFormed());
-  if (ids.includes('')) throw unexpected(KeyChangeBody, 'models', value);
-  return [...new Set(ids)];
-}
-
-export function readRpm(value: NonNullable<KeySettings['rpm_limit']> | null): number | null {
-  if (value === null || value === 'none') return null;
-  const limit = Number(value);
-  if (limit < 1 || limit > RPM_MAX) throw unexpected(KeyChangeBody, 'rpm_limit', value);
-  return limit;
 }
 
 function readBudget(value: NonNullable<KeySettings['budget']> | null): bigint | null {

@@ -6,6 +6,7 @@ import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.t
 import type { AccountService } from './account-service.ts';
 import { AdminError, type CreatedKey, type KeyPageView, type KeyView } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { type KeyFilters, keyPage } from './key-page.ts';
@@ -136,7 +137,9 @@ export class KeyService {
   async #addCredit(keyId: string, input: unknown): Promise<KeyView> {
     const plan = readCredit(input);
     const entryId = plan.entryId ?? newId('credit');
-    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note);
+    const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note, {
+      actor: this.#trail.actorId,
+    });
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return this.show(keyId);
@@ -211,12 +214,7 @@ export class KeyService {
 function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {
   if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
   if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
-  if (outcome.kind === 'other_version') {
-    throw new AdminError(
-      'precondition_failed',
-      `key ${keyId} has been changed meanwhile: it is at version ${outcome.version}; read it again`,
-    );
-  }
+  if (outcome.kind === 'other_version') throw changedMeanwhile(`key ${keyId}`, outcome);
 }
 
 /** The text of a key is never stored. */

@@ -20,6 +20,8 @@ export interface OperatorsAdminOptions {
   readonly clock: Clock;
   /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
   consoleOrigin(): string;
+  /** An account-admin is bound to an account that exists. */
+  accountExists(id: string): Promise<boolean>;
   readonly trail: AuditTrail;
 }
 
@@ -55,7 +57,7 @@ export class OperatorsAdmin implements OperatorsApi {
     return trail.change(change, async () => {
       const { name, role, account_id, expires_at } = validBody(NewOperatorBody, input);
       const expiresAtMs = this.#expiry(NewOperatorBody, expires_at);
-      const operator = await operators.create({ name, role, accountId: accountOf(role, account_id) });
+      const operator = await operators.create({ name, role, accountId: await this.#account(role, account_id) });
       if (operator === null) throw new AdminError('refused', `there is an operator ${JSON.stringify(name)} already`);
       return issuedView(operator, await operators.issueToken(operator.id, expiresAtMs, null));
     });
@@ -71,7 +73,7 @@ export class OperatorsAdmin implements OperatorsApi {
     return this.#options.trail.change(change, async () => {
       const { role, account_id } = validBody(OperatorChangeBody, input);
       await this.#changeable(id);
-      await this.#options.operators.changeRole(id, role, accountOf(role, account_id));
+      await this.#options.operators.changeRole(id, role, await this.#account(role, account_id));
       return this.show(id);
     });
   }
@@ -126,6 +128,16 @@ export class OperatorsAdmin implements OperatorsApi {
       const { text, credential } = await operators.issueSignIn(id);
       return { url: `${this.#options.consoleOrigin()}/#token=${text}`, expires_at: isoTime(credential.expiresAtMs) };
     });
+  }
+
+  async #account(role: Role, given: string | null | undefined): Promise<string | null> {
+    const accountId = accountOf(role, given);
+    if (accountId === null || (await this.#options.accountExists(accountId))) return accountId;
+    throw new AdminError(
+      'unknown_account',
+      `account_id ${JSON.stringify(accountId)} does not exist: list the accounts with "gateway accounts list"`,
+      { field: 'account_id' },
+    );
   }
 
   async #operator(id: string): Promise<Operator> {

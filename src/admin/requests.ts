@@ -3,10 +3,11 @@ import { CONDITIONS } from '../core/conditions.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { RunningRequest } from '../core/request-record.ts';
 import { explain } from '../observe/explain.ts';
+import { textOf } from '../observe/request-log/captured.ts';
 import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
 import type { RequestLogReader, RequestQuery } from '../observe/request-log/store.ts';
 import { AdminError } from './api.ts';
-import type { RequestFilters, RequestSearch } from './schema/requests.ts';
+import type { RequestContent, RequestFilters, RequestSearch } from './schema/requests.ts';
 import type { View } from './schema/view.ts';
 
 const LIMIT_DEFAULT = 50;
@@ -26,44 +27,95 @@ export interface Tail {
   readonly position: string;
 }
 
+/** Of whom requests are shown; null: of everybody. */
+type KeysInReach = (() => Promise<ReadonlySet<string>>) | null;
+
 export class Requests {
   readonly #reader: RequestLogReader | null;
   readonly #running: () => Promise<readonly RunningRequest[]>;
+  readonly #reach: KeysInReach;
 
   /** `reader`: null where nothing was ever logged. */
-  constructor(reader: RequestLogReader | null, running: () => Promise<readonly RunningRequest[]>) {
+  constructor(
+    reader: RequestLogReader | null,
+    running: () => Promise<readonly RunningRequest[]>,
+    reach: KeysInReach = null,
+  ) {
     this.#reader = reader;
     this.#running = running;
+    this.#reach = reach;
+  }
+
+  /** For an `account-admin`: the requests of these keys, without anything about providers. */
+  within(keys: () => Promise<ReadonlySet<string>>): Requests {
+    return new Requests(this.#reader, this.#running, keys);
   }
 
   async show(id: string): Promise<{ readonly request: RequestView; readonly explanation: readonly string[] }> {
     const entry = (await this.#reader?.find(id)) ?? null;
-    if (entry === null) {
+    const keys = await this.#reach?.();
+    if (entry === null || keys?.has(entry.keyId ?? '') === false) {
       const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
       throw new AdminError(
         'not_found',
         `no request ${shown} is in the log: check the id (x-request-id of the answer), and whether it is older than request_log.keep_days or had no valid key`,
       );
     }
-    const request = viewOf(entry);
+    const request = this.#view(entry);
     return { request, explanation: explain(request) };
   }
 
+  /** What was captured of it. */
+  async content(id: string): Promise<View<typeof RequestContent>> {
+    await this.show(id);
+    const found = (await this.#reader?.captured(id)) ?? null;
+    if (found === null) {
+      throw new AdminError(
+        'not_found',
+        'the content of this request was not captured, or its time is over: capture_days of the key turns it on for the requests to come',
+      );
+    }
+    const [request, response] = await Promise.all([textOf(found.request), textOf(found.response)]);
+    const expires_at = new Date(found.expiresAtMs).toISOString();
+    return { object: 'request_content', id, request, response, cut: found.cut, expires_at };
+  }
+
   async list(search: Search, nowMs: number): Promise<RequestPageView> {
-    const query = readSearch(search, nowMs);
+    const keys = await this.#reach?.();
+    const query = { ...this.#read(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
     const page = (await this.#reader?.list(query)) ?? { entries: [], next: null };
-    return { object: 'list', data: page.entries.map(viewOf), next: page.next };
+    return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }
 
   /** What has ended since `position`; null: from now on. */
   async tail(filters: Filters, position: string | null, nowMs: number): Promise<Tail> {
-    const query = readSearch(filters, nowMs);
+    const query = this.#read(filters, nowMs);
+    const keys = await this.#reach?.();
     const tail = (await this.#reader?.tail(position)) ?? { entries: [], position: position ?? '0' };
-    return { requests: tail.entries.filter((entry) => fits(entry, query)).map(viewOf), position: tail.position };
+    const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
+    return { requests: entries.map((entry) => this.#view(entry)), position: tail.position };
   }
 
-  running(): Promise<readonly RunningRequest[]> {
-    return this.#running();
+  async running(): Promise<readonly RunningRequest[]> {
+    const keys = await this.#reach?.();
+    const all = await this.#running();
+    return keys === undefined
+      ? all
+      : all.filter(({ key_id }) => keys.has(key_id)).map((request) => ({ ...request, provider: '' }));
+  }
+
+  #read(search: Search, nowMs: number): RequestQuery {
+    if (this.#reach !== null && search.provider !== undefined) {
+      throw new AdminError('forbidden', 'provider: which provider served a request, the operator sees', {
+        field: 'provider',
+      });
+    }
+    return readSearch(search, nowMs);
+  }
+
+  #view(entry: RequestEntry): RequestView {
+    const view = viewOf(entry);
+    return this.#reach === null ? view : { ...view, attempts: [], skipped: [], provider_cost_nanos: null, flag: null };
   }
 }
 

@@ -1,5 +1,6 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
+import type { LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { AccountService } from './account-service.ts';
@@ -16,15 +17,21 @@ import {
   type ModelListsView,
   type ModelStateView,
   type ProviderStateView,
+  type RequestContentView,
+  type TargetTestView,
   type UsageView,
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
+import { MoneyService } from './money-service.ts';
 import { OperatorsAdmin } from './operators.ts';
+import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
-import { DoctorBody } from './schema/state.ts';
+import { DoctorBody, TargetTestBody } from './schema/state.ts';
+import type { View } from './schema/view.ts';
+import { SubtreeLedger } from './subtree.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
 import { validBody } from './validate.ts';
@@ -38,6 +45,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly gateway?: RunningGatewayState;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
+  /** Absent where no gateway is running. */
+  readonly playground?: Playground;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
@@ -65,6 +74,7 @@ export interface RunningGatewayState {
   /** False where no request with this id is running. */
   stopRequest(requestId: string): Promise<boolean>;
   doctor(probes: boolean): Promise<DoctorReportView>;
+  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView>;
 }
 
 const NO_REQUESTS = new Requests(null, async () => []);
@@ -81,10 +91,13 @@ export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE }
  */
 export class AdminService implements AdminApi {
   readonly accounts: AccountService;
+  readonly money: MoneyService;
   readonly operators: OperatorsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #keys: KeyService;
   readonly #trail: AuditTrail;
+  /** What an `account-admin` reaches; null for every other caller. */
+  readonly #subtree: SubtreeLedger | null;
   #lastAudit: LastAudit | null = null;
 
   constructor(options: AdminServiceOptions, caller: Caller = PROCESS, onRecorded: () => void = () => {}) {
@@ -95,10 +108,22 @@ export class AdminService implements AdminApi {
       operators,
       clock,
       consoleOrigin: () => options.consoleOrigin(),
+      accountExists: async (id) => (await options.ledger.getAccount(id)) !== null,
       trail: this.#trail,
     });
-    this.accounts = new AccountService(options.ledger, this.#trail);
-    this.#keys = new KeyService(options, this.accounts, this.#trail);
+    const { actor } = caller;
+    const top = actor?.role === 'account-admin' ? actor.accountId : null;
+    this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
+    const ledger = this.#subtree ?? options.ledger;
+    this.accounts = new AccountService(ledger, this.#trail, top);
+    this.money = new MoneyService(ledger, this.#trail);
+    // The names of models and providers that a refusal would list are not for everybody.
+    const known = this.#subtree === null ? options.known : null;
+    this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
+  }
+
+  get #ledger(): LedgerAdmin {
+    return this.#subtree ?? this.#options.ledger;
   }
 
   /** The same operations for another caller. `onRecorded` is called when something went into the audit trail. */
@@ -116,7 +141,9 @@ export class AdminService implements AdminApi {
   }
 
   get requests(): Requests {
-    return this.#options.requests ?? NO_REQUESTS;
+    const { requests = NO_REQUESTS } = this.#options;
+    const subtree = this.#subtree;
+    return subtree === null ? requests : requests.within(() => subtree.keyIds());
   }
 
   get gateway(): RunningGatewayState {
@@ -125,9 +152,16 @@ export class AdminService implements AdminApi {
     return gateway;
   }
 
+  /** Who read what somebody asked and was answered is kept, as who turned its capture on. */
+  requestContent(requestId: string): Promise<RequestContentView> {
+    const change = { action: 'request.content', target: requestId };
+    return this.#trail.change(change, () => this.requests.content(requestId));
+  }
+
   stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {
     return this.#trail.change({ action: 'request.stop', target: requestId }, async () => {
-      if (await this.gateway.stopRequest(requestId)) return { id: requestId, stopped: true };
+      const inReach = this.#subtree === null || (await this.requests.running()).some(({ id }) => id === requestId);
+      if (inReach && (await this.gateway.stopRequest(requestId))) return { id: requestId, stopped: true };
       throw new AdminError(
         'not_found',
         `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with GET /admin/v1/requests/running`,
@@ -139,6 +173,26 @@ export class AdminService implements AdminApi {
     const { probes = false } = validBody(DoctorBody, input);
     const after = ({ ok }: DoctorReportView) => ({ ok, probes });
     return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
+  }
+
+  testTarget(input: unknown): Promise<TargetTestView> {
+    const target = validBody(TargetTestBody, input);
+    const change = {
+      action: 'target.test',
+      target: target.model,
+      after: (result: TargetTestView) => ({ ...target, ...result }),
+    };
+    return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  get playground(): Playground {
+    const { playground } = this.#options;
+    if (playground === undefined) throw new AdminError('unavailable', 'no gateway is running here');
+    return playground;
+  }
+
+  sendPlayground(input: unknown, signal: AbortSignal): Promise<PlaygroundAnswer> {
+    return this.playground.send(input, this.#trail, signal);
   }
 
   createKey(input: unknown): Promise<CreatedKey> {
@@ -189,7 +243,7 @@ export class AdminService implements AdminApi {
   }
 
   async modelLists(): Promise<ModelListsView> {
-    const document = await this.#options.ledger.getDocument(MODEL_LISTS_DOCUMENT);
+    const document = await this.#ledger.getDocument(MODEL_LISTS_DOCUMENT);
     return { object: 'model_lists', document: document?.value ?? null };
   }
 
@@ -213,20 +267,30 @@ export class AdminService implements AdminApi {
   }
 
   async audit(): Promise<AuditView> {
-    const report = await this.#options.ledger.audit();
+    const report = await this.#ledger.audit();
     this.#lastAudit = { ok: report.ok, atMs: this.#options.clock.nowMs() };
     return auditView(report);
   }
 
   async usage(input: object): Promise<UsageView> {
-    const query = readUsageQuery(input, this.#options.clock.nowMs());
-    if (query.filter.key !== undefined) await this.showKey(query.filter.key);
-    const report = await this.#options.ledger.usageReport(query);
-    if (report.kind === 'usage') return usageView(query, report);
+    const { accountId, ...asked } = readUsageQuery(input, this.#options.clock.nowMs());
+    if (asked.filter.key !== undefined) await this.showKey(asked.filter.key);
+    if (this.#subtree !== null && (asked.by.includes('provider') || asked.filter.provider !== undefined)) {
+      throw new AdminError('forbidden', 'which provider served a request, the operator sees');
+    }
+    const keys = accountId === null ? null : await this.#keysBelow(accountId);
+    const query = keys === null ? asked : { ...asked, keys };
+    const report = await this.#ledger.usageReport(query);
+    if (report.kind === 'usage') return usageView(query, report, this.#subtree === null);
     throw new AdminError(
       'invalid_input',
       `by gives more than ${query.rowsMax} rows: ask for fewer dimensions, a shorter time, or one key, label or model`,
       { field: 'by' },
     );
+  }
+
+  async #keysBelow(accountId: string): Promise<ReadonlySet<string>> {
+    await this.accounts.show(accountId);
+    return new SubtreeLedger(this.#ledger, accountId).keyIds();
   }
 }

@@ -27,12 +27,25 @@ export function keyText(key: KeyView): readonly string[] {
     ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
     ['provider', key.provider_scope],
     ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
-    ['per minute', key.rpm_limit === null ? 'no limit' : String(key.rpm_limit)],
+    ['limits', limitsText(key)],
+    ['addresses', key.addresses === null ? 'any' : key.addresses.join(', ')],
     ['expires', key.expires_at ?? 'never'],
     ['created', key.created_at],
     ['base URL', key.base_url],
   ];
   return rows.map(([name, value]) => `${name.padEnd(12)}${value}`);
+}
+
+type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit'>;
+
+export function limitsText({ rpm_limit, tpm_limit, parallel_limit, output_limit }: LimitView): string {
+  const limits = [
+    rpm_limit === null ? '' : `${rpm_limit} requests per minute`,
+    tpm_limit === null ? '' : `${tpm_limit} tokens per minute`,
+    parallel_limit === null ? '' : `${parallel_limit} at a time`,
+    output_limit === null ? '' : `${output_limit} tokens of output`,
+  ].filter((text) => text !== '');
+  return limits.length === 0 ? 'none' : limits.join(', ');
 }
 
 /** One line after a change: what the key is now. */

@@ -17,7 +17,12 @@ const DEFAULT_SINCE = '30d';
 const LENGTH = /^(\d{1,5})([hdw])$/;
 const UNIT_MS = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
 
-export function readUsageQuery(input: object, nowMs: number): UsageQuery {
+export interface AskedUsage extends UsageQuery {
+  /** Only keys of this account and of those below it. */
+  readonly accountId: string | null;
+}
+
+export function readUsageQuery(input: object, nowMs: number): AskedUsage {
   const given = validQuery(UsageParameters, input);
   const by = readDimensions(given.by);
   const sinceMs = beginning('since', given.since ?? DEFAULT_SINCE, nowMs);
@@ -35,7 +40,7 @@ export function readUsageQuery(input: object, nowMs: number): UsageQuery {
   if (by.includes('hour') && days > HOURLY_DAYS_MAX) {
     throw invalid('by', `has hour, for ${Math.ceil(days)} days: hours are reported for up to ${HOURLY_DAYS_MAX} days`);
   }
-  return { sinceMs, untilMs, by, filter: filterOf(given), rowsMax: ROWS_MAX };
+  return { sinceMs, untilMs, by, filter: filterOf(given), rowsMax: ROWS_MAX, accountId: given.account ?? null };
 }
 
 function readDimensions(text: string | undefined): readonly UsageDimension[] {

@@ -13,8 +13,8 @@ const TABLE: readonly Column[] = [
   { title: 'INPUT', cell: (row) => String(row.input_tokens + row.cache_read_tokens + cacheWrites(row)) },
   { title: 'OUTPUT', cell: (row) => String(row.output_tokens) },
   { title: 'COST', cell: ({ cost }) => cost.toFixed(4) },
-  { title: 'PROVIDER COST', cell: (row) => row.provider_cost.toFixed(4) },
-  { title: 'MARGIN', cell: ({ margin }) => margin.toFixed(4) },
+  { title: 'PROVIDER COST', cell: (row) => (row.provider_cost ?? 0).toFixed(4) },
+  { title: 'MARGIN', cell: ({ margin }) => (margin ?? 0).toFixed(4) },
   { title: 'FIRST BYTE P50/P95', cell: (row) => times(row.first_byte_ms) },
   { title: 'DURATION P50/P95', cell: (row) => times(row.duration_ms) },
 ];
@@ -23,7 +23,7 @@ const CSV: readonly Column[] = [
   ...(['requests', 'cancelled', 'broken'] as const).map(plain),
   ...(['cost', 'provider_cost', 'margin', 'charged_credits'] as const).map((name) => ({
     title: name,
-    cell: (row: UsageFiguresView) => decimal(row[name]),
+    cell: (row: UsageFiguresView) => decimal(row[name] ?? 0),
   })),
   ...(['charged_tokens', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const).map(plain),
   ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const).map(plain),

@@ -3,21 +3,26 @@ import { creditsFromNanos } from '../core/money.ts';
 import type { UsageDimension, UsageFigures, UsageOutcome, UsageQuery, UsageRow } from '../core/usage-report.ts';
 import type { UsageFiguresView, UsageRowView, UsageView } from './api.ts';
 
-export function usageView(query: UsageQuery, report: UsageOutcome & { readonly kind: 'usage' }): UsageView {
+/** `ownCost`: whether the caller may see what the calls cost the operator. */
+export function usageView(
+  query: UsageQuery,
+  report: UsageOutcome & { readonly kind: 'usage' },
+  ownCost: boolean,
+): UsageView {
   return {
     object: 'usage',
     since: new Date(query.sinceMs).toISOString(),
     until: new Date(query.untilMs).toISOString(),
     by: query.by,
     complete: !report.catchingUp,
-    data: report.rows.map((row) => rowView(query.by, row)),
-    total: figuresView(report.total),
+    data: report.rows.map((row) => rowView(query.by, row, ownCost)),
+    total: figuresView(report.total, ownCost),
   };
 }
 
-function rowView(by: readonly UsageDimension[], row: UsageRow): UsageRowView {
+function rowView(by: readonly UsageDimension[], row: UsageRow, ownCost: boolean): UsageRowView {
   const group = by.map((dimension, index) => [dimension, dimensionView(dimension, row.group[index] ?? null)]);
-  return { ...Object.fromEntries(group), ...figuresView(row) };
+  return { ...Object.fromEntries(group), ...figuresView(row, ownCost) };
 }
 
 function dimensionView(dimension: UsageDimension, value: string | number | null): string | null {
@@ -26,14 +31,14 @@ function dimensionView(dimension: UsageDimension, value: string | number | null)
   return dimension === 'day' ? time.slice(0, 10) : time;
 }
 
-function figuresView({ sums, firstByteMs, durationMs }: UsageFigures): UsageFiguresView {
+function figuresView({ sums, firstByteMs, durationMs }: UsageFigures, ownCost: boolean): UsageFiguresView {
   return {
     requests: Number(sums.requests),
     cancelled: Number(sums.charges - sums.requests),
     broken: Number(sums.broken),
     cost: creditsFromNanos(sums.cost_nanos),
-    provider_cost: creditsFromNanos(sums.provider_cost_nanos),
-    margin: creditsFromNanos(sums.cost_nanos - sums.provider_cost_nanos),
+    provider_cost: ownCost ? creditsFromNanos(sums.provider_cost_nanos) : null,
+    margin: ownCost ? creditsFromNanos(sums.cost_nanos - sums.provider_cost_nanos) : null,
     charged_credits: creditsFromNanos(sums.charged_nanos),
     charged_tokens: Number(sums.charged_tokens),
     input_tokens: Number(sums.input),

@@ -3,6 +3,7 @@ import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { AuditReport, KeySummary } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
+import { limitsView } from './limits.ts';
 
 /** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
 export function publicOrigin(host: string, port: number, secure: boolean): string {
@@ -23,8 +24,7 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     label: key.label,
     status: summary.status,
     provider_scope: key.providerScope,
-    models: key.models,
-    rpm_limit: key.rpmLimit,
+    ...limitsView(key),
     expires_at: isoTime(key.expiresAtMs),
     created_at: new Date(key.createdAtMs).toISOString(),
     live_holds: summary.liveHolds,

@@ -57,6 +57,7 @@ export function assembleProvider(
     },
     package: factory && { name: provider.package ?? name, create: factory, callOptions: provider.call_options },
     storesResponses: provider.store_responses ?? false,
+    forwardsTraceparent: provider.forward_traceparent ?? false,
     circuitBreaker: provider.circuit_breaker ?? true,
   };
 }

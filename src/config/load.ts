@@ -118,6 +118,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     responses: responseStorageOf(file.responses),
     requestLog: requestLogOf(file.request_log),
     accessLog: file.access_log ?? true,
+    accountPage: file.account_page ?? false,
     usageKeepMs: usageKeepMs(file.usage),
   });
 }

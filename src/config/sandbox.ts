@@ -19,6 +19,7 @@ export function sandboxProviders(sandboxUrl: string): Provider[] {
     chatLimitField: 'max_completion_tokens',
     options: {},
     storesResponses: false,
+    forwardsTraceparent: false,
     // It fails on demand: one caller's experiment must not open the breaker for the others.
     circuitBreaker: false,
   } as const;

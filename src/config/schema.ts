@@ -133,6 +133,12 @@ const ProviderSchema = Type.Object(
           'Whether the provider may store what it is sent, as its own defaults and the client say. Default: false, it is asked not to.',
       }),
     ),
+    forward_traceparent: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether it is sent the traceparent of the client, as for a server of your own. Default: false. Not for ai-sdk.',
+      }),
+    ),
     circuit_breaker: Type.Optional(
       Type.Boolean({
         description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
@@ -341,6 +347,11 @@ export const FileSchema = Type.Object(
     access_log: Type.Optional(
       Type.Boolean({
         description: "Whether each request is a line of the process's log, at the level info. Default: true.",
+      }),
+    ),
+    account_page: Type.Optional(
+      Type.Boolean({
+        description: 'Whether key holders can look at their own key in a browser, at /account. Default: false.',
       }),
     ),
     usage: UsageRecordsSchema,

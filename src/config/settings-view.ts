@@ -48,6 +48,7 @@ const POLICY: Shown<Policy> = {
   responses: asIs,
   requestLog: asIs,
   accessLog: asIs,
+  accountPage: asIs,
 };
 
 export function settingsView(settings: Settings): Readonly<Record<string, unknown>> {

@@ -2,6 +2,7 @@
  * Accounts in a tree: an organisation, its teams, their projects. The root of a tree owns the credit that every key below it
  * spends; an account below it, and the root too, may have caps on what passes.
  */
+import type { RateLimits, Restrictions } from './limits.ts';
 import type { Period } from './period.ts';
 
 /** A closed account stays closed. */
@@ -14,8 +15,8 @@ export interface Cap {
   readonly period: Period;
 }
 
-/** Everything about an account but its sums. */
-export interface AccountRecord {
+/** Everything about an account but its sums. Its limits and restrictions are those of all keys below it. */
+export interface AccountRecord extends RateLimits, Restrictions {
   readonly id: string;
   /** Increases with every change of the account. */
   readonly version: number;
@@ -28,7 +29,6 @@ export interface AccountRecord {
   readonly externalId: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly status: AccountStatus;
-  readonly rpmLimit: number | null;
   /** On what credit keys spend. */
   readonly creditCap: Cap | null;
   /** On the tokens of all keys, whatever they pay with. */

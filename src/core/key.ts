@@ -1,6 +1,7 @@
 /** The caller's key: its text, its state, and what it may do. */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { RateLimits, Restrictions } from './limits.ts';
 import type { Period } from './period.ts';
 
 export type Mode = 'credit' | 'token_budget';
@@ -9,7 +10,7 @@ export type StoredStatus = 'active' | 'suspended' | 'disabled' | 'revoked';
 export type KeyStatus = StoredStatus | 'expired';
 
 /** Everything about a key but its balance and its secrets. */
-export interface KeyRecord {
+export interface KeyRecord extends RateLimits, Restrictions {
   readonly id: string;
   /** Increases with every change of the key, so that admission notices a decision based on an old copy. */
   readonly version: number;
@@ -19,9 +20,6 @@ export interface KeyRecord {
   readonly expiresAtMs: number | null;
   /** A provider's name, or `all`. */
   readonly providerScope: string;
-  /** The model ids that the key may use; null means all of its scope. */
-  readonly models: readonly string[] | null;
-  readonly rpmLimit: number | null;
   /** Token budget per period; null means unlimited. Always null for credit keys. */
   readonly budget: bigint | null;
   readonly period: Period;
@@ -29,6 +27,8 @@ export interface KeyRecord {
   readonly accountId: string | null;
   /** The most that a credit key of an account may spend in its period, in nanos; null means no cap of its own. */
   readonly cap: bigint | null;
+  /** Of the accounts above it that restrict something, from the nearest to the root: a copy, so that no account is read. */
+  readonly inherited: readonly Restrictions[];
   readonly createdAtMs: number;
   /** The first twelve characters of the newest secret. */
   readonly prefix: string;
@@ -59,10 +59,19 @@ const KEY_TEXT = /^mg_[ct]_[0-9A-Za-z]{40}$/;
 const MODE_MARK: Readonly<Record<Mode, string>> = { credit: 'mg_c_', token_budget: 'mg_t_' };
 
 export function newKeyText(mode: Mode): string {
+  return keyTextFrom(mode, () => randomBytes(48));
+}
+
+/** Always the same for the same bytes, which must be secret and random: 256 of them are enough. */
+export function derivedKeyText(mode: Mode, seed: Buffer): string {
+  return keyTextFrom(mode, () => seed);
+}
+
+function keyTextFrom(mode: Mode, more: () => Buffer): string {
   let body = MODE_MARK[mode];
   while (body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) {
     // Bytes from 248 up would favour the alphabet's first characters.
-    for (const byte of randomBytes(48)) {
+    for (const byte of more()) {
       if (byte < 248 && body.length < MODE_MARK[mode].length + RANDOM_CHARACTERS) body += ALPHABET[byte % 62];
     }
   }

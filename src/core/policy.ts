@@ -70,4 +70,6 @@ export interface Policy {
   readonly requestLog: RequestLogPolicy;
   /** Whether each request is a line of the process's log. */
   readonly accessLog: boolean;
+  /** Whether key holders can look at their own key in a browser, at `/account`. */
+  readonly accountPage: boolean;
 }

@@ -63,6 +63,8 @@ export interface Provider {
   readonly package?: ProviderPackage | undefined;
   /** Whether the provider may store what it is sent; where not, it is asked not to. */
   readonly storesResponses: boolean;
+  /** Whether it is given the `traceparent` of the client. */
+  readonly forwardsTraceparent: boolean;
   /** False: its targets are asked however often they fail. */
   readonly circuitBreaker: boolean;
 }

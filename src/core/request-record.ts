@@ -2,9 +2,10 @@
  * What became of one request, for whoever observes the gateway: the request log, metrics, traces, the live view. One
  * object per request, made when it arrives, filled in along its way, and handed to the observers once, at its end.
  *
- * It holds no prompt and no answer, apart from `body`, which is for the time of the request only; what quotes a request
- * has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
+ * It holds no prompt and no answer, apart from `body`, which is for the time of the request only, and `capture`, which the
+ * operator turns on for a key; what quotes a request has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
  */
+import type { Capture } from './capture.ts';
 import type { Condition } from './conditions.ts';
 import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
@@ -171,6 +172,7 @@ export class RequestRecord {
   chunks = 0;
   /** As it was received; null before that, and after the end. */
   body: Buffer | null = null;
+  capture: Capture | null = null;
 
   constructor(requestId: string, endpoint: Endpoint | null, receivedAtMs: number) {
     this.requestId = requestId;
@@ -197,6 +199,7 @@ export class RequestRecord {
   received(body: Buffer): void {
     this.body = body;
     this.bytesIn = body.length;
+    this.capture?.received(body);
   }
 
   /** The failure that the client gets to see; the first one counts. */
@@ -212,15 +215,17 @@ export class RequestRecord {
   }
 
   /** A piece of a stream was handed to the connection. */
-  wrote(bytes: number): void {
-    this.bytesOut += bytes;
+  wrote(bytes: Uint8Array): void {
+    this.bytesOut += bytes.length;
+    this.capture?.wrote(bytes);
     this.chunks += 1;
     this.firstByteAt ??= performance.now();
   }
 
   /** The last bytes were handed to the connection; of a response that is not a stream, all of them. */
-  sent(bytes: number): void {
-    this.bytesOut += bytes;
+  sent(bytes: Uint8Array): void {
+    this.bytesOut += bytes.length;
+    this.capture?.wrote(bytes);
     this.lastByteAt = performance.now();
     this.firstByteAt ??= this.lastByteAt;
   }

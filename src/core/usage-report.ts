@@ -45,6 +45,8 @@ export interface UsageQuery {
   readonly untilMs: number;
   readonly by: readonly UsageDimension[];
   readonly filter: UsageFilter;
+  /** Only what these keys were charged; absent for all keys. */
+  readonly keys?: ReadonlySet<string>;
   /** More rows than this are not read. */
   readonly rowsMax: number;
 }

@@ -23,7 +23,7 @@ export async function usage(gateway: Gateway, request: ClientRequest): Promise<U
   return usageAnswer(summary, prefix, gateway.policy().usdPerCredit, gateway.clock.nowMs());
 }
 
-function usageAnswer(summary: Summary, prefix: string, usdPerCredit: number, nowMs: number): UsageAnswer {
+export function usageAnswer(summary: Summary, prefix: string, usdPerCredit: number, nowMs: number): UsageAnswer {
   const credits = summary.key.mode === 'credit' ? creditFigures(summary, usdPerCredit) : NO_CREDIT;
   const tokens = tokenFigures(summary);
   return {
@@ -71,7 +71,7 @@ interface Purse {
 }
 
 /** The cap of a key of an account, or else what the account has that pays for it; otherwise the key's own balance. */
-function purseOf(summary: Summary): Purse {
+export function purseOf(summary: Summary): Purse {
   const { path, key } = summary;
   if (path === undefined) {
     const { purchased, used, reserved } = summary;
@@ -110,19 +110,20 @@ function tokenFigures(summary: Summary): TokenUsage {
     total: Number(summary.inputTokens + summary.outputTokens),
   };
   if (mode === 'credit') return { budget: null, used: 0, reserved: 0, remaining: null, ...sums };
+  const left = tokensLeft(summary);
   return {
     budget: budget === null ? null : Number(budget),
     used: Number(summary.periodUsed),
     reserved: Number(summary.reserved),
-    remaining: tokensLeft(summary),
+    remaining: left === null ? null : Number(left),
     ...sums,
   };
 }
 
 /** The least that any level leaves. */
-function tokensLeft({ key, path, periodUsed, reserved }: Summary): number | null {
-  if (path !== undefined) return path.remaining === null ? null : Number(path.remaining);
-  return key.budget === null ? null : Number(atLeastZero(key.budget - periodUsed - reserved));
+export function tokensLeft({ key, path, periodUsed, reserved }: Summary): bigint | null {
+  if (path !== undefined) return path.remaining;
+  return key.budget === null ? null : atLeastZero(key.budget - periodUsed - reserved);
 }
 
 function explanation(summary: Summary, creditRemaining: number, tokensRemaining: number | null): string {

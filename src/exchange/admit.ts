@@ -163,7 +163,7 @@ function idempotencyOf({ kind }: AdmitOutcome, headers: RequestHeaders): Idempot
 /** For operations that hold no money: a slot of the rate limit and nothing else. */
 export async function countAgainstRateLimit(
   gateway: Gateway,
-  { record }: ClientRequest,
+  { record }: Pick<ClientRequest, 'record'>,
   caller: Caller,
 ): Promise<Caller> {
   for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
@@ -208,8 +208,11 @@ function fingerprintOf(method: string, path: string, body: Uint8Array): string {
 function holdRequest(id: string, key: KeyRecord, plan: Plan): HoldRequest {
   const { amount, amountMin } = holdAmounts(key.mode, plan);
   const ttlMs = plan.totalMs + HOLD_MARGIN_MS;
-  if (key.accountId === null || key.mode !== 'credit') return { id, amount, amountMin, ttlMs };
-  return { id, amount, amountMin, ttlMs, ...holdTokens(plan) };
+  const hold = { id, amount, amountMin, ttlMs };
+  if (key.accountId === null && key.tpmLimit === null) return hold;
+  // What limits on tokens per minute count; an account above the key may have one.
+  const limited = { ...hold, inputTokens: plan.input.likely };
+  return key.accountId === null || key.mode !== 'credit' ? limited : { ...limited, ...holdTokens(plan) };
 }
 
 type Refusal = Exclude<AdmitOutcome, { kind: 'key_changed' | 'admitted' | 'replay' }>;
@@ -230,6 +233,9 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
         message: `The limit of this key's account on requests per minute is reached. Retry in ${seconds(outcome.retryAfterMs)} s.`,
         retryAfterS: seconds(outcome.retryAfterMs),
       });
+    case 'tokens_limited':
+    case 'parallel_limited':
+      return loadRefused(outcome, key);
     case 'in_flight':
       return new GatewayError('idempotency_in_flight');
     case 'conflict':
@@ -247,6 +253,18 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
         retryAfterS: seconds(outcome.retryAfterMs),
       });
   }
+}
+
+function loadRefused(outcome: Refusal & { kind: 'tokens_limited' | 'parallel_limited' }, key: KeyRecord): GatewayError {
+  const { kind, account, retryAfterMs, tooLarge } = outcome;
+  const retryAfterS = seconds(retryAfterMs);
+  const what = kind === 'tokens_limited' ? 'tokens per minute' : 'parallel requests';
+  const limit = kind === 'tokens_limited' ? key.tpmLimit : key.parallelLimit;
+  const whose = account ? "the limit of this key's account on" : `this key's limit of ${limit}`;
+  const message = tooLarge
+    ? `The input alone is more than ${whose} ${what}: it is refused however long you wait. Send less.`
+    : `${whose[0]?.toUpperCase()}${whose.slice(1)} ${what} is reached. Retry in ${retryAfterS} s.`;
+  return new GatewayError('rate_limit_exceeded', { message, retryAfterS });
 }
 
 /** Nothing of an account is told but that it has a limit: no name, no figure. */

@@ -1,8 +1,9 @@
 /** From an exchange to its attempts: the sequence of targets, and one attempt for each that is asked. */
 import type { StreamSettings } from '../core/policy.ts';
 import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
+import { readTraceparent } from '../core/traceparent.ts';
 import type { TokenCounts } from '../core/usage.ts';
-import { addressOf, type ForwardedHeaders, secretsOf } from '../provider/adapters.ts';
+import { addressOf, type ForwardedHeaders, secretsOf, traced } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import type { UpstreamCall } from '../provider/upstream.ts';
 import type { CallRecord } from '../routing/target-health.ts';
@@ -78,7 +79,9 @@ class AttemptSetup implements AttemptOptions {
       gateway.log.warn(fields, warning);
     }
     const forwarded = forwardedHeaders(request.headers);
-    const address = addressOf(provider, target.format, target.upstreamModel, next.apiKey, forwarded);
+    const known = addressOf(provider, target.format, target.upstreamModel, next.apiKey, forwarded);
+    const traceparent = provider.forwardsTraceparent ? exchange.record.traceparent : null;
+    const address = traceparent === null || readTraceparent(traceparent) === null ? known : traced(known, traceparent);
     const body = lane.requestBody({ upstreamModel: target.upstreamModel, outputLimit: exchange.outputLimit });
     this.call = { ...address, body, timeouts: provider.timeouts };
     this.lane = lane;

@@ -57,6 +57,11 @@ function wrongOrigin(gateway: Gateway, request: ClientRequest, mode: Mode): Gate
   });
 }
 
+/** Of a digest that was sealed earlier: the key as it is now, if it may be used. */
+export async function authenticateDigest(gateway: Gateway, digest: string): Promise<Caller> {
+  return admissible(gateway, await gateway.keys.fetch(digest).catch(storeFailed), digest);
+}
+
 function admissible(gateway: Gateway, key: KeyRecord | null, digest: string): Caller {
   if (!key) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
   const status = keyStatus(key, gateway.clock.nowMs());

@@ -55,6 +55,8 @@ export class Exchange implements InFlightExchange {
   readonly #gateway: Gateway;
   readonly #admission: Admission;
   readonly #mode: Mode;
+  /** Whether the key, or perhaps an account above it, limits tokens per minute. */
+  readonly #limitsTokens: boolean;
   #attempt: Attempt | null = null;
   #stopped: StopReason | null = null;
   #wake: () => void = () => {};
@@ -77,7 +79,9 @@ export class Exchange implements InFlightExchange {
   ) {
     this.#gateway = gateway;
     this.#admission = admitted.admission;
-    this.#mode = admitted.caller.key.mode;
+    const { mode, tpmLimit, accountId } = admitted.caller.key;
+    this.#mode = mode;
+    this.#limitsTokens = tpmLimit !== null || accountId !== null;
     this.request = request;
     this.response = response;
     this.catalog = config.catalog;
@@ -232,6 +236,7 @@ export class Exchange implements InFlightExchange {
         charge: charge.amount,
         ...(counted ? { chargeTokens: BigInt(totalTokens(charge.usage.tokens)) } : {}),
         usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
+        ...(outcome === 'cancelled' && this.#limitsTokens ? { outputTokens: charge.usage.tokens.output } : {}),
         call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',

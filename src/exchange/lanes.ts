@@ -16,9 +16,9 @@ import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
-import type { ThinkingStyle } from '../wire/translate/turn.ts';
+import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
-import { mayEncryptReasoning, thinkingStyle } from './reasoning-models.ts';
+import { mayEncryptReasoning, samplingStyle, thinkingStyle } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
 
 /** Tools of the messages format that take a bound of their calls. */
@@ -38,6 +38,7 @@ interface MadeLane {
   readonly format: Format;
   readonly provider: Provider;
   readonly thinking: ThinkingStyle;
+  readonly sampling: SamplingStyle;
   readonly lane: Lane | GatewayError;
 }
 
@@ -65,12 +66,14 @@ export class Lanes {
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     const { format } = target;
     const thinking = thinkingStyle(target.upstreamModel);
+    const sampling = samplingStyle(target.upstreamModel);
     const made = this.#made.find(
-      (one) => one.format === format && one.provider === provider && one.thinking === thinking,
+      (one) =>
+        one.format === format && one.provider === provider && one.thinking === thinking && one.sampling === sampling,
     );
     if (made) return made.lane;
     const lane = this.#tryMake(target, provider);
-    this.#made.push({ format, provider, thinking, lane });
+    this.#made.push({ format, provider, thinking, sampling, lane });
     return lane;
   }
 
@@ -112,6 +115,7 @@ export class Lanes {
         body: priced.body,
         reasoning,
         thinking: thinkingStyle(target.upstreamModel),
+        sampling: samplingStyle(target.upstreamModel),
         extended: provider.kind === 'ai-sdk',
       });
     }

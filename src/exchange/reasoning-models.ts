@@ -2,7 +2,7 @@
  * How models reason, by the names that their makers give them. Nothing here decides what is charged: it decides how much
  * is held, what is asked for and how. An unknown name counts as a model that does what the request says.
  */
-import type { ThinkingStyle } from '../wire/translate/turn.ts';
+import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 
 /**
  * OpenAI's, and xAI's after them, refuse to give encrypted reasoning where they have none. As pydantic-ai's profile has them
@@ -39,6 +39,16 @@ export function thinkingStyle(upstreamModel: string): ThinkingStyle {
   const version = claudeVersion(upstreamModel);
   if (version === null || version < 4.6) return 'budget';
   return version >= 5.5 || /claude-(fable|mythos)/.test(upstreamModel) ? 'always' : 'adaptive';
+}
+
+/**
+ * What a Claude takes of temperature, `top_p` and `top_k`: one of the first two from 4.1 on, none of them from 4.7 on
+ * ("Migrating to Claude Opus 4.7" at platform.claude.com); the rest is a 400.
+ */
+export function samplingStyle(upstreamModel: string): SamplingStyle {
+  const version = claudeVersion(upstreamModel);
+  if (version === null || version < 4.1) return 'all';
+  return version >= 4.7 ? 'none' : 'one';
 }
 
 /** 4.8 for `claude-opus-4-8`; null where the name is of no Claude that says its version behind its family. */

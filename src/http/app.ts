@@ -33,6 +33,13 @@ export interface AppOptions {
   ready(): Promise<boolean>;
   /** False while the gateway drains. */
   accepting(): boolean;
+  /** Asked about paths that no endpoint has: whether it answers. */
+  readonly pages: Pages | null;
+}
+
+/** What is served beside the endpoints, to browsers. */
+export interface Pages {
+  serve(request: IncomingRequest, response: ServerResponse, path: string, origin: string | null): boolean;
 }
 
 const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
@@ -55,8 +62,12 @@ export function requestHandler(options: AppOptions): RequestHandler {
       plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
-    const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? refuseRoute;
+    const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? elsewhere;
     handler(request, response);
+  };
+  const elsewhere: Handler = (request, response) => {
+    const served = options.pages?.serve(request, response, pathOf(request), requestOrigin(request, options.secure));
+    if (served !== true) refuseRoute(request, response);
   };
   const refusal: RequestHandler['refusal'] = (fault) => refusalOf(fault, options.headerCount);
   return withCors({ onRequest, refusal }, options.corsOrigins ?? []);

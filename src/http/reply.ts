@@ -50,7 +50,7 @@ export class Reply implements ResponseSink {
   }
 
   write(bytes: Buffer): boolean {
-    this.record.wrote(bytes.length);
+    this.record.wrote(bytes);
     return this.#response.write(bytes);
   }
 
@@ -59,7 +59,7 @@ export class Reply implements ResponseSink {
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
-    this.record.sent(bytes.length);
+    this.record.sent(bytes);
     this.#response.end(bytes, lingerMs);
   }
 
@@ -73,7 +73,7 @@ export class Reply implements ResponseSink {
     // To a client that has gone nothing is sent any more.
     if (!this.#response.closed) {
       this.record.status = status;
-      this.record.sent(body.length);
+      this.record.sent(body);
     }
     this.#response.send(status, headers, body);
   }

@@ -127,16 +127,19 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),
     addSecret: (keyId, digest, prefix) => operations.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
     revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
-    addCredit: (keyId, entryId, amountNanos, note) =>
-      operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note }),
+    addCredit: (keyId, entryId, amountNanos, note, details) =>
+      operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note, ...details }),
     createAccount: (request) => operations.run<'createAccount'>({ op: 'createAccount', request }),
     changeAccount: (accountId, change) => operations.run<'changeAccount'>({ op: 'changeAccount', accountId, change }),
     moveAccount: (accountId, parentId) => operations.run<'moveAccount'>({ op: 'moveAccount', accountId, parentId }),
     moveKey: (keyId, accountId) => operations.run<'moveKey'>({ op: 'moveKey', keyId, accountId }),
     joinAccount: (keyId, accountId, entryId) =>
       operations.run<'joinAccount'>({ op: 'joinAccount', keyId, accountId, entryId }),
-    addAccountCredit: (accountId, entryId, amountNanos, note) =>
-      operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note }),
+    addAccountCredit: (accountId, entryId, amountNanos, note, details) =>
+      operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note, ...details }),
+    correct: (request) => operations.run<'correct'>({ op: 'correct', request }),
+    findCharge: (requestId) => operations.run<'findCharge'>({ op: 'findCharge', requestId }),
+    refund: (request) => operations.run<'refund'>({ op: 'refund', request }),
     getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),
     listAccounts: () => operations.run<'listAccounts'>({ op: 'listAccounts' }),
     getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),

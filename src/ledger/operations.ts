@@ -5,7 +5,6 @@
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
@@ -13,8 +12,12 @@ import type {
   AdmitRequest,
   AuditReport,
   ChainOutcome,
+  Correction,
+  CorrectionOutcome,
   CreditOutcome,
+  EntryDetails,
   ExtendOutcome,
+  FoundCharge,
   ItemsOutcome,
   KeyChangeOutcome,
   KeyPlaceOutcome,
@@ -22,12 +25,16 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  OtherVersion,
+  Refund,
+  RefundOutcome,
   Renewal,
   SettleOutcome,
   SettleRequest,
   StoredDocument,
   StoredResponse,
   Summary,
+  VersionedAccountChange,
   VersionedKeyChange,
   VoidOutcome,
 } from './port.ts';
@@ -60,24 +67,19 @@ interface OperationTypes {
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
   addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
   revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
-  addCredit: [
-    { readonly keyId: string; readonly entryId: string; readonly amountNanos: bigint; readonly note: string | null },
-    CreditOutcome,
-  ];
+  addCredit: [{ readonly keyId: string } & Purchase, CreditOutcome];
   createAccount: [{ readonly request: NewAccount }, AccountOutcome];
-  changeAccount: [{ readonly accountId: string; readonly change: AccountChange }, AccountOutcome];
+  changeAccount: [
+    { readonly accountId: string; readonly change: VersionedAccountChange },
+    AccountOutcome | OtherVersion,
+  ];
   moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
   moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
   joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];
-  addAccountCredit: [
-    {
-      readonly accountId: string;
-      readonly entryId: string;
-      readonly amountNanos: bigint;
-      readonly note: string | null;
-    },
-    AccountCreditOutcome,
-  ];
+  addAccountCredit: [{ readonly accountId: string } & Purchase, AccountCreditOutcome];
+  correct: [{ readonly request: Correction }, CorrectionOutcome];
+  findCharge: [{ readonly requestId: string }, FoundCharge | null];
+  refund: [{ readonly request: Refund }, RefundOutcome];
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
   listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
@@ -95,6 +97,13 @@ interface OperationTypes {
   rollUp: [{ readonly limit: number }, RolledUp];
   /** Removes up to `limit` rows of each kind that nothing asks for any more. */
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
+}
+
+/** Credit that is bought: by a key, or by a root. */
+export interface Purchase extends EntryDetails {
+  readonly entryId: string;
+  readonly amountNanos: bigint;
+  readonly note: string | null;
 }
 
 /** The owner was declared dead (its lease was over); it has to register again before it may hold anything. */

@@ -1,11 +1,13 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord } from '../core/account.ts';
-import type { KeyChangeOutcome } from './port.ts';
+import type { RateLimits, Restrictions } from '../core/limits.ts';
+import type { KeyChangeOutcome, OtherVersion } from './port.ts';
+import type { EntryDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export interface LedgerAccounts {
   createAccount(request: NewAccount): Promise<AccountOutcome>;
-  changeAccount(accountId: string, change: AccountChange): Promise<AccountOutcome>;
+  changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion>;
   /** Below another account of the same root; only while nothing is held below it. */
   moveAccount(accountId: string, parentId: string): Promise<AccountOutcome>;
   /** To another account of the same root; only while the key holds nothing. */
@@ -21,20 +23,30 @@ export interface LedgerAccounts {
     entryId: string,
     amountNanos: bigint,
     note: string | null,
+    details?: EntryDetails,
   ): Promise<AccountCreditOutcome>;
   getAccount(accountId: string): Promise<AccountSummary | null>;
   /** In the order of their creation. */
   listAccounts(): Promise<readonly AccountSummary[]>;
 }
 
+/** Of a key or an account; absent where there are none. */
+export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
+
 export type NewAccount = Pick<
   AccountRecord,
   'id' | 'parentId' | 'name' | 'externalId' | 'labels' | 'rpmLimit' | 'creditCap' | 'tokenCap'
->;
+> &
+  Partial<OtherLimits>;
 
 export type AccountChange = Partial<
-  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'>
+  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'> & OtherLimits
 >;
+
+export type VersionedAccountChange = AccountChange & {
+  /** The change is made only to this version of the account. */
+  readonly ifVersion?: number;
+};
 
 export interface UnknownAccount {
   readonly kind: 'unknown_account';
@@ -50,7 +62,7 @@ export type AccountOutcome =
   | UnknownAccount
   | AccountRefusal;
 
-export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, { readonly kind: 'other_version' }> | UnknownAccount;
+export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, OtherVersion> | UnknownAccount;
 
 export type AccountCreditOutcome =
   | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }

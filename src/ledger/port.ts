@@ -10,9 +10,11 @@ import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
-import type { LedgerAccounts } from './port-accounts.ts';
+import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
+import type { EntryDetails, LedgerMoney } from './port-money.ts';
 
 export type * from './port-accounts.ts';
+export type * from './port-money.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -66,6 +68,8 @@ export interface HoldRequest {
   /** For a key of an account: the tokens that `amount` and `amountMin` stand for. Not used for a token-budget key. */
   readonly tokens?: bigint;
   readonly tokensMin?: bigint;
+  /** The likely count of the input, which limits on tokens per minute count when the hold is admitted. */
+  readonly inputTokens?: number;
   /** After this long the ledger may end the hold by itself, as if its owner had died. */
   readonly ttlMs: number;
 }
@@ -100,12 +104,22 @@ export type AdmitOutcome =
   | { readonly kind: 'rate_limited'; readonly rate: RateState; readonly retryAfterMs: number }
   /** By the limit of an account; `rate` is the key's own. */
   | { readonly kind: 'account_rate_limited'; readonly rate: RateState | null; readonly retryAfterMs: number }
+  /** By a limit of the key, or of an account above it; `rate` is the key's own limit on requests. */
+  | ({ readonly kind: 'tokens_limited' | 'parallel_limited'; readonly rate: RateState | null } & LoadRefusal)
   | { readonly kind: 'replay'; readonly rate: RateState | null; readonly reply: StoredReply }
   | { readonly kind: 'in_flight'; readonly rate: RateState | null }
   | { readonly kind: 'conflict'; readonly rate: RateState | null; readonly reason: ConflictReason }
   | ({ readonly kind: 'insufficient'; readonly rate: RateState | null; readonly available: bigint } & ByLevel)
   | ({ readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel)
   | ({ readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel);
+
+/** Why a limit on tokens per minute or on parallel requests refused. */
+export interface LoadRefusal {
+  readonly account: boolean;
+  readonly retryAfterMs: number;
+  /** The input alone is more than the limit: it is never admitted. */
+  readonly tooLarge: boolean;
+}
 
 /** Which level of a key of an account refused, and what it counts; absent for a key that pays for itself. */
 export interface ByLevel {
@@ -149,6 +163,8 @@ export interface SettleRequest {
   readonly chargeTokens?: bigint;
   /** Null for a cancelled call: it is charged, but no usage record is written. */
   readonly usage: UsageRecord | null;
+  /** Of a call without a usage record: the output that limits on tokens per minute count. */
+  readonly outputTokens?: number;
   /** What the entry says of a call without a usage record; where there is one, the entry says the same as the record. */
   readonly call?: ChargedCall | null;
   /** What a repeat with the same claim gets. `null` with a claim: charged, not replayable. */
@@ -292,7 +308,7 @@ export interface StoredDocument {
 }
 
 /** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin extends Documents, LedgerAccounts {
+export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
@@ -301,12 +317,18 @@ export interface LedgerAdmin extends Documents, LedgerAccounts {
   addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
   revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
   /** `entryId` makes it safe to send again. */
-  addCredit(keyId: string, entryId: string, amountNanos: bigint, note: string | null): Promise<CreditOutcome>;
+  addCredit(
+    keyId: string,
+    entryId: string,
+    amountNanos: bigint,
+    note: string | null,
+    details?: EntryDetails,
+  ): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
   usageReport(query: UsageQuery): Promise<UsageOutcome>;
 }
 
-export interface NewKey {
+export interface NewKey extends Partial<Omit<OtherLimits, 'models'>> {
   readonly id: string;
   readonly mode: Mode;
   readonly label: string | null;
@@ -330,7 +352,7 @@ export interface KeySummary extends Summary {
   readonly secretPrefixes: readonly string[];
 }
 
-export interface KeyChange {
+export interface KeyChange extends Partial<Omit<OtherLimits, 'models'>> {
   readonly status?: StoredStatus;
   readonly label?: string | null;
   readonly providerScope?: string;
@@ -350,10 +372,15 @@ export interface VersionedKeyChange extends KeyChange {
 export type KeyChangeOutcome =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   | { readonly kind: 'unknown_key' }
-  /** Another version than `ifVersion` says: somebody has changed the key meanwhile. */
-  | { readonly kind: 'other_version'; readonly version: number }
+  | OtherVersion
   /** A revoked key stays revoked; a credit key has no budget. */
   | { readonly kind: 'refused'; readonly reason: string };
+
+/** Another version than `ifVersion` says: somebody has changed the key or the account meanwhile. */
+export interface OtherVersion {
+  readonly kind: 'other_version';
+  readonly version: number;
+}
 
 export type CreditOutcome =
   | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }

@@ -15,7 +15,7 @@ export class AccessLog implements RequestObserver {
   started(): void {}
 
   finished(record: RequestRecord): void {
-    if (this.#enabled()) this.#log.info(fieldsOf(record), 'request');
+    if (this.#enabled()) this.#log.access(fieldsOf(record));
   }
 }
 

@@ -4,6 +4,7 @@ import type { ModelStateView, ProviderStateView, TargetStateView } from '../admi
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
+import type { Model } from '../core/model.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { CircuitState } from '../routing/circuit-breaker.ts';
 import type { RoutingState } from '../routing/state.ts';
@@ -36,6 +37,7 @@ function modelStates({ models }: Catalog): readonly ModelStateView[] {
       ...row,
       display_name: model.displayName ?? null,
       public: model.public,
+      markup: markupOf(model),
       capabilities: model.capabilities,
       targets: model.targets.map(({ provider, upstreamModel, format, weight }) => ({
         provider,
@@ -45,6 +47,13 @@ function modelStates({ models }: Catalog): readonly ModelStateView[] {
       })),
     };
   });
+}
+
+/** By the price of input in the first tier; a mark-up is one factor for all classes. */
+function markupOf({ pricing, providerPricing }: Model): number | null {
+  const charged = pricing.tiers[0].rates.input * providerPricing.per;
+  const asked = providerPricing.tiers[0].rates.input * pricing.per;
+  return asked === 0n ? null : Number((charged * 10_000n) / asked) / 10_000;
 }
 
 function providerState(provider: Provider, catalog: Catalog, routing: RoutingState): ProviderStateView {

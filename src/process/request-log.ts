@@ -30,9 +30,33 @@ export async function openRequestLogAppender(settings: Settings, log: Log): Prom
 
 /** For a command, while a gateway runs or not; null where nothing was ever logged. */
 export async function openRequestLogReader(settings: Settings): Promise<RequestLogReader | null> {
-  if (settings.databaseUrl === null) return openFileReader(requestLogFile(settings.dataDir));
+  return settings.databaseUrl === null ? openFileReader(requestLogFile(settings.dataDir)) : gatewayReader(settings);
+}
+
+/** For a gateway: beside the threads that serve. Nothing is opened before it is first asked. */
+async function gatewayReader(settings: Settings): Promise<RequestLogReader> {
+  if (settings.databaseUrl === null) return new SqliteRequestReader(requestLogFile(settings.dataDir));
   const { PostgresRequestReader } = await import('../observe/request-log/postgres/reader.ts');
   return new PostgresRequestReader(settings.databaseUrl);
+}
+
+/** A reader that is opened when it is first used. */
+export class LateRequestLogReader {
+  readonly #settings: Settings;
+  #opened: Promise<RequestLogReader> | null = null;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  get(): Promise<RequestLogReader> {
+    this.#opened ??= gatewayReader(this.#settings);
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opened)?.close();
+  }
 }
 
 export interface RequestLogKeeper {
@@ -48,8 +72,7 @@ export async function keepRequestLog(
 ): Promise<RequestLogKeeper> {
   const { databaseUrl, dataDir } = settings;
   const file = databaseUrl === null ? requestLogFile(dataDir) : null;
-  const reader = file === null ? await openRequestLogReader(settings) : new SqliteRequestReader(file);
-  if (reader === null) throw new Error('there is no reader of the request log');
+  const reader = await gatewayReader(settings);
   const stopped = new AbortController();
   const pruned = prune(reader, file, policy, log, stopped.signal);
   return {

@@ -30,6 +30,7 @@ import { createServerTransport } from '../transport/create-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
+import { openKeyholderPage } from './keyholder.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
 import { Readiness } from './readiness.ts';
 import { ServingMetrics } from './serving-metrics.ts';
@@ -186,8 +187,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
+  const { installationSecret } = options;
+  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null });
+  parts.defer(() => pages.close());
   const handler = requestHandler({
     gateway,
+    pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
     proxies: trustedProxies(settings),

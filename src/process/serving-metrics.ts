@@ -76,10 +76,11 @@ export function ledgerReading(stats: LedgerStats): Reading {
   };
 }
 
-function requestLogReading({ written, dropped, failures, buffered }: RequestLogStats): Reading {
+function requestLogReading({ written, dropped, capturesDropped, failures, buffered }: RequestLogStats): Reading {
   return {
     gateway_request_log_written_total: one(written),
     gateway_request_log_dropped_total: one(dropped),
+    gateway_request_captures_dropped_total: one(capturesDropped),
     gateway_request_log_failures_total: one(failures),
     gateway_request_log_buffered: one(buffered),
   };

@@ -3,6 +3,7 @@ import { AdminClient } from '../admin/client.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
+import { Playground } from '../admin/playground.ts';
 import { Requests } from '../admin/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
@@ -22,7 +23,7 @@ import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
 import { scrape } from './metrics.ts';
-import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists } from './model-lists.ts';
+import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { openOperators } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
@@ -113,6 +114,9 @@ export async function startGateway(
   const clock = systemClock();
   const operators = openOperators(settings, secret, clock);
   parts.defer(() => operators.close());
+  const gatewayOrigin = settings.publicUrl ?? origin;
+  const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
+  parts.defer(() => playground.close());
   let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
   const admin = new AdminService({
     ledger,
@@ -127,7 +131,13 @@ export async function startGateway(
         const api = new AdminClient(socketPath(settings.dataDir));
         return checkAll({ settings, env, probes, connectAdmin: async () => ({ api, close: async () => {} }) });
       },
+      testTarget: async (target) => {
+        const { probeTarget } = await import('../doctor/probe-target.ts');
+        const stored = await storedModelLists(ledger, log);
+        return probeTarget({ settings, env, sandboxUrl: sandbox.url, lists: stored }, target);
+      },
     },
+    playground,
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
@@ -137,7 +147,7 @@ export async function startGateway(
     },
     installationSecret: secret,
     clock,
-    gatewayOrigin: settings.publicUrl ?? origin,
+    gatewayOrigin,
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),

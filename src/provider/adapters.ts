@@ -161,6 +161,13 @@ function newAddress(
   return { via: 'http', destination };
 }
 
+/** The same address, with the trace that the client's request belongs to; a package cannot be given one. */
+export function traced(address: HttpAddress | PackageAddress, traceparent: string): HttpAddress | PackageAddress {
+  if (address.via !== 'http') return address;
+  const { destination } = address;
+  return { via: 'http', destination: { ...destination, headers: { ...destination.headers, traceparent } } };
+}
+
 export interface ModelList {
   readonly destination: Destination;
   /** Whether it has the names of targets. */

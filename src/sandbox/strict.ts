@@ -9,6 +9,7 @@ export type StrictFormat = 'chat' | 'responses' | 'messages';
 
 const WINDOWS: Readonly<Record<string, number>> = { 'tiny-sim': 2_048 };
 const WINDOW_DEFAULT = 128_000;
+const STOP_MAX = 4;
 /** Models that reason want the newer field for the output limit. */
 const REASONING_MODELS: ReadonlySet<string> = new Set(['alpha-sim']);
 
@@ -56,6 +57,9 @@ const CHECKS: Readonly<Record<StrictFormat, (prompt: Prompt) => void>> = {
       const message = `Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.`;
       throw new BadRequest(message, 'max_tokens');
     }
+    if (Array.isArray(body.stop) && (body.stop.length === 0 || body.stop.length > STOP_MAX)) {
+      throw new BadRequest(`Invalid 'stop': expected an array with 1 to ${STOP_MAX} elements.`, 'stop');
+    }
     const called = new Set<unknown>();
     for (const [index, message] of objectsIn(body.messages).entries()) {
       for (const call of objectsIn(message.tool_calls)) called.add(call.id);
@@ -90,6 +94,10 @@ const CHECKS: Readonly<Record<StrictFormat, (prompt: Prompt) => void>> = {
     if (typeof body.temperature === 'number' && body.temperature > 1) {
       throw new BadRequest('temperature: range: 0..1', 'temperature');
     }
+    if (Array.isArray(body.stop_sequences) && body.stop_sequences.some((one) => String(one).trim() === '')) {
+      throw new BadRequest('stop_sequences: each stop sequence must contain non-whitespace', 'stop_sequences');
+    }
+    checkSchema(field(field(body.output_config, 'format'), 'schema'));
     const budget = field(body.thinking, 'budget_tokens');
     if (typeof budget === 'number' && typeof body.max_tokens === 'number' && budget >= body.max_tokens) {
       throw new BadRequest('`max_tokens` must be greater than `thinking.budget_tokens`', 'max_tokens');
@@ -97,6 +105,33 @@ const CHECKS: Readonly<Record<StrictFormat, (prompt: Prompt) => void>> = {
     checkToolResults(objectsIn(body.messages));
   },
 };
+
+/** What the API does not take in the schema of an answer. */
+const UNENFORCED = [
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+];
+
+function checkSchema(schema: unknown): void {
+  if (Array.isArray(schema)) schema.forEach(checkSchema);
+  if (!isObject(schema)) return;
+  const keyword = UNENFORCED.find((name) => typeof schema[name] === 'number');
+  if (keyword !== undefined) {
+    const message = `output_config.format.schema: For '${String(schema.type)}' type, property '${keyword}' is not supported`;
+    throw new BadRequest(message, 'output_config');
+  }
+  if (schema.type === 'object' && schema.additionalProperties !== false) {
+    const message =
+      "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false";
+    throw new BadRequest(message, 'output_config');
+  }
+  Object.values(schema).forEach(checkSchema);
+}
 
 function checkToolResults(list: readonly JsonObject[]): void {
   let called = new Set<unknown>();

@@ -32,7 +32,7 @@ export interface AnswersRequest extends AnswerOptions {
   /** The client's request, which some answers repeat. */
   readonly body: JsonObject;
   readonly names: ToolNames;
-  /** Stop sequences that the target's format has no field for. */
+  /** Stop sequences that the target does not take. */
   readonly stop: readonly string[];
   /** Whether the answer must be a JSON object, and the target could only be asked for one. */
   readonly jsonObject?: boolean | undefined;

@@ -56,8 +56,8 @@ export interface WireFormat {
   readonly name: Format;
   /** The member of a request that holds the conversation: what a refusal of the input as a whole names. */
   readonly inputField: 'messages' | 'input';
-  /** Whether a request can name stop sequences; for a format that cannot, the gateway applies them to the answer. */
-  readonly takesStopSequences: boolean;
+  /** Those of a client's stop sequences that a target of this format takes; the gateway applies the others itself. */
+  takenStopSequences(stop: readonly string[]): readonly string[];
   /** Whether an answer has a field of its own for the explanation of a refusal. */
   readonly explainsRefusals: boolean;
   /** The members of a request that may be `null` instead of absent. */

@@ -7,7 +7,7 @@ import { refuse } from './errors.ts';
 import type { ChatLimitField, WireFormat } from './format.ts';
 import type { LaneWithWarnings } from './lane.ts';
 import { toolNames } from './translate/tool-names.ts';
-import type { ThinkingStyle, WrittenTurn } from './translate/turn.ts';
+import type { SamplingStyle, ThinkingStyle, WrittenTurn } from './translate/turn.ts';
 
 export interface TranslateRequest extends AnswerOptions {
   /** The client's format. */
@@ -21,6 +21,8 @@ export interface TranslateRequest extends AnswerOptions {
   readonly reasoning?: boolean | undefined;
   /** `budget` by default. */
   readonly thinking?: ThinkingStyle | undefined;
+  /** `all` by default. */
+  readonly sampling?: SamplingStyle | undefined;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for; false by default. */
   readonly extended?: boolean | undefined;
 }
@@ -34,11 +36,11 @@ const OUTPUT_LIMIT_UNKNOWN = Number.MAX_SAFE_INTEGER;
  */
 export function translateLane(request: TranslateRequest): LaneWithWarnings {
   const { from, to } = request;
-  const { outputLimitField = 'max_tokens', reasoning = true, thinking = 'budget', extended } = request;
+  const { outputLimitField = 'max_tokens', reasoning = true, thinking = 'budget', sampling, extended } = request;
   const turn = from.toTurn(request.body);
   const names = toolNames(turn, to.name);
   const write = (outputLimit: number): WrittenTurn =>
-    to.fromTurn(turn, { outputLimit, reasoning, thinking, extended }, names);
+    to.fromTurn(turn, { outputLimit, reasoning, thinking, sampling, extended }, names);
   const written = write(OUTPUT_LIMIT_UNKNOWN);
   const limitField = to.outputLimitField(outputLimitField);
   refuseUnsent(request.body, written.body);
@@ -46,7 +48,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   const answers = answersThrough({
     ...request,
     names,
-    stop: to.takesStopSequences ? [] : (turn.settings.stop ?? []),
+    stop: withoutTaken(turn.settings.stop ?? [], to),
     jsonObject: written.asksForJsonObject,
     includeUsage: turn.includeUsage,
     outputLimit: () => sentLimit,
@@ -70,4 +72,9 @@ function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>
     if (typeof value !== 'string' || sent[field] !== undefined || isPlainValue(field, value)) continue;
     refuse(field, `${field} ${JSON.stringify(value)} is not supported by this model.`);
   }
+}
+
+function withoutTaken(stop: readonly string[], to: WireFormat): readonly string[] {
+  const taken = to.takenStopSequences(stop);
+  return taken.length === stop.length ? [] : stop.filter((sequence) => !taken.includes(sequence));
 }

@@ -21,9 +21,13 @@ describe('the console', { skip }, () => {
 
   before(async () => {
     if ('reason' in started) return;
-    gateway = await startedGateway();
+    gateway = await startedGateway({ config: 'account_page: true\n' });
     origin = `http://127.0.0.1:${gateway.adminPort}`;
-    context = await started.browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    context = await started.browser.newContext({
+      viewport: { width: 1_280, height: 800 },
+      // Halfway through a fade a text has not its contrast yet.
+      reducedMotion: 'reduce',
+    });
     context.setDefaultTimeout(6_000);
     watched = await watchedPage(context, origin);
     page = watched.page;
@@ -145,6 +149,28 @@ describe('the console', { skip }, () => {
     await page.getByText('The books add up').waitFor();
     await page.getByText('account.create').first().waitFor();
     await inOrder();
+  });
+
+  test("[R74] the key holder's page: signed in with the key, it shows this key; signed out, nothing", async () => {
+    const { key } = await gateway.creditKey({ label: 'Holder <b>' });
+    const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] };
+    await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
+    const { page: holder, complaints } = await watchedPage(context, gateway.origin);
+    await holder.goto(`${gateway.origin}/account`);
+    await holder.getByLabel('API key', { exact: true }).fill('mg_c_wrong');
+    await holder.getByRole('button', { name: 'Show it' }).click();
+    await holder.getByText('This is not an API key').waitFor();
+    await holder.getByLabel('API key', { exact: true }).fill(key);
+    await holder.getByRole('button', { name: 'Show it' }).click();
+    await holder.getByRole('heading', { name: 'Holder <b>' }).waitFor();
+    await holder.getByRole('region', { name: 'Usage by day and model' }).getByText('sandbox/alpha').waitFor();
+    assert.deepEqual(await axeViolations(holder), []);
+    await holder.reload();
+    await holder.getByRole('button', { name: 'Sign out' }).click();
+    await holder.getByLabel('API key', { exact: true }).waitFor();
+    assert.deepEqual(await axeViolations(holder), []);
+    assert.deepEqual(complaints, []);
+    await holder.close();
   });
 
   test('a session that ends in the middle of a form loses nothing', async () => {

@@ -432,6 +432,13 @@ export function accountContract(open: OpenBooks): void {
     await assert.rejects(ledger.createKey(newKey({ accountId: org, credit: 5n })), /purchase/);
     await ledger.void('h', keyId);
     await ledger.changeKey(keyId, { status: 'revoked' });
+    const { version } = (await ledger.getAccount(team))?.account ?? { version: 0 };
+    assert.deepEqual(await ledger.changeAccount(team, { name: 'late', ifVersion: version - 1 }), {
+      kind: 'other_version',
+      version,
+    });
+    assert.equal((await ledger.changeAccount(team, { name: 'in time', ifVersion: version })).kind, 'account');
+    assert.deepEqual((await ledger.getAccount(team))?.account.version, version + 1);
     assert.equal((await ledger.changeAccount(deepest, { status: 'closed' })).kind, 'account');
     assert.equal((await ledger.changeAccount(project, { status: 'closed' })).kind, 'account');
     assert.equal((await ledger.changeAccount(project, { status: 'active' })).kind, 'refused');

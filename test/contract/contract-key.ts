@@ -15,6 +15,7 @@ export function keyContract(open: OpenBooks): void {
     assert.deepEqual(created, {
       ...rest,
       version: 1,
+      inherited: [],
       status: 'active',
       createdAtMs: bench.clock.nowMs(),
       prefix: secret.prefix,

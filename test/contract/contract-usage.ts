@@ -117,6 +117,11 @@ export function usageContract(open: OpenBooks): void {
         await sums(bench, counts, { by: ['key', 'day'], filter: { key: first } }),
         [1n, 12n, 12n, 5n].map((count, index) => [[first, days[index]], [count]]),
       );
+      assert.deepEqual(
+        await sums(bench, counts, { by: ['day'], keys: new Set([second, 'nobody']) }),
+        [1n, 12n, 12n, 5n].map((count, index) => [[days[index]], [count]]),
+      );
+      assert.deepEqual(await sums(bench, counts, { by: ['day'], keys: new Set() }), []);
       const sinceMs = Date.parse('2026-03-09T05:00:00Z');
       const untilMs = Date.parse('2026-03-11T03:00:00Z');
       const part = await report(bench, { by: ['key'], sinceMs, untilMs });

@@ -6,6 +6,8 @@ import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
 import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
+import { limitsContract } from './contract-limits.ts';
+import { moneyContract } from './contract-money.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
@@ -18,6 +20,8 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('admission and rate', () => admissionContract(open));
     describe('balance', () => balanceContract(open));
     describe('accounts in a tree', () => accountContract(open));
+    describe('more limits', () => limitsContract(open));
+    describe('refunds and corrections', () => moneyContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));

@@ -4,6 +4,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { Capture } from '../../src/core/capture.ts';
+import { capturedContent, textOf } from '../../src/observe/request-log/captured.ts';
 import { openPostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
@@ -102,6 +104,7 @@ for (const [name, open] of STORES) {
       assert.deepEqual(await ids({}), [wanted.id, plain.id]);
       const filters: Omit<RequestQuery, 'limit'>[] = [
         { keyId: 'key_2' },
+        { keyIds: ['key_2', 'nobody'] },
         { model: "o'model" },
         { provider: 'three' },
         { status: { from: 500, to: 599 } },
@@ -154,6 +157,31 @@ for (const [name, open] of STORES) {
         late.map(({ id }) => id),
       );
       assert.deepEqual((await log.reader.tail(position)).entries, []);
+    });
+
+    test('keeps what was captured beside its requests, until its time is over', async () => {
+      await using log = await open();
+      const [now, early] = [Date.now(), Date.now() - 2 * DAY_MS];
+      const [entry, past] = [requestEntry({ atMs: now }), requestEntry({ atMs: early })];
+      const capture = new Capture(1);
+      capture.received(Buffer.from('{"prompt":"né"}'));
+      capture.wrote(Buffer.from('data: one\n\n'));
+      capture.wrote(Buffer.from('data: two\n\n'));
+      const content = await capturedContent(entry.id, capture, now);
+      const batch = [content, await capturedContent(past.id, capture, early)];
+      await log.appender.append([entry, past], batch);
+      await log.appender.append([entry, past], batch);
+      const found = await log.reader.captured(entry.id);
+      assert.ok(found);
+      assert.deepEqual([found.expiresAtMs, found.cut], [now + DAY_MS, false]);
+      assert.equal(await textOf(found.request), '{"prompt":"né"}');
+      assert.equal(await textOf(found.response), 'data: one\n\ndata: two\n\n');
+      for (const id of [past.id, 'req_', "' OR 1=1 --"]) assert.equal(await log.reader.captured(id), null);
+      while (await log.reader.prune({ keepMs: 30 * DAY_MS, maxBytes: 1024 ** 4 }, now));
+      assert.ok(await log.reader.captured(entry.id), 'what has not expired stays');
+      while (await log.reader.prune({ keepMs: 30 * DAY_MS, maxBytes: 1024 ** 4 }, now + DAY_MS));
+      assert.equal(await log.reader.captured(entry.id), null);
+      assert.ok(await log.reader.find(entry.id), 'the record stays');
     });
 
     test('is pruned by age, and then by size, oldest first', async () => {

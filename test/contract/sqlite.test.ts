@@ -149,11 +149,15 @@ describe('SQLite file', () => {
   test('entries never change and never leave', async () => {
     const file = newFile();
     const ledger = createLedger(openSyncStore({ file }));
-    await ledger.createKey(newKey({ credit: 5n }));
+    const { id } = await ledger.createKey(newKey({ credit: 5n }));
+    await ledger.admit(admitRequest(id, 'h1', 2n));
+    await ledger.settle(settleRequest(id, 'h1', 2n));
     await ledger.close();
     const database = new DatabaseSync(file);
-    assert.throws(() => database.exec('UPDATE entries SET amount = 6'), /never changes/);
-    assert.throws(() => database.exec('DELETE FROM entries'), /never removed/);
+    for (const table of ['entries', 'account_entries']) {
+      assert.throws(() => database.exec(`UPDATE ${table} SET amount = 6`), /never changes/);
+      assert.throws(() => database.exec(`DELETE FROM ${table}`), /never removed/);
+    }
     assert.throws(() => database.exec('UPDATE accounts SET reserved = 6'), /CHECK/);
     assert.throws(() => database.exec('UPDATE accounts SET used = -1'), /CHECK/);
     database.close();

@@ -1,6 +1,7 @@
 /**
- * `npm run fuzz [-- --seconds 60] [--seed N]`: the differential tests of the lean transport with seeds that were never
- * tried before, for the given time. A disagreement ends it with exit code 1, after the seed that shows it again.
+ * `npm run fuzz [-- --seconds 60] [--from N | --seed N]`: the differential tests of the lean transport for the given time,
+ * with seeds that were never tried before or, as in CI, with those from N on; with `--seed`, that one alone. A
+ * disagreement ends it with exit code 1, after the seed that shows it again.
  */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -8,12 +9,12 @@ import { clientDifferential } from '../unit/transport/client/differential.ts';
 import { serverDifferential } from '../unit/transport/server/differential.ts';
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
+  options: { seconds: { type: 'string', default: '60' }, from: { type: 'string' }, seed: { type: 'string' } },
 });
 const seconds = Number(values.seconds);
-const given = values.seed === undefined ? null : Number(values.seed);
-if (!(seconds > 0) || (given !== null && !Number.isSafeInteger(given))) {
-  process.stderr.write('expected --seconds with a positive number, and --seed with a whole one\n');
+const first = Number(values.seed ?? values.from ?? randomInt(2 ** 30));
+if (!(seconds > 0) || !Number.isSafeInteger(first)) {
+  process.stderr.write('expected --seconds with a positive number, and --from or --seed with a whole one\n');
   process.exit(2);
 }
 
@@ -22,7 +23,6 @@ const RUNS = 300;
 const DIFFERENTIALS = { server: serverDifferential, client: clientDifferential } as const;
 
 const endMs = performance.now() + seconds * 1_000;
-const first = given ?? randomInt(2 ** 30);
 process.stdout.write(`seeds from ${first} on\n`);
 let rounds = 0;
 do {
@@ -37,6 +37,6 @@ do {
     }
   }
   rounds += 1;
-} while (given === null && performance.now() < endMs);
+} while (values.seed === undefined && performance.now() < endMs);
 process.stdout.write(`${rounds} seeds, ${rounds * RUNS} runs of each: no disagreement\n`);
 process.exit(0);

@@ -5,7 +5,7 @@ import type { CreatedKey } from '../../src/admin/api.ts';
 import { CONDITIONS, type Condition, GatewayError } from '../../src/core/conditions.ts';
 import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../../src/core/endpoints.ts';
 import { type Failure, failureOf } from '../../src/core/failure.ts';
-import type { Log } from '../../src/core/log.ts';
+import { type Log, NO_LOG } from '../../src/core/log.ts';
 import { failureHeaders } from '../../src/http/reply.ts';
 import { account, auditClean, GENERATIONS, refusal, say, visit } from '../support/requests.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
@@ -164,7 +164,7 @@ describe('a provider that fails', () => {
     // A gateway of its own: so many failures would open the circuit of a provider that others use.
     test(`[R30] [R31] ${name}: each status of the provider is told as what it means here, and nothing is charged`, async () => {
       const errors: string[] = [];
-      const log: Log = { debug() {}, info() {}, warn() {}, error: (_fields, message) => errors.push(message) };
+      const log: Log = { ...NO_LOG, error: (_fields, message) => errors.push(message) };
       await using gateway = await startedGateway({ config: 'routing: { max_attempts: 1 }', log });
       const key = await gateway.creditKey();
       const untouched = await account(gateway, key);

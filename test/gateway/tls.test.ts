@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { Agent, fetch } from 'undici';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { ConfigError } from '../../src/config/problem.ts';
-import type { Log } from '../../src/core/log.ts';
+import { type Log, NO_LOG } from '../../src/core/log.ts';
 import { certificateOfLocalhost } from '../support/certificate.ts';
 import { gatewayProcess } from '../support/gateway-process.ts';
 import { accountWhen, auditClean } from '../support/requests.ts';
@@ -33,7 +33,7 @@ class Lines {
       this.#lines.push(message);
       this.#wake();
     };
-    this.log = { debug() {}, info: add, warn: add, error: add };
+    this.log = { ...NO_LOG, info: add, warn: add, error: add };
   }
 
   async until(wanted: RegExp): Promise<string> {

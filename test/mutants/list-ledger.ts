@@ -156,7 +156,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the rate limit of an account does not count',
-    edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;', 2]],
+    edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;']],
     tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
   },
   {
@@ -172,16 +172,43 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
+    name: 'PostgreSQL: tokens of output are not counted for a key that pays for itself',
+    edits: [[APPLY_BATCH, 'PERFORM count_tokens(o.k, o.tu, now_ms);', 'PERFORM 1;', 2]],
+    tests: [[CONTRACT_POSTGRES, 'output may exceed the limit']],
+  },
+  {
+    name: 'PostgreSQL: a refusal by a limit on tokens takes a place in the limit on requests',
+    edits: [
+      [
+        APPLY_BATCH,
+        `results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle`,
+        `a.rate_next := a.rate_next + 1;
+          results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle`,
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'a request that one limit refuses counts in no other']],
+  },
+  {
+    name: 'PostgreSQL: limits of accounts on tokens and parallel requests are not asked',
+    edits: [[APPLY_TREE, '(n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL)', 'false']],
+    tests: [[CONTRACT_POSTGRES, 'limits of accounts count every key below them']],
+  },
+  {
+    name: 'PostgreSQL: keys go on with what an account allowed before',
+    edits: [['ledger/postgres/accounts.ts', '  await inheritAnew(query, found, account);\n', '']],
+    tests: [[CONTRACT_POSTGRES, 'a key carries what its accounts allow']],
+  },
+  {
     name: 'SQLite: a slot that one account took stays taken where the next one refuses',
     edits: [
       [
         'ledger/sqlite/admit.ts',
-        'if (waitMs > 0) return waitMs;',
-        'if (waitMs > 0) return waitMs;\n    accounts.takeRateSlot(account.id, window);',
+        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };",
+        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };\n      accounts.rates.takeRequest(account.id, window, nowMs);",
       ],
       [
         'ledger/sqlite/admit.ts',
-        'for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);',
+        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, window, accounts.nowMs);',
         '',
       ],
     ],
@@ -210,15 +237,15 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'SQLite: batches never save the rates',
-    edits: [['ledger/sqlite/account-cache.ts', 'RATES_SAVE_MS = 250', 'RATES_SAVE_MS = Number.POSITIVE_INFINITY']],
+    edits: [['ledger/sqlite/rate-windows.ts', 'RATES_SAVE_MS = 250', 'RATES_SAVE_MS = Number.POSITIVE_INFINITY']],
     tests: [['test/unit/ledger/sqlite/settings.test.ts', '[R11]']],
   },
   {
     name: 'SQLite: a slot of the rate limit is not in the journal when its request is forwarded',
     edits: [
       [
-        'ledger/sqlite/account-cache.ts',
-        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });',
+        'ledger/sqlite/rate-windows.ts',
+        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: nowMs });',
         '',
       ],
     ],

@@ -1,5 +1,6 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
 import type { Cap } from '../../src/core/account.ts';
+import type { RateLimits, Restrictions } from '../../src/core/limits.ts';
 import type { Operation, OperationOf } from '../../src/ledger/operations.ts';
 import type { AccountChange, KeyChange, Mark, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
@@ -28,6 +29,7 @@ const WEIGHTS = {
   rollUp: 3,
   changeKey: 5,
   addCredit: 3,
+  money: 4,
   secret: 1,
   createKey: 1,
   account: 6,
@@ -90,6 +92,8 @@ export class Draw {
         return [this.#changeKey()];
       case 'addCredit':
         return [this.#addCredit()];
+      case 'money':
+        return [this.#money()];
       case 'secret':
         return [this.#secret()];
       case 'createKey':
@@ -122,6 +126,7 @@ export class Draw {
       providerScope: 'all',
       models: null,
       rpmLimit: random.chance(60) ? null : random.between(1, 6),
+      ...this.#limits(),
       expiresAtMs: random.chance(90) ? null : this.#model.nowMs + random.between(1, 600) * 1_000,
       budget: mode === 'credit' || random.chance(15) ? null : this.#amount(2_000),
       period: random.pick(PERIODS),
@@ -160,9 +165,28 @@ export class Draw {
         externalId: random.chance(20) ? `external ${random.int(4)}` : null,
         labels: random.chance(20) ? { tier: 'gold' } : {},
         rpmLimit: random.chance(75) ? null : random.between(1, 8),
+        ...this.#limits(),
+        ...this.#restrictions(),
         creditCap: this.#cap(35, 2_500),
         tokenCap: this.#cap(35, 2_500),
       },
+    };
+  }
+
+  #limits(): Partial<RateLimits> {
+    const random = this.#random;
+    return {
+      ...(random.chance(25) ? { tpmLimit: random.between(1, 60) } : {}),
+      ...(random.chance(25) ? { parallelLimit: random.between(1, 4) } : {}),
+    };
+  }
+
+  #restrictions(): Partial<Restrictions> {
+    const random = this.#random;
+    return {
+      ...(random.chance(12) ? { models: [random.pick(MODELS)] } : {}),
+      ...(random.chance(12) ? { outputLimit: random.between(1, 3) } : {}),
+      ...(random.chance(12) ? { addresses: ['10.0.0.0/8'] } : {}),
     };
   }
 
@@ -209,6 +233,9 @@ export class Draw {
     return random.pick<AccountChange>([
       { status: random.pick(['active', 'suspended', 'suspended', 'closed'] as const) },
       { rpmLimit: random.chance(50) ? null : random.between(0, 6) },
+      { tpmLimit: random.chance(40) ? null : random.between(0, 60) },
+      { parallelLimit: random.chance(40) ? null : random.between(0, 4) },
+      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
       { creditCap: this.#cap(70, 2_500) },
       { tokenCap: this.#cap(70, 2_500) },
       { name: 'renamed', labels: { tier: 'silver' }, externalId: `external ${random.int(4)}` },
@@ -239,6 +266,7 @@ export class Draw {
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
               ...this.#holdTokens(key),
+              ...(random.chance(80) ? { inputTokens: random.int(random.chance(90) ? 30 : 80) } : {}),
               ttlMs: random.between(5, 300) * 1_000,
             },
       },
@@ -262,6 +290,7 @@ export class Draw {
         charge: this.#amount(random.chance(90) ? 250 : 2_000),
         ...(random.chance(60) ? { chargeTokens: this.#amount(random.chance(90) ? 250 : 2_000) } : {}),
         ...this.#call(),
+        ...(random.chance(50) ? { outputTokens: random.int(20) } : {}),
         reply: random.chance(50) ? reply : null,
         noReplyReason: random.chance(50) ? 'charged_incomplete' : 'reply_not_stored',
         flag: random.chance(10) ? 'odd' : null,
@@ -360,6 +389,9 @@ export class Draw {
     return random.pick<KeyChange>([
       { status: random.pick(['active', 'active', 'suspended', 'disabled', 'revoked'] as const) },
       { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
+      { tpmLimit: random.chance(30) ? null : random.between(0, 60) },
+      { parallelLimit: random.chance(30) ? null : random.between(0, 4) },
+      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
       { budget: random.chance(20) ? null : this.#amount(2_000) },
       { cap: random.chance(20) ? null : this.#amount(2_000) },
       { period: random.pick(PERIODS) },
@@ -378,6 +410,38 @@ export class Draw {
       entryId: earlier?.[0] ?? this.#newId('p'),
       amountNanos: earlier?.[1] ?? amountNanos,
       note: null,
+    };
+  }
+
+  /** Refunds and corrections: mostly new ones, some sent again or with another amount. */
+  #money(): Operation {
+    const random = this.#random;
+    const amountNanos = this.#amount(random.chance(80) ? 120 : 2_000);
+    if (random.chance(35)) {
+      const payers = [...this.#model.keys.values(), ...this.#model.accounts.values()];
+      const payerId = (random.chance(98) ? random.pick(payers)?.record.id : undefined) ?? 'nobody';
+      const entryId = random.chance(90) ? this.#newId('c') : 'correction';
+      return {
+        op: 'correct',
+        request: { payerId, entryId, amountNanos: random.chance(50) ? amountNanos : -amountNanos, note: null },
+      };
+    }
+    const again = random.chance(15) ? random.pick(this.#model.refunds) : undefined;
+    const charges = [...this.#model.keys.values()].flatMap(({ record, charges: all }) =>
+      all.map(({ id }) => ({ keyId: record.id, chargeId: id })),
+    );
+    const charge = again ?? (random.chance(95) ? random.pick(charges) : undefined);
+    const { keyId, chargeId } = charge ?? { keyId: this.#keyId(), chargeId: 'nothing' };
+    const entryId = again?.entryId ?? this.#newId('r');
+    return {
+      op: 'refund',
+      request: {
+        keyId,
+        chargeId,
+        entryId,
+        amountNanos: random.chance(40) ? null : (again?.amount ?? amountNanos),
+        note: null,
+      },
     };
   }
 

@@ -1,10 +1,21 @@
 /** Accounts in a tree, as the model keeps them: every sum is counted anew from the charges and holds of all keys. */
+import { isDeepStrictEqual } from 'node:util';
 import type { AccountRecord, Cap } from '../../src/core/account.ts';
+import type { Restrictions } from '../../src/core/limits.ts';
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
-import type { AccountSummary, PathFigures } from '../../src/ledger/port.ts';
+import type { AccountSummary, NewAccount, PathFigures } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
 import type { Model } from './model.ts';
-import { LARGEST, type ModelAccount, type ModelHold, type ModelKey, type ModelLevel, sum } from './model-parts.ts';
+import { given } from './model-money.ts';
+import {
+  LARGEST,
+  type ModelAccount,
+  type ModelHold,
+  type ModelKey,
+  type ModelLevel,
+  NO_LIMITS,
+  sum,
+} from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 const UNKNOWN = { kind: 'unknown_account' } as const;
@@ -34,12 +45,13 @@ function since(charges: readonly Passed[], cap: Cap | null, nowMs: number): Pass
   return charges.filter(({ atMs }) => atMs >= firstOf(cap?.period ?? 'none', nowMs));
 }
 
-export function accountSummary(model: Model, { record, purchases }: ModelAccount): AccountSummary {
+export function accountSummary(model: Model, account: ModelAccount): AccountSummary {
+  const { record } = account;
   const charges = passed(model, record.id);
   const held = heldBelow(model, record.id);
   return {
     account: record,
-    purchased: sum([...purchases.values()]),
+    purchased: given(account),
     used: sum(charges.map(({ credit }) => credit)),
     creditUsed: sum(since(charges, record.creditCap, model.nowMs).map(({ credit }) => credit)),
     tokensUsed: sum(since(charges, record.tokenCap, model.nowMs).map(({ tokens }) => tokens)),
@@ -118,6 +130,23 @@ export function pathFigures(model: Model, key: ModelKey, root: ModelAccount): Pa
   };
 }
 
+/** What the accounts above a key allow, nearest first. */
+export function inheritedFrom(model: Model, accountId: string | null): Restrictions[] {
+  if (accountId === null) return [];
+  return upFrom(model, accountId)
+    .map(({ record: { models, outputLimit, addresses } }) => ({ models, outputLimit, addresses }))
+    .filter(({ models, outputLimit, addresses }) => models !== null || outputLimit !== null || addresses !== null);
+}
+
+/** A key that is allowed something else than before has changed. */
+function inheritAnew(model: Model): void {
+  for (const key of model.keys.values()) {
+    const inherited = inheritedFrom(model, key.record.accountId);
+    if (isDeepStrictEqual(inherited, key.record.inherited)) continue;
+    key.record = { ...key.record, inherited, version: key.record.version + 1 };
+  }
+}
+
 function upFrom(model: Model, id: string): ModelAccount[] {
   const account = model.accounts.get(id);
   if (account === undefined) return [];
@@ -133,9 +162,11 @@ function height(model: Model, id: string): number {
   return 1 + Math.max(0, ...children(model, id).map(({ record }) => height(model, record.id)));
 }
 
-function isBad({ rpmLimit, creditCap, tokenCap }: Pick<AccountRecord, 'rpmLimit' | 'creditCap' | 'tokenCap'>): boolean {
+function isBad(limits: Omit<NewAccount, 'id' | 'parentId' | 'name' | 'externalId' | 'labels'>): boolean {
+  const { creditCap, tokenCap } = limits;
+  const counts = [limits.rpmLimit, limits.tpmLimit, limits.parallelLimit, limits.outputLimit];
   const caps = [creditCap, tokenCap].filter((cap) => cap !== null);
-  return (rpmLimit !== null && rpmLimit < 1) || caps.some(({ amount }) => amount < 0n || amount > LARGEST);
+  return counts.some((limit) => (limit ?? 1) < 1) || caps.some(({ amount }) => amount < 0n || amount > LARGEST);
 }
 
 function isTaken(model: Model, id: string, externalId: string | null): boolean {
@@ -154,14 +185,17 @@ export function createAccount(model: Model, { request }: OperationOf<'createAcco
   if (isBad(request) || isTaken(model, id, request.externalId) || model.keys.has(id)) return REFUSED;
   if (path.length >= LEVELS || path[0]?.record.status === 'closed') return REFUSED;
   const rootId = path.at(-1)?.record.id ?? id;
-  const record: AccountRecord = { ...request, version: 1, rootId, status: 'active', createdAtMs: model.nowMs };
-  model.accounts.set(id, { record, purchases: new Map(), places: [] });
+  const made = { version: 1, rootId, status: 'active', createdAtMs: model.nowMs } as const;
+  const record: AccountRecord = { ...NO_LIMITS, ...request, ...made };
+  model.accounts.set(id, { record, purchases: new Map(), booked: new Map(), places: [], counted: [] });
   return { kind: 'account', account: record };
 }
 
-export function changeAccount(model: Model, { accountId, change }: OperationOf<'changeAccount'>): Result {
+export function changeAccount(model: Model, { accountId, change: given }: OperationOf<'changeAccount'>): Result {
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
+  const { ifVersion = account.record.version, ...change } = given;
+  if (ifVersion !== account.record.version) return { kind: 'other_version', version: account.record.version };
   const next = { ...account.record, ...change };
   const text = (value: unknown) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part));
   if (text(next) === text(account.record)) return { kind: 'account', account: account.record };
@@ -177,6 +211,7 @@ export function changeAccount(model: Model, { accountId, change }: OperationOf<'
     if (liveHolds > 0 || open || keys) return REFUSED;
   }
   account.record = { ...next, version: account.record.version + 1 };
+  inheritAnew(model);
   return { kind: 'account', account: account.record };
 }
 
@@ -192,6 +227,7 @@ export function moveAccount(model: Model, { accountId, parentId }: OperationOf<'
   if (elsewhere || closed || path.includes(account)) return REFUSED;
   if (path.length + height(model, accountId) > LEVELS || heldBelow(model, accountId).length > 0) return REFUSED;
   account.record = { ...record, parentId, version: record.version + 1 };
+  inheritAnew(model);
   return { kind: 'account', account: account.record };
 }
 
@@ -199,8 +235,9 @@ function holdsNothing(key: ModelKey): boolean {
   return [...key.holds.values()].every((hold) => hold.end !== null);
 }
 
-function place(key: ModelKey, accountId: string): Result {
-  key.record = { ...key.record, accountId, version: key.record.version + 1 };
+function place(model: Model, key: ModelKey, accountId: string): Result {
+  const inherited = inheritedFrom(model, accountId);
+  key.record = { ...key.record, accountId, inherited, version: key.record.version + 1 };
   return { kind: 'changed', key: key.record };
 }
 
@@ -212,7 +249,7 @@ export function moveKey(model: Model, { keyId, accountId }: OperationOf<'moveKey
   if (key.record.accountId === accountId) return { kind: 'changed', key: key.record };
   if (model.above(key).at(-1)?.record.id !== account.record.rootId) return REFUSED;
   if (key.record.status === 'revoked' || account.record.status === 'closed' || !holdsNothing(key)) return REFUSED;
-  return place(key, accountId);
+  return place(model, key, accountId);
 }
 
 export function joinAccount(model: Model, { keyId, accountId, entryId }: OperationOf<'joinAccount'>): Result {
@@ -225,19 +262,19 @@ export function joinAccount(model: Model, { keyId, accountId, entryId }: Operati
   if (key.record.status === 'revoked' || account.record.status === 'closed' || !holdsNothing(key)) return REFUSED;
   const root = model.accounts.get(account.record.rootId);
   const balance = key.record.mode === 'credit' ? model.means(key) : 0n;
-  if (root === undefined || sum([...root.purchases.values()]) + balance > LARGEST) return REFUSED;
+  if (root === undefined || given(root) + balance > LARGEST) return REFUSED;
   if (balance > 0n) {
     model.transfersOut.set(`${keyId} ${entryId}`, balance);
     root.purchases.set(`in ${entryId}`, balance);
   }
-  return place(key, accountId);
+  return place(model, key, accountId);
 }
 
 export function addAccountCredit(model: Model, operation: OperationOf<'addAccountCredit'>): Result {
   const { accountId, entryId, amountNanos } = operation;
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
-  const bought = sum([...account.purchases.values()]);
+  const bought = given(account);
   const earlier = account.purchases.get(`purchase ${entryId}`);
   if (earlier === undefined) {
     const { parentId, status } = account.record;

@@ -1,8 +1,11 @@
 /** The operator's side of the model: keys, their secrets and their credit. */
+import { isDeepStrictEqual } from 'node:util';
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
-import { FAILED, LARGEST, type ModelKey, sum } from './model-parts.ts';
+import { inheritedFrom } from './model-accounts.ts';
+import { given } from './model-money.ts';
+import { FAILED, LARGEST, type ModelKey, NO_LIMITS } from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 
@@ -16,14 +19,27 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
   }
   if (accountId !== null && request.mode === 'credit' && credit !== 0n) return FAILED;
   if (cap !== null && (accountId === null || request.mode !== 'credit')) return FAILED;
+  const inherited = inheritedFrom(model, accountId);
+  const limits = { ...NO_LIMITS, ...rest };
   const key: ModelKey = {
-    record: { ...rest, accountId, cap, version: 1, status: 'active', createdAtMs: model.nowMs, prefix: secret.prefix },
+    record: {
+      ...limits,
+      accountId,
+      cap,
+      inherited,
+      version: 1,
+      status: 'active',
+      createdAtMs: model.nowMs,
+      prefix: secret.prefix,
+    },
     secrets: [secret],
     purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+    booked: new Map(),
     charges: [],
     holds: new Map(),
     claims: new Map(),
     places: [],
+    counted: [],
   };
   model.keys.set(request.id, key);
   return key.record;
@@ -36,11 +52,13 @@ export function changeKey(model: Model, { keyId, change: given }: OperationOf<'c
   if (ifVersion !== key.record.version) return { kind: 'other_version', version: key.record.version };
   const next = { ...key.record, ...change };
   const fields = Object.keys(change) as (keyof typeof change)[];
-  if (fields.every((field) => key.record[field] === next[field])) return { kind: 'changed', key: key.record };
+  if (fields.every((field) => isDeepStrictEqual(key.record[field], next[field])))
+    return { kind: 'changed', key: key.record };
   if (key.record.status === 'revoked') return REFUSED;
   if (next.budget !== null && key.record.mode === 'credit') return REFUSED;
   if (next.cap !== null && (key.record.mode !== 'credit' || key.record.accountId === null)) return REFUSED;
-  if (next.rpmLimit !== null && next.rpmLimit < 1) return REFUSED;
+  if ([next.rpmLimit, next.tpmLimit, next.parallelLimit, next.outputLimit].some((limit) => limit !== null && limit < 1))
+    return REFUSED;
   key.record = { ...next, version: key.record.version + 1 };
   return { kind: 'changed', key: key.record };
 }
@@ -74,7 +92,7 @@ export function addCredit(model: Model, { keyId, entryId, amountNanos }: Operati
   if (key.record.mode !== 'credit') return REFUSED;
   const earlier = key.purchases.get(entryId);
   if (earlier === undefined) {
-    const tooMuch = sum([...key.purchases.values()]) + amountNanos > LARGEST;
+    const tooMuch = given(key) + amountNanos > LARGEST;
     if (key.record.accountId !== null || key.record.status === 'revoked' || amountNanos <= 0n || tooMuch)
       return REFUSED;
     key.purchases.set(entryId, amountNanos);

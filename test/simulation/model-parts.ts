@@ -25,6 +25,8 @@ export interface ModelHold {
 }
 
 export interface ModelCharge {
+  /** Of the hold that it ended. */
+  readonly id: string;
   readonly amount: bigint;
   readonly tokens: bigint;
   readonly path: readonly string[];
@@ -51,23 +53,46 @@ export interface ModelClaim {
   reply: SettleRequest['reply'];
 }
 
-export interface ModelKey {
+export interface CountedTokens {
+  readonly atMs: number;
+  readonly tokens: number;
+}
+
+/** What limits count of a key or an account. */
+export interface Limited {
+  /** When requests took their place in the limit on requests per minute. */
+  places: number[];
+  /** What the limit on tokens per minute counts. */
+  counted: CountedTokens[];
+}
+
+/** Whoever may have a balance: a root, or a key that pays for itself. */
+export interface ModelPayer {
+  /** What was bought, and for an account what keys brought along, by name. */
+  readonly purchases: Map<string, bigint>;
+  /** What else was added or, with its sign, taken away, by kind and id. */
+  readonly booked: Map<string, bigint>;
+}
+
+export interface ModelRefund {
+  readonly payerId: string;
+  readonly keyId: string;
+  readonly chargeId: string;
+  readonly entryId: string;
+  readonly amount: bigint;
+}
+
+export interface ModelKey extends ModelPayer, Limited {
   record: KeyRecord;
   /** Oldest first. */
   secrets: { readonly digest: string; readonly prefix: string }[];
-  readonly purchases: Map<string, bigint>;
   readonly charges: ModelCharge[];
   readonly holds: Map<string, ModelHold>;
   readonly claims: Map<string, ModelClaim>;
-  /** When requests took their place in the rate limit. */
-  places: number[];
 }
 
-export interface ModelAccount {
+export interface ModelAccount extends ModelPayer, Limited {
   record: AccountRecord;
-  /** What was bought, and what keys brought along, by kind and id. */
-  readonly purchases: Map<string, bigint>;
-  places: number[];
 }
 
 /** One limit of one level of a path. */
@@ -90,3 +115,12 @@ export const FAILED = { kind: 'operation_failed', message: '' } as const;
 export function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((total, amount) => total + amount, 0n);
 }
+
+/** Where nobody has set any. */
+export const NO_LIMITS = {
+  tpmLimit: null,
+  parallelLimit: null,
+  models: null,
+  outputLimit: null,
+  addresses: null,
+} as const;

@@ -2,11 +2,11 @@
  * The ledger as anybody would write it who needs neither speed nor durability: lists in memory, every sum counted anew.
  * It follows the rulings, shares no code with the stores, and says which outcome each operation must have.
  */
-import { isDeepStrictEqual } from 'node:util';
 import type { KeyStatus } from '../../src/core/key.ts';
 import type { TokenCounts } from '../../src/core/usage.ts';
 import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
 import type {
+  AdmitOutcome,
   AdmitRequest,
   ExtendOutcome,
   HoldRequest,
@@ -27,19 +27,22 @@ import {
   pathFigures,
 } from './model-accounts.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
+import { countTokens, pruneLimited, rateState, refusalBy, setBack, takeSurvivors } from './model-limits.ts';
+import { correct, findCharge, given, refund } from './model-money.ts';
 import {
   FAILED,
   LARGEST,
+  type Limited,
   type ModelAccount,
   type ModelCharge,
   type ModelClaim,
   type ModelHold,
   type ModelKey,
+  type ModelRefund,
   sum,
 } from './model-parts.ts';
 import type { Survivors } from './world.ts';
 
-const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** A budget with less than this left counts as used up (ruling 16). */
 const REST_TOKENS = 256n;
@@ -50,6 +53,7 @@ export class Model {
   readonly accounts = new Map<string, ModelAccount>();
   /** What left keys that joined an account. */
   readonly transfersOut = new Map<string, bigint>();
+  readonly refunds: ModelRefund[] = [];
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
   #recoveries = 0;
@@ -63,14 +67,12 @@ export class Model {
     const wrong = this.#forget(survivors);
     this.nowMs = nowMs;
     this.owners.clear();
-    for (const { places } of this.#limited())
-      for (const [i, atMs] of places.entries()) places[i] = Math.min(atMs, nowMs);
+    for (const [, limited] of this.#limited()) setBack(limited, nowMs);
     return wrong;
   }
 
   /**
-   * What a process kept to itself is gone with it: holds without a mark and a claim. A request that it died with may have
-   * taken its place in a rate limit already. Returns what should not be gone.
+   * What a process kept to itself is gone with it: holds without a mark and a claim. Returns what should not be gone.
    */
   #forget(survivors: Survivors): string | null {
     for (const { key, hold } of this.live()) {
@@ -78,21 +80,16 @@ export class Model {
       if (hold.mark !== null || hold.claim !== null) return `hold ${hold.id} is lost, and had a mark or a claim`;
       key.holds.delete(hold.id);
     }
-    for (const { id, limited } of this.#limited()) {
-      const recent = (times: readonly number[]) => times.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
-      const places = survivors.places.get(id) ?? [];
-      const [left, had] = [recent(places), recent(limited.places)];
-      if (!isDeepStrictEqual(left.slice(0, had.length), had))
-        return `the places of ${id} are ${left}, they were ${had}`;
-      // Older ones too: they count again when the clock is set back.
-      limited.places = [...places];
+    for (const [id, limited] of this.#limited()) {
+      const wrong = takeSurvivors(this, id, limited, survivors);
+      if (wrong !== null) return wrong;
     }
     return null;
   }
 
-  /** Keys and accounts: both may have a rate limit. */
-  #limited(): { readonly id: string; readonly limited: { places: number[] }; readonly places: number[] }[] {
-    return [...this.keys, ...this.accounts].map(([id, limited]) => ({ id, limited, places: limited.places }));
+  /** Keys and accounts: both may have limits. */
+  #limited(): (readonly [id: string, limited: Limited])[] {
+    return [...this.keys, ...this.accounts];
   }
 
   apply(operation: Operation): Result {
@@ -155,6 +152,12 @@ export class Model {
         return revokeSecret(this, operation);
       case 'addCredit':
         return addCredit(this, operation);
+      case 'correct':
+        return correct(this, operation);
+      case 'refund':
+        return refund(this, operation);
+      case 'findCharge':
+        return findCharge(this, operation);
       case 'audit':
         return this.#audit();
       case 'createAccount':
@@ -180,7 +183,8 @@ export class Model {
     }
   }
 
-  #admit(owner: string, { keyId, keyVersion, rateCounted, claim, hold }: AdmitRequest): Result {
+  #admit(owner: string, request: AdmitRequest): Result {
+    const { keyId, keyVersion, rateCounted, claim, hold } = request;
     const key = this.keys.get(keyId);
     if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
     if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
@@ -190,7 +194,7 @@ export class Model {
     if (earlier?.end === 'voided') return FAILED;
     if (earlier !== undefined) {
       const heldTokens = earlier.path.length === 0 ? {} : { heldTokens: earlier.tokens };
-      return { kind: 'admitted', rate: this.#rate(key), held: earlier.amount, ...heldTokens };
+      return { kind: 'admitted', rate: rateState(this, key), held: earlier.amount, ...heldTokens };
     }
     const status = this.status(key);
     if (status !== 'active') return { kind: 'key_refused', status };
@@ -199,16 +203,12 @@ export class Model {
     const shut = above.map(({ record }) => record.status).find((each) => each !== 'active');
     if (shut !== undefined) return { kind: 'account_refused', status: shut };
     if (hold !== null && !this.owners.has(owner)) return { kind: 'owner_lost' };
-    const waitMs = rateCounted === true ? 0 : this.#rateWaitMs(key);
-    const limited = this.#rate(key);
-    if (waitMs > 0 && limited !== null) return { kind: 'rate_limited', rate: limited, retryAfterMs: waitMs };
-    const accountWaitMs =
-      rateCounted === true ? 0 : (above.map((each) => this.#rateWaitMs(each)).find((ms) => ms > 0) ?? 0);
-    if (accountWaitMs > 0) return { kind: 'account_rate_limited', rate: limited, retryAfterMs: accountWaitMs };
+    const refused = this.#limitedBy(key, above, request);
+    if (refused !== null) return refused;
     for (const each of rateCounted === true ? [] : [key, ...above]) {
       if (each.record.rpmLimit !== null) each.places.push(this.nowMs);
     }
-    const rate = this.#rate(key);
+    const rate = rateState(this, key);
     if (hold === null) return { kind: 'admitted', rate, held: 0n };
 
     const known = claim === null ? undefined : this.#claimOf(key, claim.name);
@@ -257,6 +257,21 @@ export class Model {
     return this.#hold(key, above, owner, hold, amount, 0n, claim, rate);
   }
 
+  /** The limits that count by the minute or at a time, from the key upwards. */
+  #limitedBy(key: ModelKey, above: readonly ModelAccount[], request: AdmitRequest): AdmitOutcome | null {
+    const rate = rateState(this, key);
+    for (const level of [key, ...above]) {
+      const refusal = refusalBy(this, level, request);
+      if (refusal === null) continue;
+      const account = level !== key;
+      if (refusal.kind !== 'requests') return { ...refusal, account, rate };
+      const { retryAfterMs } = refusal;
+      if (account) return { kind: 'account_rate_limited', rate, retryAfterMs };
+      if (rate !== null) return { kind: 'rate_limited', rate, retryAfterMs };
+    }
+    return null;
+  }
+
   #hold(
     key: ModelKey,
     above: readonly ModelAccount[],
@@ -267,6 +282,7 @@ export class Model {
     claim: AdmitRequest['claim'],
     rate: RateState | null,
   ): Result {
+    countTokens(this, [key, ...above], hold.inputTokens ?? 0);
     key.holds.set(hold.id, {
       id: hold.id,
       owner,
@@ -355,6 +371,7 @@ export class Model {
     const state = reply === null ? request.noReplyReason : 'done';
     const record = usage && { ...usage, broken: usage.outcome === 'broken' };
     const charge = { flag, call: usage ?? call ?? null, record, owedTokens: request.chargeTokens ?? 0n };
+    countTokens(this, [key, ...this.above(key)], usage?.tokens.output ?? request.outputTokens ?? 0);
     return { kind: 'settled', charged: this.#charge(key, hold, request.charge, charge, state, reply) };
   }
 
@@ -378,6 +395,7 @@ export class Model {
     hold.end = { charged };
     const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
     key.charges.push({
+      id: hold.id,
       amount: charged,
       tokens: hold.path.length === 0 ? 0n : tokens,
       path: hold.path,
@@ -436,6 +454,7 @@ export class Model {
         const { tokens, charge } = hold.mark;
         const record = { tokens, broken: true, firstByteMs: null, durationMs: this.nowMs - hold.heldAtMs };
         const owedTokens = BigInt(inputOf(tokens) + tokens.output);
+        countTokens(this, [key, ...this.above(key)], tokens.output);
         const recovered = { flag: 'recovered', call: null, record, owedTokens };
         this.#charge(key, hold, charge, recovered, 'charged_incomplete', null);
       }
@@ -446,9 +465,7 @@ export class Model {
 
   /** What is pruned is nothing that anybody asks for; it only matters when a clock is set back later. */
   #prune(): Result {
-    for (const { limited } of this.#limited()) {
-      limited.places = limited.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
-    }
+    for (const [, limited] of this.#limited()) pruneLimited(limited, this.nowMs);
     for (const key of this.keys.values()) {
       for (const name of [...key.claims.keys()]) this.#claimOf(key, name);
     }
@@ -464,7 +481,10 @@ export class Model {
       entries:
         charges.length +
         this.transfersOut.size +
-        [...keys, ...this.accounts.values()].reduce((count, { purchases }) => count + purchases.size, 0),
+        [...keys, ...this.accounts.values()].reduce(
+          (count, { purchases, booked }) => count + purchases.size + booked.size,
+          0,
+        ),
       liveHolds: this.live().length,
       findings: [],
       flagged: charges.filter((charge) => charge.flagged).length,
@@ -484,7 +504,7 @@ export class Model {
       const left = levels(this, key).filter((level) => level.unit === unit);
       return left.map((level) => level.all - level.spent).reduce(smaller, LARGEST);
     }
-    if (mode === 'credit') return sum([...key.purchases.values()]) - this.charged(key, 0);
+    if (mode === 'credit') return given(key) - this.charged(key, 0);
     return (budget ?? LARGEST) - this.charged(key, firstOf(period, this.nowMs));
   }
 
@@ -528,7 +548,7 @@ export class Model {
     const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
-      purchased: paid ? this.charged(key, 0) + this.reserved(key) : sum([...key.purchases.values()]),
+      purchased: paid ? this.charged(key, 0) + this.reserved(key) : given(key),
       used: credit ? this.charged(key, 0) : 0n,
       lastCost: credit ? (this.newestCharges(key)[0] ?? 0n) : 0n,
       todaySpend: credit ? this.charged(key, firstOf('day', this.nowMs)) : 0n,
@@ -554,29 +574,6 @@ export class Model {
     if (claim?.endedAtMs == null || claim.endedAtMs + DAY_MS > this.nowMs) return claim;
     key.claims.delete(name);
     return undefined;
-  }
-
-  #inWindow(limited: { readonly places: readonly number[] }): number[] {
-    return limited.places.filter((atMs) => atMs > this.nowMs - MINUTE_MS);
-  }
-
-  #rate(key: ModelKey): RateState | null {
-    const limit = key.record.rpmLimit;
-    if (limit === null) return null;
-    const places = this.#inWindow(key);
-    const newest = places.at(-1);
-    return {
-      limit,
-      remaining: Math.max(0, limit - places.length),
-      resetMs: newest === undefined ? 0 : newest + MINUTE_MS - this.nowMs,
-    };
-  }
-
-  #rateWaitMs(limited: ModelKey | ModelAccount): number {
-    const limit = limited.record.rpmLimit;
-    if (limit === null) return 0;
-    const blocking = this.#inWindow(limited).at(-limit);
-    return blocking === undefined ? 0 : blocking + MINUTE_MS - this.nowMs;
   }
 }
 

@@ -144,19 +144,21 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        '  if (path !== null) {\n    const retryAfterMs',
-        '  if (limit !== null) accounts.takeRateSlot(account.key.id, window);\n  if (path !== null) {\n    const retryAfterMs',
+        '  if (path !== null) {\n    const refused',
+        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  if (path !== null) {\n    const refused',
       ],
       [
         'sqlite/admit.ts',
-        '  if (limit !== null) accounts.takeRateSlot(account.key.id, window);\n  return null;',
+        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  return null;',
         '  return null;',
       ],
     ],
   },
   {
     name: 'the rate limit of an account does not count',
-    edits: [['sqlite/admit.ts', 'if (account.rpmLimit === null) continue;', 'if (account.rpmLimit !== 0) continue;']],
+    edits: [
+      ['sqlite/admit.ts', 'if (account.rpmLimit !== null && rateCounted', 'if (account.rpmLimit === 0 && rateCounted'],
+    ],
   },
   {
     name: 'keys of a suspended account are served',

@@ -1,4 +1,5 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
+import { LIMIT_MUTATIONS } from './mutations-limits.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
@@ -19,6 +20,7 @@ const REPEATED_ENTRY_IGNORED = ['sqlite/statements.ts', "'INTO entries'", "'OR I
 
 export const MUTATIONS: readonly Mutation[] = [
   ...TREE_MUTATIONS,
+  ...LIMIT_MUTATIONS,
   {
     name: 'a second settlement charges again',
     edits: [
@@ -92,35 +94,27 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
-    edits: [['sqlite/account-cache.ts', 'for (const window of this.#rateSlots) window.undo();', '']],
+    edits: [['sqlite/rate-windows.ts', 'for (const window of this.#taken) window.undo();', '']],
   },
   {
     name: 'a place in the rate limit is forgotten at a crash before it was saved',
     edits: [
-      [
-        'sqlite/account-cache.ts',
-        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });',
-        '',
-      ],
+      ['sqlite/rate-windows.ts', 'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: nowMs });', ''],
     ],
   },
   {
     name: 'the journal of rates is emptied before all of it is saved',
-    edits: [['sqlite/account-cache.ts', ' && this.#unsavedRates.size === 0) this.#journal', ') this.#journal']],
+    edits: [['sqlite/rate-windows.ts', ' && !this.unwritten) this.#journal', ') this.#journal']],
   },
   {
     name: 'a start does not read the journal of rates',
-    edits: [['sqlite/engine.ts', 'unsavedRuns(sql, journal.read())', 'unsavedRuns(sql, [])']],
+    edits: [['sqlite/engine.ts', 'saveJournal(sql, journal.read())', 'saveJournal(sql, [])']],
   },
   {
     name: 'a start reads saved places from the journal of rates again',
     edits: [
       ['sqlite/rate-journal.ts', 'number > saved', 'number >= 0'],
-      [
-        'sqlite/account-cache.ts',
-        'if (this.#journal.position > 0 && this.#unsavedRates.size === 0) this.#journal.truncate(0);',
-        '',
-      ],
+      ['sqlite/rate-windows.ts', 'if (this.#journal.position > 0 && !this.unwritten) this.#journal.truncate(0);', ''],
     ],
   },
   {

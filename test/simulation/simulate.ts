@@ -45,6 +45,8 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const AUDIT_EVERY = 4;
+/** What one limit refuses counts in no other. */
+const BY_LIMITS = new Set(['rate_limited', 'account_rate_limited', 'tokens_limited', 'parallel_limited']);
 
 const FAULTS: Readonly<Record<Fault, number>> = {
   none: 82,
@@ -177,7 +179,7 @@ class Run {
     const { keyId, hold, rateCounted } = operation.request;
     const again = hold !== null && this.#admitted.has(`${keyId} ${hold.id}`);
     if (hold !== null && result.kind === 'admitted') this.#admitted.add(`${keyId} ${hold.id}`);
-    if (result.kind === 'rate_limited' || result.kind === 'account_rate_limited') return;
+    if (BY_LIMITS.has(result.kind)) return;
     if (again || rateCounted === true || result.rate === null) return;
     const times = (this.#admissions.get(keyId) ?? []).filter((atMs) => atMs > this.#trueMs - MINUTE_MS);
     times.push(this.#trueMs);

@@ -254,20 +254,36 @@ function survivorsIn(database: DatabaseSync, journal: RateJournal): Survivors {
   const known = database.prepare(`SELECT key_id || ' ' || id AS name FROM holds
     UNION ALL SELECT key_id || ' ' || id FROM entries WHERE kind = 'charge'
     UNION ALL SELECT key_id || ' ' || hold_id FROM voided`);
-  /** By key and number of the slot. */
-  const slots = new Map<string, Map<number, number>>();
-  const add = (keyId: string, number: number, atMs: number): void => {
-    slots.set(keyId, (slots.get(keyId) ?? new Map<number, number>()).set(number, atMs));
+  const slots = [...savedSlots(database), ...journal.read()];
+  const places = byKey(slots.filter(({ tokens }) => tokens === undefined));
+  const tokens = byKey(slots.filter((slot) => slot.tokens !== undefined));
+  return {
+    holds: new Set(known.all().map(({ name }) => String(name))),
+    places: new Map([...places].map(([keyId, taken]) => [keyId, taken.map(({ atMs }) => atMs)])),
+    tokens: new Map([...tokens].map(([keyId, taken]) => [keyId, taken.map((slot) => ({ tokens: 0, ...slot }))])),
   };
-  const saved = database.prepare(`SELECT key_id, number, times FROM rates ORDER BY number`);
-  for (const { key_id: keyId, number, times } of saved.iterate()) {
-    for (const [index, atMs] of (JSON.parse(String(times)) as number[]).entries()) {
-      add(String(keyId), Number(number) + index, atMs);
-    }
+}
+
+function savedSlots(database: DatabaseSync): readonly RateSlot[] {
+  const rows = database.prepare(`SELECT key_id, number, times, NULL AS tokens FROM rates
+    UNION ALL SELECT key_id, number, times, tokens FROM token_rates ORDER BY number`);
+  return rows.all().flatMap(({ key_id: keyId, number, times, tokens }) =>
+    (JSON.parse(String(times)) as number[]).map((atMs, index): RateSlot => {
+      const slot = { keyId: String(keyId), number: Number(number) + index, atMs };
+      return tokens === null ? slot : { ...slot, tokens: (JSON.parse(String(tokens)) as number[])[index] ?? 0 };
+    }),
+  );
+}
+
+/** The first of each number counts: what is saved may be in the journal as well. */
+function byKey(slots: readonly RateSlot[]): ReadonlyMap<string, readonly RateSlot[]> {
+  const found = new Map<string, Map<number, RateSlot>>();
+  for (const slot of slots) {
+    const ofKey = found.get(slot.keyId) ?? new Map<number, RateSlot>();
+    if (!ofKey.has(slot.number)) ofKey.set(slot.number, slot);
+    found.set(slot.keyId, ofKey);
   }
-  for (const { keyId, number, atMs } of journal.read()) if (!slots.get(keyId)?.has(number)) add(keyId, number, atMs);
-  const places = new Map([...slots].map(([keyId, times]) => [keyId, [...times.values()]]));
-  return { holds: new Set(known.all().map(({ name }) => String(name))), places };
+  return new Map([...found].map(([keyId, ofKey]) => [keyId, [...ofKey.values()]]));
 }
 
 type Around = (commit: () => void) => void;

@@ -22,6 +22,8 @@ export interface Survivors {
   readonly holds: ReadonlySet<string>;
   /** Per key, when requests took their place in the rate limit. */
   readonly places: ReadonlyMap<string, readonly number[]>;
+  /** Per key, what its limit on tokens per minute counted. */
+  readonly tokens: ReadonlyMap<string, readonly { readonly atMs: number; readonly tokens: number }[]>;
 }
 
 export interface World {

@@ -32,8 +32,8 @@ export interface AppFixture extends AdminFixture {
   readonly app: AdminApp;
   /** With the admin secret, unless a header says otherwise; an empty `authorization` sends none. */
   send(method: string, url: string, call?: AppCall): Promise<AppAnswer>;
-  /** The token of a new operator of this role. */
-  token(role: Role): Promise<string>;
+  /** The token of a new operator of this role; an account-admin gets a new account where none is given. */
+  token(role: Role, accountId?: string): Promise<string>;
 }
 
 export async function appFixture(
@@ -58,8 +58,9 @@ export async function appFixture(
       const isJson = /json/.test(String(answer.headers['content-type']));
       return { status: answer.statusCode, headers: answer.headers, body: isJson ? answer.json<Body>() : NO_BODY };
     },
-    token: async (role) => {
-      const account = role === 'account-admin' ? { account_id: 'acc_1' } : {};
+    token: async (role, accountId) => {
+      const ownAccount = async () => accountId ?? (await fixture.service.accounts.create({ name: 'of its own' })).id;
+      const account = role === 'account-admin' ? { account_id: await ownAccount() } : {};
       const { token } = await fixture.service.operators.create({ name: `${role} ${made++}`, role, ...account });
       return token;
     },

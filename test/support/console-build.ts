@@ -8,8 +8,10 @@ import { promisify } from 'node:util';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export async function builtConsole(): Promise<void> {
-  const built = statSync(join(root, 'console/dist/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = ['console/index.html', 'console/vite.config.ts', ...filesBelow('console/src')];
+  const built = statSync(join(root, 'console/dist/account/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const pages = ['console/index.html', 'console/account/index.html'];
+  const settings = ['console/vite.config.ts', 'console/vite.account.config.ts'];
+  const sources = [...pages, ...settings, ...filesBelow('console/src')];
   if (sources.every((file) => statSync(join(root, file)).mtimeMs < built)) return;
   await promisify(execFile)(process.execPath, [join(root, 'tools/console-build.mjs')], { cwd: root });
 }

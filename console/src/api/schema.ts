@@ -65,9 +65,13 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields */
+    /** Change the given fields; with If-Match, only where nobody has changed the account meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -82,6 +86,35 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Account'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
           };
         };
         /** @description Any error. */
@@ -359,6 +392,10 @@ export interface paths {
     /** Revoke a key */
     delete: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -381,6 +418,10 @@ export interface paths {
     /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
     patch: {
       parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
         path: {
           id: string;
         };
@@ -395,6 +436,35 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/corrections': {
+    /** Correct a balance: add credits, or take away what is free */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewCorrection'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Correction'];
           };
         };
         /** @description Any error. */
@@ -731,6 +801,41 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/playground': {
+    /** What the playground may still spend today */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PlaygroundState'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Send a request through the public listener. The answer is that of the listener, with its status in x-playground-status and its request's id in x-playground-request-id */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['PlaygroundRequest'];
+        };
+      };
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/providers': {
     /** Providers with the health, circuit and cool-downs of each target, as the worst of the workers sees it */
     get: {
@@ -829,6 +934,59 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['RequestExplanation'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/{id}/content': {
+    /** What was captured of a request, where its key is captured */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RequestContent'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/requests/{id}/refund': {
+    /** Give back what a request was charged, or a part of it, to whoever paid */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewRefund'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Refund'];
           };
         };
         /** @description Any error. */
@@ -1031,6 +1189,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/targets/test': {
+    /** Generate a token at one target of a model, which costs a little */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['TargetTestRun'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['TargetTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/usage': {
     /** Requests, tokens, cost, margin and response times, grouped as you ask */
     get: {
@@ -1044,6 +1226,8 @@ export interface paths {
           until?: string;
           /** @description Only the key with this id. */
           key?: string;
+          /** @description Only the keys of the account with this id and of those below it. */
+          account?: string;
           /** @description Only keys with this label. */
           label?: string;
           /** @description Only this model. */
@@ -1096,10 +1280,10 @@ export interface components {
       };
       live_holds: number;
       name: string;
-      /** @description Null for a root. */
+      /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
-      /** @description The account that pays. */
+      /** @description The account that pays; to an account-admin, its own. */
       root: string;
       rpm_limit: number | null;
       /** @enum {unknown} */
@@ -1114,6 +1298,8 @@ export interface components {
       tokens_used: number;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
     };
     /** AccountChange */
     AccountChange: {
@@ -1253,6 +1439,16 @@ export interface components {
       detail: string;
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
+    };
+    /** Correction */
+    Correction: {
+      amount: number;
+      /** @description After it. */
+      balance: number;
+      entry_id: string;
+      /** @enum {string} */
+      object: 'correction';
+      payer: string;
     };
     /** CreatedBudgetKey */
     CreatedBudgetKey: {
@@ -1540,6 +1736,8 @@ export interface components {
       };
       display_name: string | null;
       id: string;
+      /** @description What is charged for input, as a multiple of what the provider asks; null where that is nothing. */
+      markup: number | null;
       max_output_tokens: {
         date: string | null;
         from: string;
@@ -1610,6 +1808,15 @@ export interface components {
         | string
         | null;
     };
+    /** NewCorrection */
+    NewCorrection: {
+      /** @description Decimal credits with their sign. A string is read exactly. */
+      amount: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
+    };
     /** NewCredit */
     NewCredit: {
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
@@ -1657,6 +1864,15 @@ export interface components {
       expires_at?: string;
       label?: string | null;
     };
+    /** NewRefund */
+    NewRefund: {
+      /** @description Without it, all that is left. */
+      amount?: string | number;
+      /** @description Names the entry: sent again with the same id, it is booked once. */
+      entry_id?: string;
+      /** @description Why, for whoever reads the statement. */
+      reason: string;
+    };
     /** Operator */
     Operator: {
       account_id: string | null;
@@ -1693,6 +1909,29 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'expired' | 'revoked';
     };
+    /** PlaygroundRequest */
+    PlaygroundRequest: {
+      /** @description The request, as a client would send it. */
+      body: {
+        [key: string]: unknown;
+      };
+      /** @enum {unknown} */
+      format: 'chat' | 'responses' | 'messages';
+      /** @description Another key than the playground's own; it is used for this request and not kept. */
+      key?: string;
+    };
+    /** PlaygroundState */
+    PlaygroundState: {
+      /** @description For clients of the OpenAI API. */
+      base_url: string;
+      /** @description What its own key may spend in a day (UTC). */
+      daily_credit: number;
+      /** @description Null until it is first used. */
+      key_id: string | null;
+      left_today: number;
+      /** @description For clients of the Anthropic API. */
+      origin: string;
+    };
     /** ProviderState */
     ProviderState: {
       base_url: string;
@@ -1714,6 +1953,22 @@ export interface components {
       data: components['schemas']['ProviderState'][];
       /** @enum {string} */
       object: 'list';
+    };
+    /** Refund */
+    Refund: {
+      amount: number;
+      /** @description Of the payer, after it. */
+      balance: number;
+      charged: number;
+      entry_id: string;
+      key: string;
+      /** @enum {string} */
+      object: 'refund';
+      /** @description Who paid and has it back: the key, or the root of its account. */
+      payer: string;
+      /** @description By all refunds of the request together. */
+      refunded: number;
+      request_id: string;
     };
     /**
      * Request
@@ -1793,6 +2048,20 @@ export interface components {
       user_agent: string | null;
       warnings: string[];
     };
+    /** RequestContent */
+    RequestContent: {
+      /** @description Whether one of them was longer than a mebibyte, and is not whole. */
+      cut: boolean;
+      /** Format: date-time */
+      expires_at: string;
+      id: string;
+      /** @enum {string} */
+      object: 'request_content';
+      /** @description The body, as the client sent it. */
+      request: string;
+      /** @description The body, as the client got it; of a stream, its events. */
+      response: string;
+    };
     /** RequestExplanation */
     RequestExplanation: {
       explanation: string[];
@@ -1818,6 +2087,7 @@ export interface components {
       mode: string;
       model: string;
       output_bytes: number;
+      /** @description Empty for an account-admin. */
       provider: string;
       streamed: boolean;
     };
@@ -1834,6 +2104,8 @@ export interface components {
       /** @description Null where the caller has no session. */
       expires_at: string | null;
       operator: {
+        /** @description The account of an account-admin. */
+        account_id: string | null;
         id: string;
         name: string;
         /** @enum {unknown} */
@@ -1892,6 +2164,21 @@ export interface components {
       next_probe_in_ms: number;
       upstream_model: string;
     };
+    /** TargetTest */
+    TargetTest: {
+      detail: string;
+      format: string;
+      model: string;
+      /** @enum {unknown} */
+      state: 'ok' | 'problem' | 'skipped';
+      took_ms: number | null;
+    };
+    /** TargetTestRun */
+    TargetTestRun: {
+      model: string;
+      provider: string;
+      upstream_model: string;
+    };
     /** UsageFigures */
     UsageFigures: {
       /** @description Those of the requests whose answer broke off. */
@@ -1921,12 +2208,12 @@ export interface components {
       } | null;
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       /** @description Reasoning included. */
       output_tokens: number;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;
@@ -1983,14 +2270,14 @@ export interface components {
       input_tokens: number;
       key?: string;
       label?: string | null;
-      /** @description cost less provider_cost. */
-      margin: number;
+      /** @description cost less provider_cost; null to an account-admin. */
+      margin: number | null;
       model?: string | null;
       /** @description Reasoning included. */
       output_tokens: number;
       provider?: string | null;
-      /** @description What the providers ask for them, in credits. */
-      provider_cost: number;
+      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
       requests: number;

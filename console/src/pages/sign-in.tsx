@@ -3,6 +3,7 @@ import { Button, Modal, PasswordInput } from '@mantine/core';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import { useSession } from '../api/session.tsx';
+import { Mark } from '../ui/mark.tsx';
 import { Failure } from '../ui/page.tsx';
 import css from './sign-in.module.css';
 
@@ -38,7 +39,7 @@ export function SignIn() {
   return (
     <main className={css.place}>
       <div className={css.box}>
-        <Mark />
+        <Mark size={36} />
         <h1 className={css.title}>Sign in to Model Gateway</h1>
         <p className={css.text}>
           Open the link that the gateway printed when it started, or make a new one on its machine:
@@ -102,18 +103,3 @@ function TokenForm({ problem }: { problem: unknown }) {
 }
 
 const WRONG = 'This token is not valid: it may have been used already, or it is older than 15 minutes.';
-
-function Mark() {
-  return (
-    <svg width="36" height="36" viewBox="0 0 32 32" aria-hidden="true">
-      <rect width="32" height="32" rx="8" fill="#4f46e5" />
-      <path
-        d="M8 22V13.5C8 10.5 10.2 8.5 12.6 8.5c2 0 3.4 1.3 3.4 3.6V22m0-9.9c0-2.3 1.4-3.6 3.4-3.6 2.4 0 4.6 2 4.6 5V22"
-        fill="none"
-        stroke="#fff"
-        strokeWidth="2.6"
-        strokeLinecap="round"
-      />
-    </svg>
-  );
-}

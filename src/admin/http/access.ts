@@ -78,7 +78,8 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
     const actor = await identify(request, options, operators);
     request.stillAllowed = async () => {
       const now = await identify(request, options, operators);
-      return now !== null && (roles?.includes(now.role) ?? false);
+      // Whoever has got another account since does not go on reading the first one.
+      return now !== null && now.accountId === actor?.accountId && (roles?.includes(now.role) ?? false);
     };
     if (actor === null) {
       if (request.headers.authorization !== undefined || sessionOf(request) !== null) await request.wrongCredential();

@@ -14,6 +14,7 @@ import { Console, isConsolePath } from './console.ts';
 import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
 import { addIdempotency } from './idempotency.ts';
+import { refuseUnknownPreconditions } from './if-match.ts';
 import { ANYONE, requireDeclaredRoles } from './roles.ts';
 import { RouteTable } from './route-table.ts';
 
@@ -52,6 +53,7 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
       new AdminError('rate_limited', `more than ${REQUESTS_PER_MINUTE} requests in a minute: try again in ${after}`),
   });
   await addAccessControl(app, options, service.access);
+  refuseUnknownPreconditions(app);
   addIdempotency(app, service.access, log);
   requireDeclaredRoles(app);
   const console = new Console(options.consoleBuild);

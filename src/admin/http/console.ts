@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { contentSecurityPolicy } from '../../lib/content-security-policy.ts';
 import { AdminError } from '../api.ts';
 import { CONSOLE_BUILD, consoleIsBuilt, HOW_TO_BUILD } from '../console-build.ts';
 import type { AdminApp } from './framework.ts';
@@ -52,22 +53,8 @@ export class Console {
 
   #send(reply: FastifyReply): FastifyReply {
     const nonce = randomBytes(16).toString('base64');
-    void reply.header('content-security-policy', policy(nonce)).serializer(String);
+    void reply.header('content-security-policy', contentSecurityPolicy(nonce)).serializer(String);
     if (this.#page === null) return reply.code(503).type('text/plain; charset=utf-8').send(`${HOW_TO_BUILD}\n`);
     return reply.type('text/html; charset=utf-8').send(this.#page.replaceAll(NONCE_PLACE, nonce));
   }
-}
-
-/** The nonce is for the component library, which writes the variables of its theme into a style element. */
-function policy(nonce: string): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
 }

@@ -1,7 +1,8 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { IfMatch, tagged, versionIn } from '../http/if-match.ts';
+import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import {
   Account,
   AccountChangeBody,
@@ -19,45 +20,53 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
   app.post(
     '/accounts',
     {
-      config: { roles: OPERATORS, action: 'account.create' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.create' },
       schema: { summary: 'Create an account', body: NewAccountBody, response: { 201: Account } },
     },
-    async (request, reply) => reply.code(201).send(await acting(service, request).accounts.create(request.body)),
+    async (request, reply) =>
+      reply.code(201).send(tagged(reply, await acting(service, request).accounts.create(request.body))),
   );
 
   app.get(
     '/accounts',
-    { config: { roles: VIEWERS }, schema: { summary: 'All accounts, oldest first', response: { 200: AccountList } } },
-    async () => ({ object: 'list' as const, data: await service.accounts.list() }),
+    {
+      config: { roles: VIEWERS_AND_ACCOUNTS },
+      schema: { summary: 'All accounts, oldest first', response: { 200: AccountList } },
+    },
+    async (request) => ({ object: 'list' as const, data: await acting(service, request).accounts.list() }),
   );
 
   app.get(
     '/accounts/:id',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'One account with its sums', params: AccountPath, response: { 200: Account } },
     },
-    async ({ params }) => service.accounts.show(params.id),
+    async (request, reply) => tagged(reply, await acting(service, request).accounts.show(request.params.id)),
   );
 
   app.patch(
     '/accounts/:id',
     {
-      config: { roles: OPERATORS, action: 'account.change' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.change' },
       schema: {
-        summary: 'Change the given fields',
+        summary: 'Change the given fields; with If-Match, only where nobody has changed the account meanwhile',
         params: AccountPath,
+        headers: IfMatch,
         body: AccountChangeBody,
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.change(request.params.id, request.body),
+    async (request, reply) => {
+      const { params, body } = request;
+      return tagged(reply, await acting(service, request).accounts.change(params.id, body, versionIn(request)));
+    },
   );
 
   app.post(
     '/accounts/:id/move',
     {
-      config: { roles: OPERATORS, action: 'account.move' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.move' },
       schema: {
         summary: 'Move an account below another one of the same root',
         params: AccountPath,
@@ -65,7 +74,8 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.move(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.move(request.params.id, request.body)),
   );
 
   app.post(
@@ -74,13 +84,14 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
       config: { roles: OPERATORS, action: 'account.credit' },
       schema: { summary: 'Add credit to a root', params: AccountPath, body: CreditBody, response: { 200: Account } },
     },
-    async (request) => acting(service, request).accounts.addCredit(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.addCredit(request.params.id, request.body)),
   );
 
   app.post(
     '/accounts/:id/keys',
     {
-      config: { roles: OPERATORS, action: 'account.key' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'account.key' },
       schema: {
         summary: 'Put a key under the account; one that paid for itself brings its balance to the root',
         params: AccountPath,
@@ -88,6 +99,7 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
         response: { 200: Account },
       },
     },
-    async (request) => acting(service, request).accounts.addKey(request.params.id, request.body),
+    async (request, reply) =>
+      tagged(reply, await acting(service, request).accounts.addKey(request.params.id, request.body)),
   );
 }

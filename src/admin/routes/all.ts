@@ -9,11 +9,14 @@ import { addHealthRoutes } from './health.ts';
 import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addModelRoutes } from './models.ts';
+import { addMoneyRoutes } from './money.ts';
 import { addOperatorRoutes } from './operators.ts';
+import { addPlaygroundRoutes } from './playground.ts';
 import { addProviderRoutes } from './providers.ts';
 import { addRequestRoutes } from './requests.ts';
 import { addSessionRoutes } from './session.ts';
 import { addSettingRoutes } from './settings.ts';
+import { addTargetRoutes } from './targets.ts';
 import { addUsageRoutes } from './usage.ts';
 
 export const PREFIX = '/admin/v1';
@@ -22,17 +25,20 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAccountRoutes,
+  addMoneyRoutes,
   addAuditRoutes,
   addUsageRoutes,
   addModelListRoutes,
   addModelRoutes,
   addProviderRoutes,
+  addTargetRoutes,
   addSettingRoutes,
   addDoctorRoutes,
   addSessionRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,
   addRequestRoutes,
+  addPlaygroundRoutes,
 ];
 
 export function addRoutes(app: AdminApp, service: AdminService): void {

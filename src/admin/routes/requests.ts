@@ -4,9 +4,10 @@ import { Type } from '../../lib/schema-builder.ts';
 import { AdminError } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
 import type { Filters, Requests } from '../requests.ts';
 import {
+  RequestContent,
   RequestExplanation,
   RequestFilters,
   RequestList,
@@ -26,29 +27,29 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: {
         summary: 'Requests of the log, newest first',
         querystring: RequestSearch,
         response: { 200: RequestList },
       },
     },
-    async ({ query }) => service.requests.list(query, Date.now()),
+    async (request) => acting(service, request).requests.list(request.query, Date.now()),
   );
 
   app.get(
     '/requests/running',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'Requests that run now, with what they hold', response: { 200: RunningRequestList } },
     },
-    async () => ({ object: 'list' as const, data: await service.requests.running() }),
+    async (request) => ({ object: 'list' as const, data: await acting(service, request).requests.running() }),
   );
 
   app.delete(
     '/requests/running/:id',
     {
-      config: { roles: OPERATORS, action: 'request.stop' },
+      config: { roles: OPERATORS_AND_ACCOUNTS, action: 'request.stop' },
       schema: {
         summary: 'Stop a running request; what was produced is billed',
         params: RequestPath,
@@ -63,23 +64,37 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests/stream',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: { summary: 'Requests as they end: server-sent events, each with a Request', querystring: RequestFilters },
     },
-    async (request, reply) => streams.serve(service.requests, request.query, reply, () => request.stillAllowed()),
+    async (request, reply) =>
+      streams.serve(acting(service, request).requests, request.query, reply, () => request.stillAllowed()),
+  );
+
+  app.get(
+    '/requests/:id/content',
+    {
+      config: { roles: OPERATORS, action: 'request.content' },
+      schema: {
+        summary: 'What was captured of a request, where its key is captured',
+        params: RequestPath,
+        response: { 200: RequestContent },
+      },
+    },
+    async (request) => acting(service, request).requestContent(request.params.id),
   );
 
   app.get(
     '/requests/:id',
     {
-      config: { roles: VIEWERS },
+      config: { roles: VIEWERS_AND_ACCOUNTS },
       schema: {
         summary: 'One request, and its story in plain words',
         params: RequestPath,
         response: { 200: RequestExplanation },
       },
     },
-    async ({ params }) => service.requests.show(params.id),
+    async (request) => acting(service, request).requests.show(request.params.id),
   );
 }
 

@@ -84,11 +84,11 @@ export function addSessionRoutes(app: AdminApp, service: AdminService): void {
 function view(
   request: FastifyRequest,
   reply: FastifyReply,
-  { id, name, role, via }: Actor,
+  { id, name, role, accountId, via }: Actor,
   expiresAtMs: number | null,
 ): View<typeof Session> {
   return {
-    operator: { id, name, role },
+    operator: { id, name, role, account_id: accountId },
     csrf_token: via === 'session' ? csrfTokenOf(request, reply) : null,
     expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString(),
   };

@@ -1,6 +1,7 @@
 /** Accounts in a tree, as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
-import { Credits, Digits, OneLine, RPM_MAX } from './keys.ts';
+import { Credits } from './keys.ts';
+import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
 import type { View } from './view.ts';
 
 const LABELS_MAX = 50;
@@ -31,12 +32,7 @@ const settings = {
       expected: `an object of up to ${LABELS_MAX} texts`,
     }),
   ),
-  rpm_limit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: RPM_MAX }), Digits, Type.Literal('none'), Type.Null()], {
-      expected: `a whole number from 1 to ${RPM_MAX}, or "none"`,
-      description: 'Requests per minute of all keys below the account.',
-    }),
-  ),
+  ...limitSettings,
   credit_cap: cap(Credits, 'credits'),
   token_cap: cap(Tokens, 'tokens'),
 };
@@ -80,13 +76,16 @@ const Cap = Type.Union([Type.Object({ amount: Type.Number(), period: Period }), 
 export const Account = Type.Object(
   {
     id: Type.String(),
+    version: Type.Integer({ description: 'Grows with every change; the ETag is made of it.' }),
     name: Type.String(),
     external_id: text,
     labels: Type.Record(Type.String(), Type.String()),
     status: Type.Enum(['active', 'suspended', 'closed']),
-    parent: Type.Union([Type.String(), Type.Null()], { description: 'Null for a root.' }),
-    root: Type.String({ description: 'The account that pays.' }),
-    rpm_limit: Type.Union([Type.Integer(), Type.Null()]),
+    parent: Type.Union([Type.String(), Type.Null()], {
+      description: 'Null for a root, and for the account of an account-admin.',
+    }),
+    root: Type.String({ description: 'The account that pays; to an account-admin, its own.' }),
+    ...limitFields,
     credit_cap: Cap,
     token_cap: Cap,
     created_at: Type.String(),

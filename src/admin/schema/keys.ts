@@ -4,19 +4,12 @@
  */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import { Type } from '../../lib/schema-builder.ts';
+import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
 import type { View } from './view.ts';
 
 const TEXT_MAX = 200;
-const MODELS_MAX = 1_000;
-export const RPM_MAX = 1_000_000;
 
 const closed = { additionalProperties: false };
-export const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
-/** Shown in terminals and logs: no control characters, no line breaks. */
-export const OneLine = Type.String({
-  pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}]{1,${TEXT_MAX}}$`,
-  expected: `one line of 1 to ${TEXT_MAX} characters`,
-});
 export const Credits = Type.Union([Type.String(), Type.Number()], {
   expected: `a decimal number of credits from 0 to ${Math.floor(creditsFromNanos(AMOUNT_MAX))}, at most 9 decimals`,
   description: 'Decimal credits. A string is read exactly, a number by its shortest decimal form.',
@@ -31,18 +24,7 @@ const keySettings = {
       expected: 'the name of one provider, or "all"',
     }),
   ),
-  models: Type.Optional(
-    Type.Union([Type.Array(OneLine, { minItems: 1, maxItems: MODELS_MAX }), Type.Literal('all'), Type.Null()], {
-      expected: `a list of 1 to ${MODELS_MAX} model ids, none of them empty, or "all"`,
-      description: '"all" and null: every model of the provider scope.',
-    }),
-  ),
-  rpm_limit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: RPM_MAX }), Digits, Type.Literal('none'), Type.Null()], {
-      expected: `a whole number from 1 to ${RPM_MAX}, or "none"`,
-      description: 'Requests per minute.',
-    }),
-  ),
+  ...limitSettings,
   expires_at: Type.Optional(
     Type.Union([Type.String(), Type.Null()], {
       expected: 'a time like 2030-01-31T12:00:00Z or a date like 2030-01-31 (UTC), or "never"',
@@ -113,8 +95,7 @@ const keyFields = {
   label: nullable.text,
   status: Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked']),
   provider_scope: Type.String(),
-  models: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  rpm_limit: nullable.integer,
+  ...limitFields,
   expires_at: nullable.text,
   created_at: Type.String(),
   used: Type.Number(),

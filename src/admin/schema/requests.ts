@@ -113,6 +113,18 @@ export const RequestExplanation = Type.Object(
   { title: 'RequestExplanation' },
 );
 
+export const RequestContent = Type.Object(
+  {
+    object: Type.Literal('request_content'),
+    id: Type.String(),
+    request: Type.String({ description: 'The body, as the client sent it.' }),
+    response: Type.String({ description: 'The body, as the client got it; of a stream, its events.' }),
+    cut: Type.Boolean({ description: 'Whether one of them was longer than a mebibyte, and is not whole.' }),
+    expires_at: Type.String({ format: 'date-time' }),
+  },
+  { title: 'RequestContent' },
+);
+
 export const RequestList = Type.Object(
   {
     object: Type.Literal('list'),
@@ -131,7 +143,7 @@ export const RunningRequest = Type.Object(
     key_label: Text,
     mode: Type.String(),
     model: Type.String(),
-    provider: Type.String(),
+    provider: Type.String({ description: 'Empty for an account-admin.' }),
     streamed: Type.Boolean(),
     attempts: Type.Integer(),
     age_ms: Type.Number(),

@@ -15,7 +15,12 @@ export const SignInBody = Type.Object(
 
 export const Session = Type.Object(
   {
-    operator: Type.Object({ id: Type.String(), name: Type.String(), role: Type.Enum([...ROLES]) }),
+    operator: Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      role: Type.Enum([...ROLES]),
+      account_id: Type.Union([Type.String(), Type.Null()], { description: 'The account of an account-admin.' }),
+    }),
     csrf_token: Type.Union([Type.String(), Type.Null()], {
       description: 'To be sent as x-csrf-token with every request of the session that is not GET or HEAD.',
     }),

@@ -24,6 +24,9 @@ export const ModelState = Type.Object(
       }),
       ...origin,
     }),
+    markup: Type.Union([Type.Number(), Type.Null()], {
+      description: 'What is charged for input, as a multiple of what the provider asks; null where that is nothing.',
+    }),
     context_window: Limit,
     max_output_tokens: Limit,
     capabilities: Type.Object({
@@ -105,8 +108,16 @@ export const DoctorBody = Type.Object(
   { title: 'DoctorRun', additionalProperties: false },
 );
 
+export const TargetTestBody = Type.Object(
+  { model: Type.String(), provider: Type.String(), upstream_model: Type.String() },
+  { title: 'TargetTestRun', additionalProperties: false },
+);
+
 const check = { state: Type.Enum(['ok', 'problem', 'skipped']), detail: Type.String() };
 const Check = Type.Object(check, { title: 'Check' });
+
+const probe = { ...check, model: Type.String(), format: Type.String(), took_ms: Figure };
+export const TargetTest = Type.Object(probe, { title: 'TargetTest' });
 
 export const DoctorReport = Type.Object(
   {
@@ -125,7 +136,7 @@ export const DoctorReport = Type.Object(
         authorised: Check,
         models: Type.Object({ ...check, missing: Type.Array(Type.String()) }),
         clock: Type.Object({ ...check, skew_ms: Figure }),
-        probes: Type.Array(Type.Object({ ...check, model: Type.String(), format: Type.String(), took_ms: Figure })),
+        probes: Type.Array(Type.Object(probe)),
       }),
     ),
     models: Type.Array(Type.Object({ id: Type.String(), priced: Check, limits: Check, targets: Check })),

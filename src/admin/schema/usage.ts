@@ -31,6 +31,9 @@ export const UsageParameters = Type.Object(
     ),
     until: Type.Optional(Type.String({ ...Time, description: 'Up to the end of this hour, in UTC. Default: now.' })),
     key: Type.Optional(Type.String({ ...OneLine, description: 'Only the key with this id.' })),
+    account: Type.Optional(
+      Type.String({ ...OneLine, description: 'Only the keys of the account with this id and of those below it.' }),
+    ),
     label: Type.Optional(Type.String({ ...OneLine, description: 'Only keys with this label.' })),
     model: Type.Optional(Type.String({ ...OneLine, description: 'Only this model.' })),
     provider: Type.Optional(Type.String({ ...OneLine, description: 'Only this provider.' })),
@@ -49,8 +52,12 @@ const figures = {
   cancelled: Type.Integer({ description: 'Calls that were charged without a usage record: their client ended them.' }),
   broken: Type.Integer({ description: 'Those of the requests whose answer broke off.' }),
   cost: Type.Number({ description: 'What the calls cost the callers, in credits, in both modes.' }),
-  provider_cost: Type.Number({ description: 'What the providers ask for them, in credits.' }),
-  margin: Type.Number({ description: 'cost less provider_cost.' }),
+  provider_cost: Type.Union([Type.Number(), Type.Null()], {
+    description: 'What the providers ask for them, in credits; null to an account-admin.',
+  }),
+  margin: Type.Union([Type.Number(), Type.Null()], {
+    description: 'cost less provider_cost; null to an account-admin.',
+  }),
   charged_credits: Type.Number({ description: 'The sum of the entries of credit keys.' }),
   charged_tokens: Type.Integer({ description: 'The sum of the entries of token budgets.' }),
   input_tokens: Type.Integer({ description: 'Input that was neither read from a cache nor written to one.' }),

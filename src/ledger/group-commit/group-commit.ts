@@ -23,6 +23,8 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'moveKey',
   'joinAccount',
   'addAccountCredit',
+  'correct',
+  'refund',
   'getAccount',
 ]);
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
@@ -31,6 +33,7 @@ const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
   'listAccounts',
   'audit',
   'usageReport',
+  'findCharge',
   'rollUp',
 ]);
 

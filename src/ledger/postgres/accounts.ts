@@ -5,15 +5,16 @@
 import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { type Period, periodStartMs } from '../../core/period.ts';
-import type { AccountOperation, Outcome } from '../operations.ts';
+import type { AccountOperation, Outcome, Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
   Unit,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -27,16 +28,16 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
-import { accountSummary, type NodeTotals } from '../rules/tree.ts';
+import { accountSummary, type NodeTotals, pathFrom } from '../rules/tree.ts';
 import { amount, integer, readersOf, text } from './columns.ts';
 import type { Query } from './connection.ts';
-import { countPeriodAnew, lock, saveKey, type Work } from './keys.ts';
+import { addEntry, findEntry } from './entries.ts';
+import { countPeriodAnew, lock, nodesBelow, parameters, saveKey, type Work } from './keys.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
-
-const ENTRY = 'SELECT amount FROM gateway.account_entries WHERE node_id = $1 AND kind = $2 AND id = $3';
 
 /** An account in its tree, whose root is locked. */
 interface Found {
@@ -59,7 +60,7 @@ export function performOnAccounts(work: Work, operation: AccountOperation): Prom
     case 'joinAccount':
       return joinAccount(work, operation.keyId, operation.accountId, operation.entryId);
     case 'addAccountCredit':
-      return addAccountCredit(work, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+      return addAccountCredit(work, operation.accountId, operation);
     case 'getAccount':
       return getAccount(work, operation.accountId);
     case 'listAccounts':
@@ -73,8 +74,7 @@ export async function findLocked({ query, nowMs }: Work, accountId: string): Pro
   if (place === undefined) return null;
   const rootId = text(place, 'root_id');
   const [locked] = await query('SELECT seen_ms FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
-  const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
-  const nodes = new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
+  const nodes = await nodesBelow(query, rootId);
   const [node, root] = [nodes.get(accountId), nodes.get(rootId)];
   if (locked === undefined || node === undefined || root === undefined) throw new Error(`account ${accountId} is gone`);
   return { nodes, node, root, nowMs: Math.max(nowMs, integer(locked, 'seen_ms')) };
@@ -94,9 +94,10 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
   const nowMs = parent?.nowMs ?? work.nowMs;
   const account = newAccountRecord(request, parent?.root.account.id ?? request.id, nowMs);
   await query(
-    `INSERT INTO gateway.tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
-      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, seen_ms)
-    VALUES ($1, $2, $3, 1, $4, $5, $6, 'active', $7, $8, $9, $10, $11, $12, $13, $14, $12)`,
+    `INSERT INTO gateway.tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, credit_cap,
+      credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, seen_ms,
+      ${LIMIT_COLUMNS.join(', ')})
+    VALUES ($1, $2, $3, 1, $4, $5, $6, 'active', $7, $8, $9, $10, $11, $12, $13, $11, ${parameters(14)})`,
     [
       account.id,
       account.rootId,
@@ -104,17 +105,21 @@ async function createAccount(work: Work, request: NewAccount): Promise<AccountOu
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
-      account.rpmLimit,
       ...capValues(account),
       nowMs,
       periodStartMs(account.creditCap?.period ?? 'none', nowMs),
       periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+      ...limitValues(account),
     ],
   );
   return { kind: 'account', account };
 }
 
-async function changeAccount(work: Work, accountId: string, change: AccountChange): Promise<AccountOutcome> {
+async function changeAccount(
+  work: Work,
+  accountId: string,
+  change: VersionedAccountChange,
+): Promise<AccountOutcome | OtherVersion> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;
@@ -125,8 +130,9 @@ async function changeAccount(work: Work, accountId: string, change: AccountChang
   const wrong = await wrongExternalId(query, account.id, account.externalId);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   await query(
-    `UPDATE gateway.tree_accounts SET version = $2, name = $3, external_id = $4, labels = $5, status = $6, rpm_limit = $7,
-      credit_cap = $8, credit_period = $9, token_cap = $10, token_period = $11 WHERE id = $1`,
+    `UPDATE gateway.tree_accounts SET version = $2, name = $3, external_id = $4, labels = $5, status = $6,
+      credit_cap = $7, credit_period = $8, token_cap = $9, token_period = $10,
+      (${LIMIT_COLUMNS.join(', ')}) = ROW(${parameters(11)}) WHERE id = $1`,
     [
       account.id,
       account.version,
@@ -134,10 +140,11 @@ async function changeAccount(work: Work, accountId: string, change: AccountChang
       account.externalId,
       JSON.stringify(account.labels),
       account.status,
-      account.rpmLimit,
       ...capValues(account),
+      ...limitValues(account),
     ],
   );
+  await inheritAnew(query, found, account);
   if (account.creditCap?.period !== before.creditCap?.period) await countAnew(query, found, account, 'credit');
   if (account.tokenCap?.period !== before.tokenCap?.period) await countAnew(query, found, account, 'tokens');
   return { kind: 'account', account };
@@ -157,6 +164,7 @@ async function moveAccount(work: Work, accountId: string, parentId: string): Pro
     parentId,
     moved.version,
   ]);
+  await inheritAnew(work.query, found, moved);
   return { kind: 'account', account: moved };
 }
 
@@ -176,7 +184,7 @@ async function moveKey(work: Work, keyId: string, accountId: string): Promise<Ke
   if (found === null) return UNKNOWN_ACCOUNT;
   const wrong = wrongPlace(key, liveHolds, found.node);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
-  return placed(work.query, key, accountId, own);
+  return placed(work.query, key, found, own);
 }
 
 /** The key is locked first and its new root then, which is the order of every batch. */
@@ -200,30 +208,29 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   const nowMs = Math.max(locked.nowMs, found.nowMs);
   if (balance > 0n) {
-    const [taken] = await query(ENTRY, [rootId, TRANSFER_KINDS.in, entryId]);
+    const taken = await findEntry(query, rootId, TRANSFER_KINDS.in, entryId);
     if (taken !== undefined) return { kind: 'refused', reason: TRANSFER_TAKEN };
-    await addEntry(query, keyId, TRANSFER_KINDS.out, entryId, balance, nowMs, rootId, null);
-    await addEntry(query, rootId, TRANSFER_KINDS.in, entryId, balance, nowMs, keyId, null);
+    const entry = { id: entryId, amount: balance, atMs: nowMs };
+    await addEntry(query, { ...entry, nodeId: keyId, kind: TRANSFER_KINDS.out, otherId: rootId });
+    await addEntry(query, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
     await query('UPDATE gateway.accounts SET purchased = purchased - $2 WHERE key_id = $1', [keyId, balance]);
   }
   if (key.mode === 'credit') await countPeriodAnew(query, key, nowMs);
-  return placed(query, key, accountId, rootId);
+  return placed(query, key, found, rootId);
 }
 
 async function addAccountCredit(
   work: Work,
   accountId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): Promise<AccountCreditOutcome> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;
   const { account, purchased, used } = found.node;
   const credited = (balance: bigint): AccountCreditOutcome => ({ kind: 'account_credited', account, balance });
-  const [earlier] = await query(ENTRY, [accountId, 'purchase', entryId]);
+  const earlier = await findEntry(query, accountId, 'purchase', entryId);
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return credited(purchased - used);
     return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
@@ -231,7 +238,8 @@ async function addAccountCredit(
   const wrong = wrongAccountPurchase(found.node, amountNanos);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [accountId, amountNanos]);
-  await addEntry(query, accountId, 'purchase', entryId, amountNanos, found.nowMs, null, note);
+  const entry = { nodeId: accountId, id: entryId, amount: amountNanos, atMs: found.nowMs, note, actor };
+  await addEntry(query, { ...entry, kind: 'purchase' });
   return credited(purchased + amountNanos - used);
 }
 
@@ -249,8 +257,28 @@ async function listAccounts({ query, nowMs }: Work): Promise<readonly AccountSum
   return rows.map((row) => accountSummary(nodeFrom(readersOf(row)), Math.max(nowMs, integer(row, 'tree_seen_ms'))));
 }
 
-async function placed(query: Query, key: KeyRecord, accountId: string, rootId: string): Promise<KeyPlaceOutcome> {
-  const moved = { ...key, accountId, version: key.version + 1 };
+/**
+ * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
+ * decided by the old one is told so at its next admission.
+ */
+async function inheritAnew(query: Query, { nodes, node, root }: Found, account: AccountRecord): Promise<void> {
+  const changed = new Map(nodes).set(account.id, { ...node, account });
+  const below = [...changed.keys()].filter((id) =>
+    pathFrom(changed, id).some((each) => each.account.id === account.id),
+  );
+  const inherited = below.map((id) => inheritedText(restrictionsFrom(changed, id)));
+  await query(
+    `UPDATE gateway.accounts a SET inherited = n.inherited, version = a.version + 1
+    FROM unnest($2::text[], $3::text[]) AS n(account_id, inherited)
+    WHERE a.root_id = $1 AND a.account_id = n.account_id COLLATE "C" AND a.inherited IS DISTINCT FROM n.inherited`,
+    [root.account.id, below, inherited],
+  );
+}
+
+async function placed(query: Query, key: KeyRecord, { nodes, node }: Found, rootId: string): Promise<KeyPlaceOutcome> {
+  const accountId = node.account.id;
+  const inherited = restrictionsFrom(nodes, accountId);
+  const moved = { ...key, accountId, inherited, version: key.version + 1 };
   await saveKey(query, moved);
   await query('UPDATE gateway.accounts SET account_id = $2, root_id = $3 WHERE key_id = $1', [
     key.id,
@@ -262,23 +290,6 @@ async function placed(query: Query, key: KeyRecord, accountId: string, rootId: s
 
 function capValues({ creditCap, tokenCap }: AccountRecord): readonly unknown[] {
   return [creditCap?.amount ?? null, creditCap?.period ?? null, tokenCap?.amount ?? null, tokenCap?.period ?? null];
-}
-
-async function addEntry(
-  query: Query,
-  nodeId: string,
-  kind: string,
-  id: string,
-  amountNanos: bigint,
-  atMs: number,
-  otherId: string | null,
-  note: string | null,
-): Promise<void> {
-  await query(
-    `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id, note)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [nodeId, kind, id, amountNanos, atMs, otherId, note],
-  );
 }
 
 async function wrongId(query: Query, id: string): Promise<string | null> {

@@ -10,6 +10,7 @@ import {
   FINDINGS_MAX,
   faultLine,
 } from '../rules/audit-findings.ts';
+import { bookedSum, entryCount, moneyFaults } from '../rules/money-faults.ts';
 import { integer, readersOf, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 import type { Work } from './keys.ts';
@@ -17,7 +18,7 @@ import type { Work } from './keys.ts';
 /** What must be equal, per key: a total as it is kept, and the same total from its rows. */
 const SUMS = `
   SELECT a.key_id, a.mode, a.account_id, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
-    coalesce(e.purchased, 0)::text AS entries_purchased, coalesce(e.charged, 0)::text AS entries_charged,
+    (coalesce(e.purchased, 0) + ${bookedSum('gateway.', 'a.key_id')})::text AS entries_purchased, coalesce(e.charged, 0)::text AS entries_charged,
     coalesce(e.in_period, 0)::text AS entries_in_period, coalesce(e.in_day, 0)::text AS entries_in_day,
     coalesce(h.reserved, 0)::text AS holds_reserved, coalesce(h.live_holds, 0)::text AS holds_live
   FROM gateway.accounts a
@@ -37,8 +38,7 @@ const SUMS = `
 /** The same per account of a tree, from the paths that entries and holds carry. */
 const NODE_SUMS = `
   SELECT t.id, t.parent_id, t.purchased, t.used, t.reserved, t.reserved_tokens, t.live_holds, t.credit_used, t.tokens_used,
-    coalesce((SELECT sum(p.amount) FROM gateway.account_entries p
-      WHERE p.node_id = t.id AND p.kind <> 'transfer_out'), 0)::text AS entries_purchased,
+    ${bookedSum('gateway.', 't.id')}::text AS entries_purchased,
     coalesce(e.used, 0)::text AS entries_used, coalesce(e.credit, 0)::text AS entries_credit,
     coalesce(e.tokens, 0)::text AS entries_tokens,
     coalesce(h.reserved, 0)::text AS holds_reserved, coalesce(h.tokens, 0)::text AS holds_tokens,
@@ -104,7 +104,7 @@ const FAULTS: readonly (readonly [string, string])[] = [
   [
     'transfer without its other half',
     `SELECT o.node_id AS key_id, o.id FROM gateway.account_entries o
-      WHERE o.kind <> 'purchase' AND NOT EXISTS (SELECT FROM gateway.account_entries i
+      WHERE o.kind IN ('transfer_out', 'transfer_in') AND NOT EXISTS (SELECT FROM gateway.account_entries i
         WHERE i.node_id = o.other_id AND i.id = o.id AND i.amount = o.amount
           AND i.kind = CASE o.kind WHEN 'transfer_out' THEN 'transfer_in' ELSE 'transfer_out' END)`,
   ],
@@ -112,9 +112,7 @@ const FAULTS: readonly (readonly [string, string])[] = [
     'key of an account left with credit of its own',
     `SELECT a.key_id, a.key_id AS id FROM gateway.accounts a WHERE a.account_id IS NOT NULL AND a.mode = 'credit' AND
       coalesce((SELECT sum(CASE e.kind WHEN 'purchase' THEN e.amount ELSE -e.amount END) FROM gateway.entries e
-        WHERE e.key_id = a.key_id AND e.root_id IS NULL), 0) <>
-      coalesce((SELECT sum(o.amount) FROM gateway.account_entries o
-        WHERE o.node_id = a.key_id AND o.kind = 'transfer_out'), 0)`,
+        WHERE e.key_id = a.key_id AND e.root_id IS NULL), 0) + ${bookedSum('gateway.', 'a.key_id')} <> 0`,
   ],
   [
     'usage without a charge',
@@ -122,9 +120,8 @@ const FAULTS: readonly (readonly [string, string])[] = [
       WHERE NOT EXISTS (
         SELECT FROM gateway.entries e WHERE e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id)`,
   ],
+  ...moneyFaults('gateway.'),
 ];
-
-const ENTRIES = `SELECT (SELECT count(*) FROM gateway.entries) + (SELECT count(*) FROM gateway.account_entries) AS n`;
 
 function withoutKey(table: string): string {
   return `SELECT t.key_id, t.id FROM gateway.${table} t
@@ -148,7 +145,7 @@ export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
   return {
     ok: findings.length === 0,
     keys: rows.length,
-    entries: await count(query, ENTRIES),
+    entries: await count(query, entryCount('gateway.')),
     liveHolds: await count(query, 'SELECT count(*) AS n FROM gateway.holds'),
     findings,
     flagged: await count(query, 'SELECT count(*) AS n FROM gateway.entries WHERE flag IS NOT NULL'),

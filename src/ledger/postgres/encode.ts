@@ -113,6 +113,7 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
     throw new Refusal(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
   }
   checkInteger(ttlMs, 'a lifetime');
+  checkInteger(hold.inputTokens ?? 0, 'an input');
   const least = hold.tokens === undefined ? {} : { wm: tokensMin.toString() };
   const held = {
     ...fields,
@@ -123,6 +124,7 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
     t: ttlMs,
     ...tokenFields(hold.tokens, 'a hold'),
     ...least,
+    ...(hold.inputTokens === undefined ? {} : { ti: hold.inputTokens }),
   };
   if (claim === null) return { ...holdElement(held, id), owner };
   return {
@@ -137,6 +139,7 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
 function settleElement(request: SettleRequest): Element {
   const { keyId, holdId, charge, usage, reply, noReplyReason, flag } = request;
   checkAmount(charge, 'a charge');
+  checkInteger(request.outputTokens ?? 0, 'an output');
   const body = reply === null ? null : Buffer.from(reply.body).toString('base64');
   const fields = {
     op: 'settle',
@@ -148,6 +151,7 @@ function settleElement(request: SettleRequest): Element {
     ...(flag === null ? {} : { g: flag }),
     ...(usage === null ? {} : { r: usageFields(usage), ...totalFields(usage.tokens) }),
     ...(usage === null && request.call ? { c: callFields(request.call) } : {}),
+    ...(usage === null && request.outputTokens !== undefined ? { tu: request.outputTokens } : {}),
     ...(reply === null ? {} : { s: reply.status, ct: reply.contentType, b: body }),
   };
   const kept = request.kept ?? undefined;

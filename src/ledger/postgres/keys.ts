@@ -1,6 +1,8 @@
 /** The operator's side of a key: created, changed, given secrets and credit. Each is one transaction. */
 import type { KeyRecord } from '../../core/key.ts';
+import type { Restrictions } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import {
@@ -13,8 +15,12 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
-import { amount, integer, readKey, readTotals, text } from './columns.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS, restrictionsFrom } from '../rules/limits.ts';
+import { nodeFrom } from '../rules/row-mapping.ts';
+import type { NodeTotals } from '../rules/tree.ts';
+import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { Refusal } from './error-mapping.ts';
 
 /** What an operation works with: the transaction, and the ledger's time. */
@@ -36,15 +42,17 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
   const { id, mode, secret, accountId = null, cap = null } = request;
   const [known] = await query('SELECT 1 FROM gateway.accounts WHERE key_id = $1', [id]);
   if (known !== undefined) return createdBefore(query, request);
+  const limits = { ...NO_OTHER_LIMITS, ...request };
   const wrong =
-    wrongLimits(request.mode, request) ?? wrongCredit(request) ?? wrongCap({ mode: request.mode, accountId, cap });
+    wrongLimits(request.mode, limits) ?? wrongCredit(request) ?? wrongCap({ mode: request.mode, accountId, cap });
   if (wrong !== null) throw new Refusal(wrong);
-  const rootId = await rootOf(query, id, accountId);
+  const place = await placeOf(query, id, accountId);
   const credit = mode === 'credit' ? request.credit : 0n;
   const [created] = await query(
-    `INSERT INTO gateway.accounts (key_id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit,
-      budget, period, created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms, account_id, root_id, cap)
-    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $10, $15, $16, $17)
+    `INSERT INTO gateway.accounts (key_id, version, mode, label, status, expires_at_ms, provider_scope, budget, period,
+      created_at_ms, prefix, purchased, period_start_ms, day_start_ms, seen_ms, account_id, root_id, cap, inherited,
+      ${LIMIT_COLUMNS.join(', ')})
+    VALUES ($1, 1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $16, ${parameters(17)})
     ON CONFLICT (key_id) DO NOTHING RETURNING *`,
     [
       id,
@@ -52,8 +60,6 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
       request.label,
       request.expiresAtMs,
       request.providerScope,
-      modelsText(request.models),
-      request.rpmLimit,
       request.budget,
       request.period,
       nowMs,
@@ -62,18 +68,27 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
       periodStartMs(request.period, nowMs),
       dayStartMs(nowMs),
       accountId,
-      rootId,
+      place?.rootId ?? null,
       cap,
+      inheritedText(place?.inherited ?? []),
+      ...limitValues(limits),
     ],
   );
   if (created === undefined) return createdBefore(query, request);
   await insertSecret(query, id, secret.digest, secret.prefix);
-  if (credit > 0n) await insertPurchase(query, id, FIRST_PURCHASE, credit, nowMs, null);
+  if (credit > 0n)
+    await addEntry(query, { nodeId: id, kind: 'purchase', id: FIRST_PURCHASE, amount: credit, atMs: nowMs });
   return readKey(created);
 }
 
-/** The root that pays for a new key, locked; null for a key that pays for itself. */
-async function rootOf(query: Query, keyId: string, accountId: string | null): Promise<string | null> {
+interface Place {
+  /** That pays for the key; locked. */
+  readonly rootId: string;
+  readonly inherited: readonly Restrictions[];
+}
+
+/** Of a new key; null for one that pays for itself. */
+async function placeOf(query: Query, keyId: string, accountId: string | null): Promise<Place | null> {
   const [same] = await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1', [keyId]);
   if (same !== undefined) throw new Refusal(`there is an account ${keyId} already`);
   if (accountId === null) return null;
@@ -81,11 +96,15 @@ async function rootOf(query: Query, keyId: string, accountId: string | null): Pr
   if (row === undefined) throw new Refusal(`there is no account ${accountId}`);
   const rootId = text(row, 'root_id');
   await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
-  const [account] = await query(`SELECT 1 FROM gateway.tree_accounts WHERE id = $1 AND status <> 'closed'`, [
-    accountId,
-  ]);
-  if (account === undefined) throw new Refusal(`account ${accountId} is closed`);
-  return rootId;
+  const nodes = await nodesBelow(query, rootId);
+  if (nodes.get(accountId)?.account.status === 'closed') throw new Refusal(`account ${accountId} is closed`);
+  return { rootId, inherited: restrictionsFrom(nodes, accountId) };
+}
+
+/** All accounts of a root. */
+export async function nodesBelow(query: Query, rootId: string): Promise<ReadonlyMap<string, NodeTotals>> {
+  const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
+  return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
 }
 
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
@@ -141,19 +160,15 @@ export async function revokeSecret(work: Work, keyId: string, prefix: string): P
 export async function addCredit(
   work: Work,
   keyId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): Promise<CreditOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
   const { totals, nowMs } = locked;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (totals.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  const [earlier] = await work.query(
-    `SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
-    [keyId, entryId],
-  );
+  const earlier =
+    (await findEntry(work.query, keyId, 'purchase', entryId)) ?? (await oldPurchase(work.query, keyId, entryId));
   const balance = totals.key.accountId === null ? totals.purchased - totals.used : 0n;
   if (earlier !== undefined) {
     if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: totals.key, balance };
@@ -166,7 +181,8 @@ export async function addCredit(
     amountNanos,
     nowMs,
   ]);
-  await insertPurchase(work.query, keyId, entryId, amountNanos, nowMs, note);
+  const entry = { nodeId: keyId, id: entryId, amount: amountNanos, atMs: nowMs, note, actor };
+  await addEntry(work.query, { ...entry, kind: 'purchase' });
   return { kind: 'added', key: totals.key, balance: balance + amountNanos };
 }
 
@@ -214,18 +230,13 @@ async function insertSecret(query: Query, keyId: string, digest: string, prefix:
   );
 }
 
-async function insertPurchase(
-  query: Query,
-  keyId: string,
-  entryId: string,
-  amountNanos: bigint,
-  atMs: number,
-  note: string | null,
-): Promise<void> {
-  await query(
-    `INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms, note) VALUES ($1, 'purchase', $2, $3, 0, $4, $5)`,
-    [keyId, entryId, amountNanos, atMs, note],
-  );
+/** Those of earlier releases are among the charges. */
+async function oldPurchase(query: Query, keyId: string, entryId: string): Promise<Row | undefined> {
+  const [row] = await query(`SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`, [
+    keyId,
+    entryId,
+  ]);
+  return row;
 }
 
 async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Promise<KeyChangeOutcome> {
@@ -236,8 +247,9 @@ async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Pro
 
 export async function saveKey(query: Query, key: KeyRecord): Promise<void> {
   await query(
-    `UPDATE gateway.accounts SET version = $2, label = $3, status = $4, expires_at_ms = $5, provider_scope = $6, models = $7,
-      rpm_limit = $8, budget = $9, period = $10, prefix = $11, cap = $12 WHERE key_id = $1`,
+    `UPDATE gateway.accounts SET version = $2, label = $3, status = $4, expires_at_ms = $5, provider_scope = $6,
+      budget = $7, period = $8, prefix = $9, cap = $10, inherited = $11,
+      (${LIMIT_COLUMNS.join(', ')}) = ROW(${parameters(12)}) WHERE key_id = $1`,
     [
       key.id,
       key.version,
@@ -245,12 +257,12 @@ export async function saveKey(query: Query, key: KeyRecord): Promise<void> {
       key.status,
       key.expiresAtMs,
       key.providerScope,
-      modelsText(key.models),
-      key.rpmLimit,
       key.budget,
       key.period,
       key.prefix,
       key.cap,
+      inheritedText(key.inherited),
+      ...limitValues(key),
     ],
   );
 }
@@ -265,6 +277,7 @@ export async function countPeriodAnew(query: Query, key: KeyRecord, nowMs: numbe
   );
 }
 
-function modelsText(models: readonly string[] | null): string | null {
-  return models === null ? null : JSON.stringify(models);
+/** Of the values of `LIMIT_COLUMNS`, the first of them with this number. */
+export function parameters(first: number): string {
+  return LIMIT_COLUMNS.map((_, index) => `$${first + index}`).join(', ');
 }

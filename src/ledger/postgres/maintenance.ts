@@ -20,6 +20,7 @@ const OLD: readonly (readonly [table: string, key: string, atMs: string, also?: 
   ['claims', 'key_id, name', 'ended_at_ms'],
   ['voided', 'key_id, hold_id', 'at_ms'],
   ['rates', 'key_id, number', 'at_ms'],
+  ['token_rates', 'key_id, number', 'at_ms'],
   ['usage', 'key_id, at_ms, hold_id', 'at_ms', ROLLED_UP],
 ];
 
@@ -31,7 +32,7 @@ export async function prune(
 ): Promise<Pruned> {
   const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
   const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
-  const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, usageKeepMs];
+  const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, RATE_WINDOW_MS, usageKeepMs];
   let removed = 0;
   let more = false;
   for (const [index, [table, key, atMs, also]] of OLD.entries()) {

@@ -14,6 +14,7 @@ import { isConflict, isOperationFailure, openingError, servingError } from './er
 import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
+import { correct, findCharge, refund } from './money.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
 import { usageReport } from './usage-report.ts';
 import { rollUp } from './usage-rollup.ts';
@@ -41,7 +42,12 @@ type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op
 const HOT_TIMEOUT_MS = 10_000;
 /** For what looks at all keys; on a connection that is only open meanwhile. */
 const REPORT_TIMEOUT_MS = 600_000;
-const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>(['audit', 'listKeys', 'usageReport']);
+const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
+  'audit',
+  'listKeys',
+  'usageReport',
+  'findCharge',
+]);
 const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
 const CONFLICT_TRIES = 3;
@@ -151,7 +157,7 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
     case 'revokeSecret':
       return revokeSecret(work, operation.keyId, operation.prefix);
     case 'addCredit':
-      return addCredit(work, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+      return addCredit(work, operation.keyId, operation);
     case 'createAccount':
     case 'changeAccount':
     case 'moveAccount':
@@ -161,6 +167,12 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
     case 'getAccount':
     case 'listAccounts':
       return performOnAccounts(work, operation);
+    case 'correct':
+      return correct(work, operation.request);
+    case 'findCharge':
+      return findCharge(work, operation.requestId);
+    case 'refund':
+      return refund(work, operation.request);
     case 'audit':
       return audit(work);
     case 'usageReport':

@@ -40,7 +40,7 @@ export async function usageReport({ query: ask }: Work, query: UsageQuery): Prom
 
 interface Statement {
   readonly sql: string;
-  readonly values: readonly (string | number)[];
+  readonly values: readonly Given[];
 }
 
 function rollupQuery(query: UsageQuery): Statement {
@@ -60,19 +60,21 @@ function rollupQuery(query: UsageQuery): Statement {
 /** The charges that no rollup counts. */
 function tailQuery(query: UsageQuery): Statement {
   const { sinceMs, untilMs } = query;
-  const within = (given: Given) => `e.at_ms >= ${given(sinceMs)} AND e.at_ms < ${given(untilMs)}`;
+  const within = (given: Name) => `e.at_ms >= ${given(sinceMs)} AND e.at_ms < ${given(untilMs)}`;
   return grouped(query, TIME_COUNTS, (given) => chargeFacts('gateway.unrolled', within(given)));
 }
 
+type Given = string | number | readonly string[];
 /** Names a value of the statement. */
-type Given = (value: string | number) => string;
+type Name = (value: Given) => string;
 
-function grouped(query: UsageQuery, times: readonly string[], from: (given: Given) => string): Statement {
-  const values: (string | number)[] = [];
-  const given: Given = (value) => `$${values.push(value)}`;
+function grouped(query: UsageQuery, times: readonly string[], from: (given: Name) => string): Statement {
+  const values: Given[] = [];
+  const given: Name = (value) => `$${values.push(value)}`;
   const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS g${index}, `);
   const source = from(given);
   const filters = filterColumns(query).map(([column, value]) => `${column} = ${given(value)}`);
+  if (query.keys !== undefined) filters.push(`r.key_id = ANY (${given([...query.keys])})`);
   return {
     sql: `SELECT ${dimensions.join('')}${SUMS}, ARRAY[${times.join(', ')}]::text AS times FROM (${source}) r
       ${isByKey(query) ? 'LEFT JOIN gateway.accounts k ON k.key_id = r.key_id' : ''}

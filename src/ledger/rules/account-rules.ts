@@ -1,9 +1,11 @@
 /** What an operator may do to accounts, and to keys of accounts; the same in every backend. Pure. */
 import { ACCOUNT_LEVELS_MAX, type AccountRecord, type Cap } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
+import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions } from '../../core/limits.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { AccountChange, AccountOutcome, NewAccount } from '../port.ts';
+import type { AccountChange, AccountOutcome, NewAccount, OtherVersion, VersionedAccountChange } from '../port.ts';
 import { REVOKED_IS_FINAL } from './key-rules.ts';
+import { NO_OTHER_LIMITS, sameLimits } from './limits.ts';
 import { heightOf, type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
 
 export const TRANSFER_KINDS = { out: 'transfer_out', in: 'transfer_in' } as const;
@@ -11,7 +13,7 @@ const CLOSED_IS_FINAL = 'the account is closed, which is final';
 
 /** Why this account cannot be made; null when it can. `tree`: the one that its parent belongs to; null for a root. */
 export function wrongNewAccount(request: NewAccount, tree: TreeNodes | null): string | null {
-  const wrong = wrongAccountLimits(request);
+  const wrong = wrongAccountLimits({ ...NO_OTHER_LIMITS, ...request });
   if (wrong !== null || tree === null || request.parentId === null) return wrong;
   const path = pathFrom(tree, request.parentId);
   if (path[0]?.account.status === 'closed') return CLOSED_IS_FINAL;
@@ -25,28 +27,24 @@ export function createdBefore(known: AccountRecord, request: NewAccount): Accoun
 }
 
 export function newAccountRecord(request: NewAccount, rootId: string, nowMs: number): AccountRecord {
-  const { id, parentId, name, externalId, labels, rpmLimit, creditCap, tokenCap } = request;
-  return {
-    id,
-    version: 1,
-    parentId,
-    rootId,
-    name,
-    externalId,
-    labels,
-    status: 'active',
-    rpmLimit,
-    creditCap,
-    tokenCap,
-    createdAtMs: nowMs,
-  };
+  return { ...NO_OTHER_LIMITS, ...request, version: 1, rootId, status: 'active', createdAtMs: nowMs };
 }
 
-export type AccountDecision = { readonly kind: 'change'; readonly account: AccountRecord } | AccountOutcome;
+export type AccountDecision =
+  | { readonly kind: 'change'; readonly account: AccountRecord }
+  | AccountOutcome
+  | OtherVersion;
 
 /** `inUse`: whether an account below it is open, or a key of it is not revoked. */
-export function decideAccountChange(node: NodeTotals, change: AccountChange, inUse: boolean): AccountDecision {
+export function decideAccountChange(
+  node: NodeTotals,
+  { ifVersion, ...change }: VersionedAccountChange,
+  inUse: boolean,
+): AccountDecision {
   const { account } = node;
+  if (ifVersion !== undefined && ifVersion !== account.version) {
+    return { kind: 'other_version', version: account.version };
+  }
   const next = { ...account, ...change };
   if (sameAccount(account, next)) return { kind: 'account', account };
   const refused = (reason: string): AccountOutcome => ({ kind: 'refused', reason });
@@ -93,14 +91,12 @@ export function wrongAccountPurchase({ account, purchased }: NodeTotals, amountN
   return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
 }
 
-export function wrongAccountLimits({
-  rpmLimit,
-  creditCap,
-  tokenCap,
-}: Pick<AccountRecord, 'rpmLimit' | 'creditCap' | 'tokenCap'>): string | null {
-  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
-    return 'the requests per minute must be a whole number from 1';
-  }
+function wrongAccountLimits(
+  limits: RateLimits & Restrictions & Pick<AccountRecord, 'creditCap' | 'tokenCap'>,
+): string | null {
+  const wrong = wrongRateLimits(limits) ?? wrongRestrictions(limits);
+  if (wrong !== null) return wrong;
+  const { creditCap, tokenCap } = limits;
   const outOfRange = (cap: Cap | null): boolean => cap !== null && (cap.amount < 0n || cap.amount > AMOUNT_MAX);
   if (outOfRange(creditCap)) return 'the credit cap is out of range';
   return outOfRange(tokenCap) ? 'the token cap is out of range' : null;
@@ -123,7 +119,7 @@ function sameAccount(account: AccountRecord, next: AccountRecord): boolean {
     account.externalId === next.externalId &&
     JSON.stringify(account.labels) === JSON.stringify(next.labels) &&
     account.status === next.status &&
-    account.rpmLimit === next.rpmLimit &&
+    sameLimits(account, next) &&
     sameCap(account.creditCap, next.creditCap) &&
     sameCap(account.tokenCap, next.tokenCap)
   );

@@ -1,8 +1,10 @@
 /** What an operator may do to a key; the same in every backend. Pure. */
 import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
+import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions } from '../../core/limits.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
 import { type AccountTotals, summaryOf } from './account.ts';
+import { sameLimits } from './limits.ts';
 
 export const FIRST_PURCHASE = 'first';
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
@@ -40,12 +42,13 @@ export function wrongCredit({ mode, credit, accountId }: Pick<NewKey, 'mode' | '
   return credit < 0n || credit > AMOUNT_MAX ? `a purchase of ${credit} is out of range` : null;
 }
 
-export function wrongLimits(mode: KeyRecord['mode'], limits: Pick<KeyRecord, 'rpmLimit' | 'budget'>): string | null {
-  const { rpmLimit, budget } = limits;
-  if (rpmLimit !== null && (!Number.isSafeInteger(rpmLimit) || rpmLimit < 1)) {
-    return 'the requests per minute must be a whole number from 1';
-  }
-  if (budget === null) return null;
+export function wrongLimits(
+  mode: KeyRecord['mode'],
+  limits: RateLimits & Restrictions & Pick<KeyRecord, 'budget'>,
+): string | null {
+  const wrong = wrongRateLimits(limits) ?? wrongRestrictions(limits);
+  const { budget } = limits;
+  if (wrong !== null || budget === null) return wrong;
   if (mode === 'credit') return 'a credit key has no budget';
   return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
 }
@@ -66,8 +69,7 @@ function sameKey(key: KeyRecord, next: KeyRecord): boolean {
     key.status === next.status &&
     key.label === next.label &&
     key.providerScope === next.providerScope &&
-    JSON.stringify(key.models) === JSON.stringify(next.models) &&
-    key.rpmLimit === next.rpmLimit &&
+    sameLimits(key, next) &&
     key.expiresAtMs === next.expiresAtMs &&
     key.budget === next.budget &&
     key.cap === next.cap &&

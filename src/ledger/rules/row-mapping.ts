@@ -1,8 +1,10 @@
 /** Keys and accounts with their totals, from a row of any backend. */
 import type { AccountRecord, AccountStatus, Cap } from '../../core/account.ts';
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
+import type { Restrictions } from '../../core/limits.ts';
 import type { Period } from '../../core/period.ts';
 import type { AccountTotals } from './account.ts';
+import { limitsFrom } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
 
 export interface ColumnReaders {
@@ -35,7 +37,6 @@ export function totalsFrom(row: ColumnReaders): AccountTotals {
 export function keyFrom(row: ColumnReaders): KeyRecord {
   const textOrNull = (column: string): string | null => (row.isNull(column) ? null : row.text(column));
   const integerOrNull = (column: string): number | null => (row.isNull(column) ? null : Number(row.amount(column)));
-  const models = textOrNull('models');
   return {
     id: row.text('key_id'),
     version: Number(row.amount('version')),
@@ -44,12 +45,13 @@ export function keyFrom(row: ColumnReaders): KeyRecord {
     status: row.text('status') as StoredStatus,
     expiresAtMs: integerOrNull('expires_at_ms'),
     providerScope: row.text('provider_scope'),
-    models: models === null ? null : (JSON.parse(models) as string[]),
-    rpmLimit: integerOrNull('rpm_limit'),
+    ...limitsFrom(row),
     budget: row.isNull('budget') ? null : row.amount('budget'),
     period: row.text('period') as Period,
     accountId: textOrNull('account_id'),
     cap: row.isNull('cap') ? null : row.amount('cap'),
+    // Written by `inheritedText`.
+    inherited: row.isNull('inherited') ? [] : (JSON.parse(row.text('inherited')) as Restrictions[]),
     createdAtMs: Number(row.amount('created_at_ms')),
     prefix: row.text('prefix'),
   };
@@ -88,7 +90,7 @@ export function accountFrom(row: ColumnReaders): AccountRecord {
     // Written from an `AccountRecord`.
     labels: JSON.parse(row.text('labels')) as Record<string, string>,
     status: row.text('status') as AccountStatus,
-    rpmLimit: row.isNull('rpm_limit') ? null : Number(row.amount('rpm_limit')),
+    ...limitsFrom(row),
     creditCap: cap('credit'),
     tokenCap: cap('token'),
     createdAtMs: Number(row.amount('created_at_ms')),

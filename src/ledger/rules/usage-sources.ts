@@ -21,8 +21,9 @@ export interface UsagePlace {
 /** Beyond so many charges that no rollup counts yet, a report says that it is catching up instead of reading them. */
 export const TAIL_MAX = 50_000;
 
-export function isByKey({ by, filter }: UsageQuery): boolean {
-  return by.includes('key') || by.includes('label') || filter.key !== undefined || filter.label !== undefined;
+export function isByKey({ by, filter, keys }: UsageQuery): boolean {
+  const filtered = keys !== undefined || filter.key !== undefined || filter.label !== undefined;
+  return filtered || by.includes('key') || by.includes('label');
 }
 
 /** The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them. */
@@ -64,9 +65,9 @@ export function filterColumns({ filter }: UsageQuery): readonly (readonly [colum
 }
 
 /** The group of a charge that is in no rollup; null where the report does not ask for it. */
-export function groupOf({ by, filter, sinceMs, untilMs }: UsageQuery, place: UsagePlace): UsageGroup | null {
+export function groupOf({ by, filter, keys, sinceMs, untilMs }: UsageQuery, place: UsagePlace): UsageGroup | null {
   const { startMs, keyId, label, model, provider, format } = place;
-  if (startMs < sinceMs || startMs >= untilMs) return null;
+  if (startMs < sinceMs || startMs >= untilMs || keys?.has(keyId) === false) return null;
   const values = {
     day: dayOf(startMs),
     hour: startMs,

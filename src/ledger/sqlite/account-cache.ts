@@ -8,13 +8,14 @@
  * which is what recovery would make of it anyway. It is persisted with its first mark, and before anything reads all holds.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import type { Restrictions } from '../../core/limits.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
-import { RATE_WINDOW_MS } from '../operations.ts';
 import type { AccountTotals } from '../rules/account.ts';
+import { restrictionsFrom } from '../rules/limits.ts';
 import { type Account, type Hold, readHold, readTotals } from './account.ts';
 import { type Row, text, textOrNull } from './columns.ts';
 import type { RateJournal } from './rate-journal.ts';
-import { type RateRun, RateWindow, readRun } from './rate-window.ts';
+import { RateWindows } from './rate-windows.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 import {
   type HoldShare,
@@ -31,48 +32,30 @@ export type { Account, Hold } from './account.ts';
 
 /** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const ACCOUNTS_MAX = 50_000;
-const RATES_DELETE_MIN = 1_024;
-/** A batch leaves rates to a later one this soon after the last time. */
-const RATES_SAVE_MS = 250;
 
 /** A hold that only memory has, as it was before the transaction that changes it. */
 type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & {
   readonly hold: Hold;
 };
 
-/** How much of the lists that a rollback works through belongs to what came before. */
-interface Savepoint {
-  readonly rateSlots: number;
-  readonly saved: number;
-  readonly journal: number;
-}
-
 export class AccountCache {
   readonly sql: Statements;
-  readonly #journal: RateJournal;
   readonly #accounts = new Map<string, Account>();
   readonly #dirty: Account[] = [];
   readonly trees: TreeCache;
+  readonly rates: RateWindows;
   /** Holds that only memory has, of accounts that were dropped. */
   #unpersistedByKey = new Map<string, readonly Hold[]>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied. */
   nowMs = 0;
-  // What a rollback must restore; recorded from `begun` on.
-  #inTransaction = false;
+  /** What a rollback must restore. */
   #snapshots: Snapshot[] = [];
-  #rateSlots: RateWindow[] = [];
-  #saved: { readonly id: string; readonly window: RateWindow; readonly run: RateRun }[] = [];
-  #journalAtBegin = 0;
-  #savepoint: Savepoint = { rateSlots: 0, saved: 0, journal: 0 };
-  /** Windows with slots that the database does not have, by the key or account of the tree that they belong to. */
-  readonly #unsavedRates = new Map<string, RateWindow>();
-  #ratesSavedAtMs = 0;
 
   constructor(database: DatabaseSync, journal: RateJournal) {
     this.sql = prepareStatements(database);
-    this.#journal = journal;
-    this.trees = new TreeCache(this.sql, (id) => this.#windowOf(id));
+    this.rates = new RateWindows(this.sql, journal);
+    this.trees = new TreeCache(this.sql, (id) => this.rates.requestsOf(id));
   }
 
   get(keyId: string): Account | undefined {
@@ -112,16 +95,18 @@ export class AccountCache {
     });
   }
 
+  /** What the accounts from this one to its root allow. */
+  inheritedFrom(accountId: string | null): readonly Restrictions[] {
+    const nodes = accountId === null ? undefined : this.tree(accountId)?.nodes;
+    return nodes === undefined || accountId === null ? [] : restrictionsFrom(nodes, accountId);
+  }
+
   /** The keys of a tree have other accounts above them than before. */
   placeAgain(tree: Tree): void {
     for (const account of this.#accounts.values()) {
       const { accountId } = account.key;
       if (account.path?.tree === tree && accountId !== null) account.path = pathOf(tree, accountId);
     }
-  }
-
-  #windowOf(id: string): RateWindow {
-    return this.#unsavedRates.get(id) ?? new RateWindow(this.sql.ratesOfKey.all(id).map(readRun));
   }
 
   #accountFrom(totals: AccountTotals, keyId: string, path: Path | null, unpersisted: readonly Hold[]): Account {
@@ -134,7 +119,7 @@ export class AccountCache {
       persistedReserved: totals.reserved,
       persistedHolds: totals.liveHolds,
       holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
-      window: this.#windowOf(keyId),
+      window: this.rates.requestsOf(keyId),
       path,
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,
@@ -148,12 +133,12 @@ export class AccountCache {
     this.#dirty.push(account);
   }
 
-  /** Safe from the death of the process when this returns. */
-  takeRateSlot(id: string, window: RateWindow): void {
-    this.#journal.append({ keyId: id, number: window.nextNumber, atMs: this.nowMs });
-    this.#unsavedRates.set(id, window);
-    window.take(this.nowMs);
-    if (this.#inTransaction) this.#rateSlots.push(window);
+  /** Input or output of a request of this key, at every level that limits tokens per minute. */
+  countTokens({ key }: Account, nodes: readonly TreeNode[], tokens: number): void {
+    if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.nowMs);
+    for (const { account } of nodes) {
+      if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.nowMs);
+    }
   }
 
   /** A hold that only memory has is about to change. */
@@ -225,7 +210,7 @@ export class AccountCache {
 
   /** Whether memory has totals or rates that the database does not. */
   get unwritten(): boolean {
-    return this.#dirty.length > 0 || this.trees.unwritten || this.#unsavedRates.size > 0;
+    return this.#dirty.length > 0 || this.trees.unwritten || this.rates.unwritten;
   }
 
   /** Writes charges, usage and the totals that changed, and the rates where it is time, or all of them. */
@@ -257,71 +242,29 @@ export class AccountCache {
     }
     this.#dirty.length = 0;
     this.trees.flush();
-    if (allRates || this.nowMs >= this.#ratesSavedAtMs + RATES_SAVE_MS) this.#saveRates();
-  }
-
-  #saveRates(): void {
-    for (const [id, window] of this.#unsavedRates) {
-      const run = window.unsaved();
-      if (run === null) this.#unsavedRates.delete(id);
-      else {
-        this.sql.addRates.run(id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-        this.#saved.push({ id, window, run });
-      }
-      if (window.worthRemoving(RATES_DELETE_MIN)) this.sql.deleteRates.run(id, this.nowMs - RATE_WINDOW_MS);
-    }
-    this.#ratesSavedAtMs = this.nowMs;
-  }
-
-  begun(): void {
-    this.#inTransaction = true;
-    this.#journalAtBegin = this.#journal.position;
+    this.rates.flush(allRates, this.nowMs);
   }
 
   committed(): void {
-    for (const { id, window, run } of this.#saved) {
-      window.saved(run);
-      if (window.unsaved() === null) this.#unsavedRates.delete(id);
-    }
-    this.#over();
-    if (this.#journal.position > 0 && this.#unsavedRates.size === 0) this.#journal.truncate(0);
-  }
-
-  #over(): void {
-    this.#inTransaction = false;
+    this.rates.committed();
     if (this.#snapshots.length > 0) this.#snapshots = [];
-    if (this.#rateSlots.length > 0) this.#rateSlots = [];
-    if (this.#saved.length > 0) this.#saved = [];
   }
 
   /** The file is as it was before the transaction, and memory becomes so. */
   rolledBack(): void {
-    for (const window of this.#rateSlots) window.undo();
-    if (this.#inTransaction) this.#journal.truncate(this.#journalAtBegin);
+    this.rates.rolledBack();
     const unpersisted = new Set<Hold>();
     for (const { hold, ...before } of this.#snapshots.reverse()) {
       Object.assign(hold, before, { persisted: false });
       unpersisted.add(hold);
     }
-    this.#over();
+    if (this.#snapshots.length > 0) this.#snapshots = [];
     this.#drop(unpersisted);
-  }
-
-  /** An operation begins that may fail by itself. The file has everything. */
-  setSavepoint(): void {
-    this.#savepoint = {
-      rateSlots: this.#rateSlots.length,
-      saved: this.#saved.length,
-      journal: this.#journal.position,
-    };
   }
 
   /** The file is as it was at the savepoint, and memory becomes so. */
   rolledBackToSavepoint(): void {
-    const { rateSlots, saved, journal } = this.#savepoint;
-    for (const window of this.#rateSlots.splice(rateSlots)) window.undo();
-    this.#saved.splice(saved);
-    this.#journal.truncate(journal);
+    this.rates.rolledBackToSavepoint();
     this.#drop(new Set());
   }
 
@@ -342,7 +285,7 @@ export class AccountCache {
     this.#unpersistedByKey = unpersistedByKey;
     this.#accounts.clear();
     this.trees.drop();
-    for (const [id, window] of this.#unsavedRates) if (window.unsaved() === null) this.#unsavedRates.delete(id);
+    this.rates.drop();
     this.#dirty.length = 0;
     this.#owners = null;
   }

@@ -1,13 +1,15 @@
 /** The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. */
 import type { Period } from '../../core/period.ts';
 import { periodStartMs } from '../../core/period.ts';
+import type { Purchase } from '../operations.ts';
 import type {
-  AccountChange,
   AccountCreditOutcome,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
+  OtherVersion,
+  VersionedAccountChange,
 } from '../port.ts';
 import {
   createdBefore,
@@ -21,18 +23,18 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
-import { accountSummary } from '../rules/tree.ts';
+import { accountSummary, pathFrom } from '../rules/tree.ts';
 import type { Account, AccountCache } from './account-cache.ts';
-import { amount, integer, readersOf } from './columns.ts';
+import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import type { ColdStatements } from './statements.ts';
-import { pathOf, type Tree, type TreeNode } from './tree-cache.ts';
+import { pathOf, rootOf, type Tree, type TreeNode } from './tree-cache.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
-
-const ENTRY = 'SELECT amount FROM account_entries WHERE node_id = ? AND kind = ? AND id = ?';
 
 interface Found {
   readonly tree: Tree;
@@ -58,9 +60,9 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   const account = newAccountRecord(request, parent?.tree.rootId ?? request.id, nowMs);
   sql
-    .cold(`INSERT INTO tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, rpm_limit,
-      credit_cap, credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms)
-      VALUES (?, ?, ?, 1, ?, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .cold(`INSERT INTO tree_accounts (id, root_id, parent_id, version, name, external_id, labels, status, credit_cap,
+      credit_period, token_cap, token_period, created_at_ms, credit_start_ms, tokens_start_ms, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, ?, ?, 1, ?, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       account.id,
       account.rootId,
@@ -68,7 +70,6 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
-      account.rpmLimit,
       account.creditCap?.amount ?? null,
       account.creditCap?.period ?? null,
       account.tokenCap?.amount ?? null,
@@ -76,13 +77,18 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
       nowMs,
       periodStartMs(account.creditCap?.period ?? 'none', nowMs),
       periodStartMs(account.tokenCap?.period ?? 'none', nowMs),
+      ...limitValues(account),
     );
   const row = sql.cold('SELECT * FROM tree_accounts WHERE id = ?').get(account.id);
   if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(readersOf(row)));
   return { kind: 'account', account };
 }
 
-export function changeAccount(accounts: AccountCache, accountId: string, change: AccountChange): AccountOutcome {
+export function changeAccount(
+  accounts: AccountCache,
+  accountId: string,
+  change: VersionedAccountChange,
+): AccountOutcome | OtherVersion {
   const found = find(accounts, accountId);
   if (found === undefined) return UNKNOWN_ACCOUNT;
   const { node } = found;
@@ -94,21 +100,23 @@ export function changeAccount(accounts: AccountCache, accountId: string, change:
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   node.account = account;
   accounts.sql
-    .cold(`UPDATE tree_accounts SET version = ?, name = ?, external_id = ?, labels = ?, status = ?, rpm_limit = ?,
-      credit_cap = ?, credit_period = ?, token_cap = ?, token_period = ? WHERE id = ?`)
+    .cold(`UPDATE tree_accounts SET version = ?, name = ?, external_id = ?, labels = ?, status = ?, credit_cap = ?,
+      credit_period = ?, token_cap = ?, token_period = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      WHERE id = ?`)
     .run(
       account.version,
       account.name,
       account.externalId,
       JSON.stringify(account.labels),
       account.status,
-      account.rpmLimit,
       account.creditCap?.amount ?? null,
       account.creditCap?.period ?? null,
       account.tokenCap?.amount ?? null,
       account.tokenCap?.period ?? null,
+      ...limitValues(account),
       account.id,
     );
+  inheritAnew(accounts, found);
   if (account.creditCap?.period !== before.creditCap?.period) countAnew(accounts, found, 'credit');
   if (account.tokenCap?.period !== before.tokenCap?.period) countAnew(accounts, found, 'tokens');
   return { kind: 'account', account };
@@ -126,6 +134,7 @@ export function moveAccount(accounts: AccountCache, accountId: string, parentId:
     .cold('UPDATE tree_accounts SET parent_id = ?, version = ? WHERE id = ?')
     .run(parentId, node.account.version, accountId);
   accounts.placeAgain(tree);
+  inheritAnew(accounts, found);
   return { kind: 'account', account: node.account };
 }
 
@@ -159,11 +168,12 @@ export function joinAccount(
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   if (balance > 0n) {
     const rootId = root.account.id;
-    if (accounts.sql.cold(ENTRY).get(rootId, TRANSFER_KINDS.in, entryId) !== undefined) {
+    if (findEntry(accounts, rootId, TRANSFER_KINDS.in, entryId) !== undefined) {
       return { kind: 'refused', reason: TRANSFER_TAKEN };
     }
-    addEntry(accounts, keyId, TRANSFER_KINDS.out, entryId, balance, rootId, null);
-    addEntry(accounts, rootId, TRANSFER_KINDS.in, entryId, balance, keyId, null);
+    const entry = { id: entryId, amount: balance };
+    addEntry(accounts, { ...entry, nodeId: keyId, kind: TRANSFER_KINDS.out, otherId: rootId });
+    addEntry(accounts, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     accounts.trees.markDirty(root);
     root.purchased += balance;
     account.purchased -= balance;
@@ -177,19 +187,17 @@ export function joinAccount(
 export function addAccountCredit(
   accounts: AccountCache,
   accountId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): AccountCreditOutcome {
   const node = find(accounts, accountId)?.node;
   if (node === undefined) return UNKNOWN_ACCOUNT;
-  const earlier = accounts.sql.cold(ENTRY).get(accountId, 'purchase', entryId);
+  const earlier = findEntry(accounts, accountId, 'purchase', entryId);
   if (earlier === undefined) {
     const wrong = wrongAccountPurchase(node, amountNanos);
     if (wrong !== null) return { kind: 'refused', reason: wrong };
     accounts.trees.markDirty(node);
     node.purchased += amountNanos;
-    addEntry(accounts, accountId, 'purchase', entryId, amountNanos, null, note);
+    addEntry(accounts, { nodeId: accountId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
   }
@@ -209,30 +217,31 @@ export function listAccounts(sql: ColdStatements, nowMs: number): readonly Accou
 }
 
 function place(accounts: AccountCache, account: Account, { tree, node }: Found): KeyPlaceOutcome {
-  account.key = { ...account.key, accountId: node.account.id, version: account.key.version + 1 };
+  const inherited = restrictionsFrom(tree.nodes, node.account.id);
+  account.key = { ...account.key, accountId: node.account.id, inherited, version: account.key.version + 1 };
   account.path = pathOf(tree, node.account.id);
   saveKey(accounts, account.key);
   return { kind: 'changed', key: account.key };
 }
 
-function rootOf(tree: Tree): TreeNode {
-  const root = tree.nodes.get(tree.rootId);
-  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
-  return root;
-}
-
-function addEntry(
-  accounts: AccountCache,
-  nodeId: string,
-  kind: string,
-  id: string,
-  amountNanos: bigint,
-  otherId: string | null,
-  note: string | null,
-): void {
-  accounts.sql
-    .cold('INSERT INTO account_entries (node_id, kind, id, amount, at_ms, other_id, note) VALUES (?, ?, ?, ?, ?, ?, ?)')
-    .run(nodeId, kind, id, amountNanos, accounts.nowMs, otherId, note);
+/**
+ * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
+ * decided by the old one is told so at its next admission.
+ */
+function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
+  const keysOf = accounts.sql.cold('SELECT id, inherited FROM keys WHERE account_id = ?');
+  for (const accountId of tree.nodes.keys()) {
+    if (!pathFrom(tree.nodes, accountId).includes(node)) continue;
+    const inherited = restrictionsFrom(tree.nodes, accountId);
+    const wanted = inheritedText(inherited);
+    for (const row of keysOf.all(accountId)) {
+      if (textOrNull(row, 'inherited') === wanted) continue;
+      const account = accounts.get(text(row, 'id'));
+      if (account === undefined) continue;
+      account.key = { ...account.key, inherited, version: account.key.version + 1 };
+      saveKey(accounts, account.key);
+    }
+  }
 }
 
 function wrongExternalId(accounts: AccountCache, id: string, externalId: string | null): string | null {

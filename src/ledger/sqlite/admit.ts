@@ -1,14 +1,15 @@
-/** Admission: key state, key version, rate, claim and balance, decided together, first failure wins. */
-import { keyStatus } from '../../core/key.ts';
+/** Admission: key state, key version, rate limits, claim and balance, decided together, first failure wins. */
+import { type KeyRecord, keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import type { OwnerLost } from '../operations.ts';
+import { type OwnerLost, RATE_WINDOW_MS } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
+import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
 import { type Account, type Hold, rollOverAll } from './account.ts';
 import type { AccountCache } from './account-cache.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
 import { findObstacle } from './claim.ts';
 import { amount, text } from './columns.ts';
-import { type Path, reserveAt } from './tree-cache.ts';
+import { NO_NODES, type Path, reserveAt } from './tree-cache.ts';
 
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
@@ -40,7 +41,7 @@ export function admit(
   }
   if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
 
-  const refused = request.rateCounted === true ? null : takeRateSlots(accounts, account);
+  const refused = takeRateSlots(accounts, account, request);
   if (refused !== null) return refused;
   const rate = rateNow(accounts, account);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
@@ -55,6 +56,7 @@ export function admit(
       ? decideHold(account, hold.amount, hold.amountMin, accounts.nowMs)
       : decideHoldAlong(account, account.path, hold, accounts.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
+  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);
   if (claim !== null) accounts.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
   const held = placeHold(accounts, account, owner, hold, decision, claim?.name ?? null);
   if (!inMemory) accounts.persist(account, held);
@@ -62,12 +64,15 @@ export function admit(
   return { kind: 'admitted', rate, held: decision.amount, heldTokens: decision.tokens };
 }
 
-function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, ttlMs }: HoldRequest): void {
+function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, inputTokens = 0, ttlMs }: HoldRequest): void {
   if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
     throw new RangeError(`a hold of ${amount}, at least ${amountMin}, is out of range`);
   }
   if (tokensMin < 0n || tokens < tokensMin || tokens > AMOUNT_MAX) {
     throw new RangeError(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
+  }
+  if (!Number.isSafeInteger(inputTokens) || inputTokens < 0) {
+    throw new RangeError(`an input of ${inputTokens} tokens is out of range`);
   }
   if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) throw new RangeError(`a lifetime of ${ttlMs} is out of range`);
 }
@@ -93,35 +98,84 @@ function heldEarlier(
   return text(entry, 'path') === '' ? { held } : { held, heldTokens: amount(entry, 'held_tokens') };
 }
 
-/** One at every level that has a limit, or none at all. */
-function takeRateSlots(accounts: AccountCache, account: Account): AdmitOutcome | null {
+/**
+ * The limits on requests and tokens per minute and on parallel requests, from the key upwards; where none refuses, a slot for
+ * the request is taken at every level that limits them.
+ */
+function takeRateSlots(accounts: AccountCache, account: Account, request: AdmitRequest): AdmitOutcome | null {
   const { nowMs } = accounts;
-  const { window, path } = account;
-  const limit = account.key.rpmLimit;
+  const { key, window, path } = account;
+  const { hold } = request;
+  const limit = request.rateCounted === true ? null : key.rpmLimit;
   if (limit !== null) {
     window.advance(nowMs);
     const retryAfterMs = window.waitMs(limit, nowMs);
     if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
   }
-  if (path !== null) {
-    const retryAfterMs = takeNodeSlots(accounts, path);
-    if (retryAfterMs > 0) return { kind: 'account_rate_limited', rate: rateNow(accounts, account), retryAfterMs };
+  if (hold !== null && (key.tpmLimit !== null || key.parallelLimit !== null)) {
+    const refused = decideLoad(accounts, key, account.liveHolds, hold);
+    if (refused !== null) return { ...refused, account: false, rate: rateNow(accounts, account) };
   }
-  if (limit !== null) accounts.takeRateSlot(account.key.id, window);
+  if (path !== null) {
+    const refused = refusedAbove(accounts, path, request);
+    if (refused !== null) return { ...refused, rate: rateNow(accounts, account) };
+    if (request.rateCounted !== true) takeNodeSlots(accounts, path);
+  }
+  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);
   return null;
 }
 
-/** How long until the first account that refuses would not; 0 when none does, and each has counted the request. */
-function takeNodeSlots(accounts: AccountCache, { nodes }: Path): number {
+type WithoutRate<T> = T extends { readonly rate: unknown } ? Omit<T, 'rate'> : never;
+type AboveRefusal = WithoutRate<
+  Extract<AdmitOutcome, { kind: 'account_rate_limited' | 'tokens_limited' | 'parallel_limited' }>
+>;
+
+/** By the first account that refuses. */
+function refusedAbove(
+  accounts: AccountCache,
+  { nodes }: Path,
+  { hold, rateCounted }: AdmitRequest,
+): AboveRefusal | null {
   const { nowMs } = accounts;
-  for (const { account, window } of nodes) {
-    if (account.rpmLimit === null) continue;
-    window.advance(nowMs);
-    const waitMs = window.waitMs(account.rpmLimit, nowMs);
-    if (waitMs > 0) return waitMs;
+  for (const { account, window, liveHolds } of nodes) {
+    if (account.rpmLimit !== null && rateCounted !== true) {
+      window.advance(nowMs);
+      const retryAfterMs = window.waitMs(account.rpmLimit, nowMs);
+      if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };
+    }
+    if (hold !== null && (account.tpmLimit !== null || account.parallelLimit !== null)) {
+      const refused = decideLoad(accounts, account, liveHolds, hold);
+      if (refused !== null) return { ...refused, account: true };
+    }
   }
-  for (const { account, window } of nodes) if (account.rpmLimit !== null) accounts.takeRateSlot(account.id, window);
-  return 0;
+  return null;
+}
+
+function takeNodeSlots(accounts: AccountCache, { nodes }: Path): void {
+  for (const { account, window } of nodes) {
+    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, window, accounts.nowMs);
+  }
+}
+
+type LoadDecision = Omit<AboveRefusal & { kind: 'tokens_limited' | 'parallel_limited' }, 'account'>;
+
+/** By the limits of a key or an account that has at least one of these. */
+function decideLoad(
+  accounts: AccountCache,
+  { id, tpmLimit, parallelLimit }: Pick<KeyRecord, 'id' | 'tpmLimit' | 'parallelLimit'>,
+  liveHolds: number,
+  { inputTokens = 0 }: HoldRequest,
+): LoadDecision | null {
+  if (tpmLimit !== null) {
+    const tooLarge = inputTokens > tpmLimit;
+    const { nowMs } = accounts;
+    const retryAfterMs = tooLarge
+      ? RATE_WINDOW_MS
+      : accounts.rates.tokensOf(id, nowMs).waitMs(tpmLimit, inputTokens, nowMs);
+    if (retryAfterMs > 0) return { kind: 'tokens_limited', retryAfterMs, tooLarge };
+  }
+  if (parallelLimit === null || liveHolds < parallelLimit) return null;
+  return { kind: 'parallel_limited', retryAfterMs: PARALLEL_RETRY_MS, tooLarge: false };
 }
 
 function rateNow(accounts: AccountCache, account: Account): RateState | null {

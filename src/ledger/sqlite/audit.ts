@@ -10,13 +10,14 @@ import {
   FINDINGS_MAX,
   faultLine,
 } from '../rules/audit-findings.ts';
+import { bookedSum, entryCount, moneyFaults } from '../rules/money-faults.ts';
 import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 /** What must be equal, per key: a total as it is kept, and the same total from its rows. */
 const SUMS = `
   SELECT a.key_id, a.mode, k.account_id, a.purchased, a.used, a.reserved, a.live_holds, a.period_used, a.day_spend,
-    coalesce(e.purchased, 0) AS entries_purchased, coalesce(e.charged, 0) AS entries_charged,
+    coalesce(e.purchased, 0) + ${bookedSum('', 'a.key_id')} AS entries_purchased, coalesce(e.charged, 0) AS entries_charged,
     coalesce(e.in_period, 0) AS entries_in_period, coalesce(e.in_day, 0) AS entries_in_day,
     coalesce(h.reserved, 0) AS holds_reserved, coalesce(h.live_holds, 0) AS holds_live
   FROM accounts a JOIN keys k ON k.id = a.key_id
@@ -35,8 +36,7 @@ const SUMS = `
 /** The same per account of a tree, from the paths that entries and holds carry. */
 const NODE_SUMS = `
   SELECT t.id, t.parent_id, t.purchased, t.used, t.reserved, t.reserved_tokens, t.live_holds, t.credit_used, t.tokens_used,
-    coalesce((SELECT sum(p.amount) FROM account_entries p
-      WHERE p.node_id = t.id AND p.kind <> 'transfer_out'), 0) AS entries_purchased,
+    ${bookedSum('', 't.id')} AS entries_purchased,
     coalesce(e.used, 0) AS entries_used, coalesce(e.credit, 0) AS entries_credit, coalesce(e.tokens, 0) AS entries_tokens,
     coalesce(h.reserved, 0) AS holds_reserved, coalesce(h.tokens, 0) AS holds_tokens,
     coalesce(h.live_holds, 0) AS holds_live
@@ -99,20 +99,20 @@ const FAULTS: readonly (readonly [string, string])[] = [
     `SELECT o.node_id AS key_id, o.id FROM account_entries o
       LEFT JOIN account_entries i ON i.node_id = o.other_id AND i.id = o.id AND i.amount = o.amount
         AND i.kind = CASE o.kind WHEN 'transfer_out' THEN 'transfer_in' ELSE 'transfer_out' END
-      WHERE o.kind <> 'purchase' AND i.id IS NULL`,
+      WHERE o.kind IN ('transfer_out', 'transfer_in') AND i.id IS NULL`,
   ],
   [
     'key of an account left with credit of its own',
     `SELECT k.id AS key_id, k.id FROM keys k WHERE k.account_id IS NOT NULL AND k.mode = 'credit' AND
       coalesce((SELECT sum(CASE kind WHEN 'purchase' THEN amount ELSE -amount END) FROM entries e
-        WHERE e.key_id = k.id AND e.root_id IS NULL), 0) <>
-      coalesce((SELECT sum(amount) FROM account_entries o WHERE o.node_id = k.id AND o.kind = 'transfer_out'), 0)`,
+        WHERE e.key_id = k.id AND e.root_id IS NULL), 0) + ${bookedSum('', 'k.id')} <> 0`,
   ],
   [
     'usage without a charge',
     `SELECT u.key_id, u.hold_id AS id FROM usage u
       LEFT JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id WHERE e.id IS NULL`,
   ],
+  ...moneyFaults(''),
 ];
 
 /** The totals in memory must have been written. */
@@ -130,7 +130,7 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   return {
     ok: findings.length === 0,
     keys: rows.length,
-    entries: count(sql, 'SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM account_entries) AS n'),
+    entries: count(sql, entryCount('')),
     liveHolds: count(sql, 'SELECT count(*) AS n FROM holds'),
     findings,
     flagged: count(sql, 'SELECT count(*) AS n FROM entries WHERE flag IS NOT NULL'),

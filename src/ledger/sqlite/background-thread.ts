@@ -5,6 +5,7 @@ import type { Outcome } from '../operations.ts';
 import { audit } from './audit.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
 import { listKeys } from './keys.ts';
+import { findCharge } from './money.ts';
 import { coldStatements } from './statements.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
@@ -14,6 +15,7 @@ import { type RollupStep, readStep } from './usage-rollup.ts';
 export type BackgroundTask =
   | { readonly op: 'audit' | 'listKeys'; readonly nowMs: number }
   | { readonly op: 'usageReport'; readonly query: UsageQuery }
+  | { readonly op: 'findCharge'; readonly requestId: string }
   /** What to add to the rollups next. */
   | { readonly op: 'readRollup'; readonly limit: number }
   | { readonly op: 'checkpoint' };
@@ -38,6 +40,8 @@ if (parentPort !== null) {
         return listKeys(sql, task.nowMs);
       case 'usageReport':
         return usageReport(sql, task.query);
+      case 'findCharge':
+        return findCharge(sql, task.requestId);
       case 'readRollup':
         return readStep(sql, task.limit);
     }

@@ -24,7 +24,8 @@ import { getDocument, putDocument } from './documents.ts';
 import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
-import { openRateJournal, type RateJournal, unsavedRuns } from './rate-journal.ts';
+import { correct, findCharge, refund } from './money.ts';
+import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
@@ -94,7 +95,7 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
     try {
       accounts.sql.begin.run();
-      accounts.begun();
+      accounts.rates.begun();
       const value = work();
       accounts.sql.commit.run();
       accounts.committed();
@@ -120,7 +121,8 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     accounts.persistAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
-      accounts.setSavepoint();
+      // From here on one operation may fail by itself; the file has everything before it.
+      accounts.rates.setSavepoint();
       try {
         const outcome = perform(accounts, operation);
         accounts.flush();
@@ -193,14 +195,14 @@ function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJ
   database.exec('BEGIN IMMEDIATE');
   try {
     database.exec('DELETE FROM owners');
-    for (const [keyId, run] of unsavedRuns(sql, journal.read())) {
-      sql.addRates.run(keyId, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-    }
+    saveJournal(sql, journal.read());
     // A clock that was ahead before the restart may not close a limit for longer than one window.
-    database
-      .prepare(`UPDATE rates SET newest_ms = ?1, times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times))
-        WHERE newest_ms > ?1`)
-      .run(nowMs);
+    for (const table of ['rates', 'token_rates']) {
+      database
+        .prepare(`UPDATE ${table} SET newest_ms = ?1,
+          times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times)) WHERE newest_ms > ?1`)
+        .run(nowMs);
+    }
     database.exec('COMMIT');
   } catch (error) {
     rollBack(database);
@@ -241,7 +243,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'revokeSecret':
       return revokeSecret(accounts, operation.keyId, operation.prefix);
     case 'addCredit':
-      return addCredit(accounts, operation.keyId, operation.entryId, operation.amountNanos, operation.note);
+      return addCredit(accounts, operation.keyId, operation);
     case 'createAccount':
     case 'changeAccount':
     case 'moveAccount':
@@ -251,6 +253,13 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'getAccount':
     case 'listAccounts':
       return performOnAccounts(accounts, operation);
+    case 'correct':
+      return correct(accounts, operation.request);
+    case 'findCharge':
+      accounts.flush(true);
+      return findCharge(accounts.sql.cold, operation.requestId);
+    case 'refund':
+      return refund(accounts, operation.request);
     case 'audit':
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
@@ -296,7 +305,7 @@ function performOnAccounts(accounts: AccountCache, operation: AccountOperation):
     case 'joinAccount':
       return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
     case 'addAccountCredit':
-      return addAccountCredit(accounts, operation.accountId, operation.entryId, operation.amountNanos, operation.note);
+      return addAccountCredit(accounts, operation.accountId, operation);
     case 'getAccount':
       return getAccount(accounts, operation.accountId);
     case 'listAccounts':

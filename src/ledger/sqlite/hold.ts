@@ -104,11 +104,17 @@ export function mark(accounts: AccountCache, number: number, marks: readonly Mar
 export function settle(accounts: AccountCache, request: SettleRequest): SettleOutcome {
   const { keyId, holdId } = request;
   if (request.charge < 0n) throw new RangeError(`a charge of ${request.charge} is out of range`);
+  checkOutput(request.outputTokens ?? 0);
   if ((request.chargeTokens ?? 0n) < 0n) throw new RangeError(`${request.chargeTokens} tokens are out of range`);
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return ended(accounts, account, holdId);
   return { kind: 'settled', charged: charge(accounts, account, hold, request) };
+}
+
+function checkOutput(tokens: number): void {
+  if (!Number.isSafeInteger(tokens) || tokens < 0)
+    throw new RangeError(`an output of ${tokens} tokens is out of range`);
 }
 
 export function voidHold(accounts: AccountCache, account: Account, hold: Hold): void {
@@ -138,6 +144,7 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   const atMs =
     hold.path === null ? accountTimeMs(account, nowMs) : chargeAlong(accounts, account, hold, charged, tokens);
   bookCharge(account, charged);
+  accounts.countTokens(account, nodesOf(account, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);
   const call = request.usage ?? request.call ?? null;
   const entry = [
     hold.keyId,

@@ -179,7 +179,7 @@ class InProcessStore implements Store {
       if (op === 'audit' || op === 'listKeys') {
         await this.#write(true);
         results.push((await this.#background.do({ op, nowMs: this.#clock.nowMs() })) as Outcome);
-      } else if (op === 'usageReport') {
+      } else if (op === 'usageReport' || op === 'findCharge') {
         if (this.#broken !== null) throw this.#broken;
         results.push((await this.#background.do(operation)) as Outcome);
       } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));

@@ -1,6 +1,7 @@
 /** The operator's side of a key: created, changed, given secrets and credit. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
 import {
   decideChange,
@@ -12,9 +13,11 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
+import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, text } from './columns.ts';
+import { addEntry, findEntry } from './entries.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -33,8 +36,9 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   }
   const accountId = request.accountId ?? null;
   const cap = request.cap ?? null;
+  const limits = { ...NO_OTHER_LIMITS, ...request };
   const wrong =
-    wrongLimits(request.mode, request) ??
+    wrongLimits(request.mode, limits) ??
     wrongCredit(request) ??
     wrongCap({ mode: request.mode, accountId, cap }) ??
     wrongAccount(accounts, request.id, accountId);
@@ -42,29 +46,29 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   const credit = request.mode === 'credit' ? request.credit : 0n;
 
   sql
-    .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, models, rpm_limit, budget,
-      period, account_id, cap, created_at_ms, prefix)
-      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, budget, period, account_id,
+      cap, created_at_ms, prefix, inherited, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       request.id,
       request.mode,
       request.label,
       request.expiresAtMs,
       request.providerScope,
-      request.models === null ? null : JSON.stringify(request.models),
-      request.rpmLimit,
       request.budget,
       request.period,
       accountId,
       cap,
       nowMs,
       request.secret.prefix,
+      inheritedText(accounts.inheritedFrom(accountId)),
+      ...limitValues(limits),
     );
   sql
     .cold('INSERT INTO accounts (key_id, mode, purchased, period_start_ms, day_start_ms) VALUES (?, ?, ?, ?, ?)')
     .run(request.id, request.mode, credit, periodStartMs(request.period, nowMs), dayStartMs(nowMs));
   insertSecret(accounts, request.id, request.secret.digest, request.secret.prefix);
-  if (credit > 0n) sql.addPurchase.run(request.id, FIRST_PURCHASE, credit, nowMs, null);
+  if (credit > 0n) addEntry(accounts, { nodeId: request.id, kind: 'purchase', id: FIRST_PURCHASE, amount: credit });
   const account = accounts.get(request.id);
   if (account === undefined) throw new Error(`key ${request.id} was not stored`);
   return account.key;
@@ -119,21 +123,20 @@ export function revokeSecret(accounts: AccountCache, keyId: string, prefix: stri
 export function addCredit(
   accounts: AccountCache,
   keyId: string,
-  entryId: string,
-  amountNanos: bigint,
-  note: string | null,
+  { entryId, amountNanos, note, actor }: Purchase,
 ): CreditOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  const earlier = accounts.sql.entry.get(keyId, 'purchase', entryId);
+  // Those of earlier releases are among the charges.
+  const earlier = findEntry(accounts, keyId, 'purchase', entryId) ?? accounts.sql.entry.get(keyId, 'purchase', entryId);
   if (earlier === undefined) {
     const wrong = wrongPurchase(account, amountNanos);
     if (wrong !== null) return refused(wrong);
     accounts.markDirty(account);
     account.purchased += amountNanos;
-    accounts.sql.addPurchase.run(keyId, entryId, amountNanos, accounts.nowMs, note);
+    addEntry(accounts, { nodeId: keyId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
   } else if (amount(earlier, 'amount') !== amountNanos) {
     return refused('this purchase was booked before, with another amount');
   }
@@ -183,21 +186,22 @@ function changedSecrets(accounts: AccountCache, account: Account, prefix: string
 
 export function saveKey(accounts: AccountCache, key: KeyRecord): void {
   accounts.sql
-    .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, models = ?,
-      rpm_limit = ?, budget = ?, period = ?, account_id = ?, cap = ?, prefix = ? WHERE id = ?`)
+    .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, budget = ?,
+      period = ?, account_id = ?, cap = ?, prefix = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      WHERE id = ?`)
     .run(
       key.version,
       key.label,
       key.status,
       key.expiresAtMs,
       key.providerScope,
-      key.models === null ? null : JSON.stringify(key.models),
-      key.rpmLimit,
       key.budget,
       key.period,
       key.accountId,
       key.cap,
       key.prefix,
+      inheritedText(key.inherited),
+      ...limitValues(key),
       key.id,
     );
 }

@@ -80,8 +80,10 @@ const OLD_CLAIMS = `DELETE FROM claims WHERE rowid IN (
   SELECT rowid FROM (SELECT rowid, ended_at_ms FROM claims ORDER BY rowid LIMIT ?) WHERE ended_at_ms <= ?)`;
 const OLD_VOIDED = `DELETE FROM voided WHERE rowid IN (
   SELECT rowid FROM (SELECT rowid, at_ms FROM voided ORDER BY rowid LIMIT ?) WHERE at_ms <= ?)`;
-const OLD_RATES = `DELETE FROM rates WHERE (key_id, number) IN (
-  SELECT key_id, number FROM rates WHERE newest_ms <= ? LIMIT ?)`;
+const oldRates = (table: string): string => `DELETE FROM ${table} WHERE (key_id, number) IN (
+  SELECT key_id, number FROM ${table} WHERE newest_ms <= ? LIMIT ?)`;
+const OLD_RATES = oldRates('rates');
+const OLD_TOKEN_RATES = oldRates('token_rates');
 /** What no rollup counts yet is never old; and the newest record stays, or its number would be given again. */
 const OLD_USAGE = `DELETE FROM usage WHERE number IN (
   SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?)
@@ -94,6 +96,7 @@ export function prune(accounts: AccountCache, limit: number, usageKeepMs: number
     sql.cold(OLD_CLAIMS).run(limit, nowMs - CLAIM_KEEP_MS).changes,
     sql.cold(OLD_VOIDED).run(limit, nowMs - VOIDED_KEEP_MS).changes,
     sql.cold(OLD_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
+    sql.cold(OLD_TOKEN_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
     usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
   ].map(Number);
   const responses = pruneResponses(sql.cold, nowMs);

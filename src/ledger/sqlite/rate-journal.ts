@@ -3,8 +3,9 @@
  * death of the process, and costs less than a transaction per request; when the database has the slots, the file is emptied.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import type { StatementSync } from 'node:sqlite';
 import { StoreError } from '../errors.ts';
-import { type RateRun, readRun } from './rate-window.ts';
+import { readRun } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 
 /** What the gateway's own ids are made of: nothing of it has to be escaped. */
@@ -15,6 +16,8 @@ export interface RateSlot {
   /** Slots of a key are numbered without gaps. */
   readonly number: number;
   readonly atMs: number;
+  /** Of a limit on tokens per minute, which has numbers of its own: how many it counts. */
+  readonly tokens?: number;
 }
 
 export interface RateJournal {
@@ -47,10 +50,10 @@ class RateJournalFile implements RateJournal {
     return this.#position;
   }
 
-  append({ keyId, number, atMs }: RateSlot): void {
+  append({ keyId, number, atMs, tokens }: RateSlot): void {
     // Each slot begins a line of its own, so that one which was cut short spoils no other.
     const id = PLAIN_ID.test(keyId) ? `"${keyId}"` : JSON.stringify(keyId);
-    const line = `\n[${id},${number},${atMs}]`;
+    const line = tokens === undefined ? `\n[${id},${number},${atMs}]` : `\n[${id},${number},${atMs},${tokens}]`;
     try {
       const bytes = writeSync(this.#file, line);
       if (bytes >= line.length) {
@@ -79,29 +82,55 @@ class RateJournalFile implements RateJournal {
   }
 }
 
-/** What the journal has and the database does not, by key. */
-export function unsavedRuns(sql: Statements, slots: readonly RateSlot[]): ReadonlyMap<string, RateRun> {
-  const byKey = new Map<string, Map<number, number>>();
-  for (const { keyId, number, atMs } of slots) {
-    const times = byKey.get(keyId) ?? new Map<number, number>();
-    byKey.set(keyId, times.set(number, atMs));
+/** Writes into the database what the journal has and it does not. */
+export function saveJournal(sql: Statements, slots: readonly RateSlot[]): void {
+  const requests = slots.filter(({ tokens }) => tokens === undefined);
+  for (const [keyId, run] of unsavedRuns(sql.ratesOfKey, requests)) {
+    sql.addRates.run(keyId, run.number, JSON.stringify(run.times), run.newestMs);
   }
-  const runs = new Map<string, RateRun>();
-  for (const [keyId, times] of byKey) {
-    const newest = sql.ratesOfKey.all(keyId).map(readRun).at(-1);
+  const tokens = slots.filter((slot) => slot.tokens !== undefined);
+  for (const [keyId, run] of unsavedRuns(sql.tokenRatesOfKey, tokens)) {
+    sql.addTokenRates.run(keyId, run.number, JSON.stringify(run.times), JSON.stringify(run.tokens), run.newestMs);
+  }
+}
+
+interface UnsavedRun {
+  readonly number: number;
+  readonly times: readonly number[];
+  readonly tokens: readonly number[];
+  readonly newestMs: number;
+}
+
+/** By key. */
+function unsavedRuns(savedRuns: StatementSync, slots: readonly RateSlot[]): ReadonlyMap<string, UnsavedRun> {
+  const byKey = new Map<string, Map<number, RateSlot>>();
+  for (const slot of slots) {
+    const ofKey = byKey.get(slot.keyId) ?? new Map<number, RateSlot>();
+    byKey.set(slot.keyId, ofKey.set(slot.number, slot));
+  }
+  const runs = new Map<string, UnsavedRun>();
+  for (const [keyId, ofKey] of byKey) {
+    const newest = savedRuns.all(keyId).map(readRun).at(-1);
     const saved = newest === undefined ? -1 : newest.number + newest.times.length - 1;
-    const unsaved = [...times].filter(([number]) => number > saved).sort(([a], [b]) => a - b);
-    const [first] = unsaved;
-    if (first !== undefined) runs.set(keyId, { number: first[0], times: unsaved.map(([, atMs]) => atMs) });
+    const unsaved = [...ofKey.values()].filter(({ number }) => number > saved).sort((a, b) => a.number - b.number);
+    const [first, last] = [unsaved[0], unsaved.at(-1)];
+    if (first === undefined || last === undefined) continue;
+    const times = unsaved.map(({ atMs }) => atMs);
+    runs.set(keyId, {
+      number: first.number,
+      times,
+      tokens: unsaved.map((slot) => slot.tokens ?? 0),
+      newestMs: last.atMs,
+    });
   }
   return runs;
 }
 
 function slotFrom(line: string): readonly RateSlot[] {
   try {
-    const [keyId, number, atMs] = JSON.parse(line) as [unknown, unknown, unknown];
+    const [keyId, number, atMs, tokens] = JSON.parse(line) as readonly unknown[];
     if (typeof keyId !== 'string' || typeof number !== 'number' || typeof atMs !== 'number') return [];
-    return [{ keyId, number, atMs }];
+    return [typeof tokens === 'number' ? { keyId, number, atMs, tokens } : { keyId, number, atMs }];
   } catch {
     // Cut short by the death of its process, which then never forwarded the request.
     return [];

@@ -57,6 +57,11 @@ export class RateWindow {
     return (this.#times[this.#head + blocking] ?? 0) + RATE_WINDOW_MS - nowMs;
   }
 
+  /** Of one that still counts, from the oldest on. */
+  timeAt(index: number): number {
+    return this.#times[this.#head + index] ?? 0;
+  }
+
   take(nowMs: number): void {
     this.#times.push(nowMs);
     this.#unsaved.push(nowMs);
@@ -94,6 +99,6 @@ export class RateWindow {
 }
 
 export function readRun(row: Row): RateRun {
-  // Written by `AccountCache`.
+  // Written by `RateWindows`.
   return { number: integer(row, 'number'), times: JSON.parse(text(row, 'times')) as number[] };
 }

@@ -46,6 +46,12 @@ export function prepareStatements(database: DatabaseSync) {
       INSERT INTO rates (key_id, number, times, newest_ms) VALUES (?, ?, ?, ?)
       ON CONFLICT (key_id, number) DO UPDATE SET times = excluded.times, newest_ms = excluded.newest_ms`),
     deleteRates: prepare('DELETE FROM rates WHERE key_id = ? AND newest_ms <= ?'),
+    tokenRatesOfKey: prepare('SELECT number, times, tokens FROM token_rates WHERE key_id = ? ORDER BY number'),
+    addTokenRates: prepare(`
+      INSERT INTO token_rates (key_id, number, times, tokens, newest_ms) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (key_id, number)
+        DO UPDATE SET times = excluded.times, tokens = excluded.tokens, newest_ms = excluded.newest_ms`),
+    deleteTokenRates: prepare('DELETE FROM token_rates WHERE key_id = ? AND newest_ms <= ?'),
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
       INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
@@ -59,8 +65,6 @@ export function prepareStatements(database: DatabaseSync) {
     extendPathHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
-    addPurchase: prepare(`
-      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, note) VALUES (?, 'purchase', ?, ?, 0, ?, ?)`),
     entry: charges.select(
       `SELECT amount, held, held_tokens, coalesce(path, '') AS path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
     ),
@@ -99,6 +103,6 @@ export function prepareStatements(database: DatabaseSync) {
 /** A key with its totals. */
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
-    k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
+    k.tpm_limit, k.parallel_limit, k.output_limit, k.addresses, k.inherited, k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
     a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms
   FROM keys k JOIN accounts a ON a.key_id = k.id`;

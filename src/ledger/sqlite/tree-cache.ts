@@ -115,15 +115,24 @@ export class TreeCache {
   }
 }
 
+export function rootOf(tree: Tree): TreeNode {
+  const root = tree.nodes.get(tree.rootId);
+  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
+  return root;
+}
+
 export function pathOf(tree: Tree, accountId: string): Path {
   const nodes = pathFrom(tree.nodes, accountId);
   return { tree, nodes, text: JSON.stringify(nodes.map(({ account }) => account.id)) };
 }
 
+/** Of a key without an account. */
+export const NO_NODES: readonly TreeNode[] = [];
+
 /** The accounts that a hold was admitted on. */
 export function nodesOf(account: Account, hold: Hold): readonly TreeNode[] {
   const { path } = account;
-  if (path === null || hold.path === null) return [];
+  if (path === null || hold.path === null) return NO_NODES;
   if (path.text === hold.path) return path.nodes;
   return (JSON.parse(hold.path) as string[]).map((id) => {
     const node = path.tree.nodes.get(id);

@@ -42,7 +42,13 @@ function rollupQuery(query: UsageQuery): { readonly text: string; readonly value
   const keyed = isByKey(query);
   const columns = [...(keyed ? ['key_id'] : []), 'start_ms', 'model', 'provider', 'format', ...USAGE_SUMS, 'times'];
   const sources = sourcesOf(query);
-  const filters = filterColumns(query);
+  const filters: (readonly [condition: string, value: string])[] = filterColumns(query).map(([column, value]) => [
+    `${column} = ?`,
+    value,
+  ]);
+  if (query.keys !== undefined) {
+    filters.push(['r.key_id IN (SELECT value FROM json_each(?))', JSON.stringify([...query.keys])]);
+  }
   const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS d${index}, `);
   // Two halves each: the sum of large figures would leave the range of an integer.
   const sums = USAGE_SUMS.map(
@@ -54,7 +60,7 @@ function rollupQuery(query: UsageQuery): { readonly text: string; readonly value
   return {
     text: `SELECT ${dimensions.join('')}${sums.join(', ')}, sum_times(times) AS times
       FROM (${from.join(' UNION ALL ')}) r ${keyed ? 'LEFT JOIN keys k ON k.id = r.key_id' : ''}
-      ${filters.length === 0 ? '' : `WHERE ${filters.map(([column]) => `${column} = ?`).join(' AND ')}`}
+      ${filters.length === 0 ? '' : `WHERE ${filters.map(([condition]) => condition).join(' AND ')}`}
       ${query.by.length === 0 ? '' : `GROUP BY ${query.by.map((_, index) => `d${index}`).join(', ')}`}
       LIMIT ?`,
     values: [

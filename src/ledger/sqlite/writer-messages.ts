@@ -84,8 +84,8 @@ function unpack<T>({ text, others }: Packed<T>, restore: (flat: readonly Value[]
 
 function flatAdmit(owner: string, request: AdmitRequest): readonly Value[] | null {
   const { keyId, keyVersion, claim, hold, rateCounted } = request;
-  // Of a key of an account: its tokens are not in the flat form.
-  if (claim !== null || hold?.tokens !== undefined) return null;
+  // Of a key of an account, or one that limits tokens: they are not in the flat form.
+  if (claim !== null || hold?.tokens !== undefined || hold?.inputTokens !== undefined) return null;
   const head = ['admit', owner, keyId, keyVersion, rateCounted === true];
   return hold === null ? head : [...head, hold.id, hold.amount.toString(), hold.amountMin.toString(), hold.ttlMs];
 }
@@ -111,7 +111,8 @@ function admitFrom([, , keyId, keyVersion, rateCounted, id, amount, amountMin, t
 /** A reply is cloned, because its bytes would cost more as text; a response to keep is rare, and large. */
 function flatSettle(request: SettleRequest): readonly Value[] | null {
   const { holdId, keyId, charge, usage, reply, noReplyReason, flag } = request;
-  if (reply !== null || request.kept || request.chargeTokens !== undefined) return null;
+  if (reply !== null || request.kept || request.chargeTokens !== undefined || request.outputTokens !== undefined)
+    return null;
   const head = ['settle', holdId, keyId, charge.toString(), noReplyReason, flag];
   if (usage === null) return request.call ? [...head, ...flatCall(request.call)] : head;
   const { tokens } = usage;

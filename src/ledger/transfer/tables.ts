@@ -14,6 +14,7 @@ const STAYS: ReadonlySet<string> = new Set([
   'holds',
   // Of the last minute.
   'rates',
+  'token_rates',
   'response_bytes',
   'unrolled',
   'usage_watermark',

@@ -90,6 +90,7 @@ export const FAMILIES = {
   gateway_ledger_backlog: gauge('Operations that wait for the store.', []),
   gateway_request_log_written_total: counter('Requests that the request log has stored.', []),
   gateway_request_log_dropped_total: counter('Requests that it could not take.', []),
+  gateway_request_captures_dropped_total: counter('Requests whose content was to be captured, and was not.', []),
   gateway_request_log_failures_total: counter('Batches of it that its store did not take at the first try.', []),
   gateway_request_log_buffered: gauge('Requests that wait to be stored in it.', []),
   gateway_audit_ok: gauge('1 when the last audit since the start found nothing wrong; absent before the first.', []),

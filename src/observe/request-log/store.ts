@@ -4,13 +4,25 @@ import type { RequestEntry } from './entry.ts';
 /** One per serving thread. */
 export interface RequestLogAppender {
   /** All of them or none; entries that are there already stay as they are. Rejects when the store did not take them. */
-  append(entries: readonly RequestEntry[]): Promise<void>;
+  append(entries: readonly RequestEntry[], captured?: readonly CapturedContent[]): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What was captured of a request: both texts compressed with gzip. */
+export interface CapturedContent {
+  readonly id: string;
+  readonly expiresAtMs: number;
+  readonly request: Uint8Array;
+  readonly response: Uint8Array;
+  /** Something was too long to be kept whole. */
+  readonly cut: boolean;
 }
 
 /** What is looked for; what is absent or null does not matter. */
 export interface RequestQuery {
   readonly keyId?: string | null;
+  /** One of these. */
+  readonly keyIds?: readonly string[] | null;
   readonly model?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;
@@ -48,6 +60,8 @@ export interface Retention {
 /** For the operator; what it does takes no time of the threads that serve. */
 export interface RequestLogReader {
   find(id: string): Promise<RequestEntry | null>;
+  /** Null where nothing was captured, or its time is over. */
+  captured(id: string): Promise<CapturedContent | null>;
   list(query: RequestQuery): Promise<RequestPage>;
   /** What was stored since `position`; null: what is stored from now on. */
   tail(position: string | null): Promise<RequestTail>;

@@ -3,16 +3,20 @@
  * any request. It is bounded: where the store does not keep up, records are dropped and counted, and requests go on.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Capture } from '../../core/capture.ts';
 import type { Log } from '../../core/log.ts';
 import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import { capturedContent } from './captured.ts';
 import { entryOf, type RequestEntry } from './entry.ts';
-import type { RequestLogAppender } from './store.ts';
+import type { CapturedContent, RequestLogAppender } from './store.ts';
 
 /** So that no more than a second of the log is lost with the process. */
 const FLUSH_MS = 250;
 /** Of one batch: less than a millisecond of the thread. */
 const BATCH_ROWS = 128;
 export const BUFFERED_RECORDS_MAX = 10_000;
+/** Of captured content that waits to be stored. Beyond it the record is stored without. */
+const BUFFERED_CAPTURE_BYTES_MAX = 64 * 1024 ** 2;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 /** What has no key is counted; so often at most, one of them is stored. */
@@ -24,6 +28,8 @@ export interface RequestLogStats {
   readonly written: number;
   /** Requests that the log could not take. */
   readonly dropped: number;
+  /** Requests whose content should have been captured, and was not. */
+  readonly capturesDropped: number;
   readonly buffered: number;
   /** Batches that the store did not take at the first try. */
   readonly failures: number;
@@ -35,6 +41,7 @@ export interface RequestLogWriterOptions {
   readonly appender: RequestLogAppender;
   readonly log: Log;
   enabled(): boolean;
+  readonly captureBytesMax?: number;
 }
 
 export class RequestLogWriter implements RequestObserver {
@@ -42,6 +49,10 @@ export class RequestLogWriter implements RequestObserver {
   #buffer: RequestRecord[] = [];
   /** A batch that is being stored, or has not been taken yet. */
   #batch: readonly RequestEntry[] = [];
+  /** What was captured of the requests of the batch. */
+  #captured: readonly CapturedContent[] = [];
+  #capturedBytes = 0;
+  #capturesDropped = 0;
   #timer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> | null = null;
   #retryMs = RETRY_FIRST_MS;
@@ -61,6 +72,7 @@ export class RequestLogWriter implements RequestObserver {
     return {
       written: this.#written,
       dropped: this.#dropped,
+      capturesDropped: this.#capturesDropped,
       buffered: this.#buffer.length + this.#batch.length,
       failures: this.#failures,
       unauthenticated: this.#unauthenticated,
@@ -76,8 +88,19 @@ export class RequestLogWriter implements RequestObserver {
       this.#dropped += 1;
       return;
     }
+    if (record.capture !== null) this.#takeCapture(record, record.capture);
     this.#buffer.push(record);
     if (this.#timer === null && this.#flushing === null) this.#arm(FLUSH_MS);
+  }
+
+  #takeCapture(record: RequestRecord, { bytes }: Capture): void {
+    const { captureBytesMax = BUFFERED_CAPTURE_BYTES_MAX } = this.#options;
+    if (this.#capturedBytes + bytes <= captureBytesMax) {
+      this.#capturedBytes += bytes;
+      return;
+    }
+    record.capture = null;
+    this.#capturesDropped += 1;
   }
 
   #isSample({ endedAt }: RequestRecord): boolean {
@@ -100,25 +123,31 @@ export class RequestLogWriter implements RequestObserver {
   /** Until nothing is left, or the store does not take a batch. Never rejects. */
   async #flush(): Promise<void> {
     while (this.#batch.length > 0 || this.#buffer.length > 0) {
-      if (this.#batch.length === 0) this.#batch = this.#nextBatch();
+      if (this.#batch.length === 0) await this.#nextBatch();
       try {
-        await this.#options.appender.append(this.#batch);
+        await this.#options.appender.append(this.#batch, this.#captured);
       } catch (error) {
         this.#failed(error);
         return;
       }
       this.#written += this.#batch.length;
       this.#batch = [];
+      this.#captured = [];
       this.#retryMs = RETRY_FIRST_MS;
       // Requests come first.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  #nextBatch(): readonly RequestEntry[] {
+  async #nextBatch(): Promise<void> {
     const records = this.#buffer.length <= BATCH_ROWS ? this.#buffer : this.#buffer.splice(0, BATCH_ROWS);
     if (records === this.#buffer) this.#buffer = [];
-    return records.map(entryOf);
+    this.#batch = records.map(entryOf);
+    for (const { requestId, capture, receivedAtMs } of records) {
+      if (capture === null) continue;
+      this.#captured = [...this.#captured, await capturedContent(requestId, capture, receivedAtMs)];
+      this.#capturedBytes -= capture.bytes;
+    }
   }
 
   #failed(err: unknown): void {

@@ -16,6 +16,7 @@ import {
 import { ENDPOINTS } from '../../core/endpoints.ts';
 import { creditsFromNanos } from '../../core/money.ts';
 import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
+import { readTraceparent } from '../../core/traceparent.ts';
 import { inputTokens } from '../../core/usage.ts';
 
 const OPERATION = 'chat';
@@ -123,12 +124,10 @@ function wallTime({ receivedAt, receivedAtMs }: RequestRecord, at: number | null
   return at === null ? receivedAtMs : receivedAtMs + (at - receivedAt);
 }
 
-const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
-
-/** By the client's `traceparent`; one that is not valid is left aside, as the standard says. */
 function parentOf(traceparent: string | null): Context {
-  const [, traceId, spanId, flags] = (traceparent !== null && TRACEPARENT.exec(traceparent)) || [];
-  if (traceId === undefined || spanId === undefined || traceparent?.startsWith('ff')) return ROOT_CONTEXT;
-  const traceFlags = Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED;
+  const parent = readTraceparent(traceparent);
+  if (parent === null) return ROOT_CONTEXT;
+  const { traceId, spanId, sampled } = parent;
+  const traceFlags = sampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
 }

@@ -6,6 +6,7 @@ import type { Change } from '../json/edit.ts';
 import type { UpstreamParams } from '../lane.ts';
 import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { takenByChat } from '../translate/stop-sequences.ts';
 import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
 import { ChatLengthEnding } from './length-ending.ts';
@@ -47,7 +48,7 @@ const passthrough: PassthroughFormat = {
 export const chatFormat: WireFormat = {
   name: 'chat',
   inputField: 'messages',
-  takesStopSequences: true,
+  takenStopSequences: takenByChat,
   explainsRefusals: false,
   optionalFields: chatOptionalFields,
   validateRequest: validateChat,

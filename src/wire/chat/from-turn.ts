@@ -4,6 +4,7 @@ import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
 import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
+import { takenByChat } from '../translate/stop-sequences.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
   functionArguments,
@@ -12,8 +13,10 @@ import {
   groupToolResults,
   leaveOut,
   markError,
+  openaiStrict,
   refuseEmptyInput,
   usableTools,
+  warnOfExtras,
 } from '../translate/tools.ts';
 import type {
   CacheBreakpoint,
@@ -177,7 +180,7 @@ function writeText(part: TextPart): object {
 function writePart(part: Part, writing: WriteContext): readonly object[] {
   if (part.type === 'text') return [writeText(part)];
   if (part.type === 'image') return [writeImage(part)];
-  if (part.type === 'file') return [writeFile(part)];
+  if (part.type === 'file') return [writeFile(part, writing.warnings)];
   if (part.type === 'refusal') return [{ type: 'refusal', refusal: part.text }];
   if (part.type === 'opaque') {
     if (part.format === 'chat') return [part.raw];
@@ -195,7 +198,8 @@ function writeImage(part: ImagePart): object {
   });
 }
 
-function writeFile(part: FilePart): object {
+function writeFile(part: FilePart, warnings: string[]): object {
+  warnOfExtras(part, warnings);
   const cache = openaiBreakpoint(part.cache);
   if (part.source.kind === 'text') {
     return compact({ type: 'text', text: documentText(part, part.source.text), prompt_cache_breakpoint: cache });
@@ -225,7 +229,12 @@ function writeTool(tool: ClientTool | ForeignTool, writing: WriteContext): unkno
   const parameters = writing.native ? tool.schema : functionSchema(tool);
   return {
     type: 'function',
-    function: compact({ name, description: functionDescription(tool), parameters, strict: tool.strict }),
+    function: compact({
+      name,
+      description: functionDescription(tool),
+      parameters,
+      strict: openaiStrict(tool, writing.turn, writing.warnings),
+    }),
   };
 }
 
@@ -253,7 +262,7 @@ function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   return {
     ...plainSettings(writing.turn),
     top_k: native ? settings.topK : undefined,
-    stop: settings.stop,
+    stop: writeStop(settings.stop),
     seed: settings.seed,
     frequency_penalty: settings.frequencyPenalty,
     presence_penalty: settings.presencePenalty,
@@ -266,6 +275,10 @@ function writeSettings(writing: WriteContext, traits: TargetTraits): object {
     user: writeUser(writing.turn),
     store: native ? settings.store : undefined,
   };
+}
+
+function writeStop(stop: readonly string[] = []): readonly string[] | undefined {
+  return stop.length === 0 ? undefined : takenByChat(stop);
 }
 
 function writeOutput(output: OutputShape): unknown {

@@ -2,6 +2,7 @@
 import type { WireFormat } from '../format.ts';
 import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { takenByMessages } from '../translate/stop-sequences.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
 import { MessagesLengthEnding } from './length-ending.ts';
@@ -28,7 +29,7 @@ const passthrough: PassthroughFormat = {
 export const messagesFormat: WireFormat = {
   name: 'messages',
   inputField: 'messages',
-  takesStopSequences: true,
+  takenStopSequences: takenByMessages,
   explainsRefusals: true,
   optionalFields: messagesOptionalFields,
   validateRequest: (body, _bytes, context) => validateMessages(body, context),

@@ -1,8 +1,10 @@
 /** The hub → a messages request. */
 
-import { compact } from '../../lib/json.ts';
+import { compact, type Json } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { JSON_OBJECT_INSTRUCTION } from '../translate/json-object.ts';
+import { takenByMessages } from '../translate/stop-sequences.ts';
+import { enforcedSchema } from '../translate/strict-schema.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
   functionDescription,
@@ -23,6 +25,7 @@ import type {
   TurnMessage,
   WrittenTurn,
 } from '../translate/turn.ts';
+import { writeSampling } from './sampling.ts';
 import { writeThinking } from './thinking.ts';
 import { type WriteContext, writeCacheControl, writePart, writeText } from './write-blocks.ts';
 
@@ -123,10 +126,26 @@ function writeTool(tool: ClientTool | ForeignTool, writing: WriteContext): unkno
   return compact({
     name: writing.names.out(tool),
     description: functionDescription(tool),
-    input_schema: objectSchema(functionSchema(tool)),
+    input_schema: writeSchema(tool, writing),
     strict: tool.strict === true && tool.kind === 'function' ? true : undefined,
     cache_control: writeCacheControl(tool.cache),
   });
+}
+
+function writeSchema(tool: ClientTool, { native, warnings }: WriteContext): unknown {
+  const schema = functionSchema(tool);
+  if (native || tool.strict !== true) return objectSchema(schema);
+  return objectSchema(enforceable(schema, tool.at, warnings));
+}
+
+/** The schema as the format enforces it; what it cannot enforce is said in words. */
+function enforceable(schema: Json, at: string, warnings: string[]): Json {
+  const moved = new Set<string>();
+  const enforced = enforcedSchema(schema, moved);
+  if (moved.size > 0) {
+    warnings.push(`${at}: said in descriptions, because the target does not enforce it: ${[...moved].join(', ')}`);
+  }
+  return enforced;
 }
 
 /** The format wants `type: object` at the top; a schema without a type means the same. */
@@ -163,13 +182,12 @@ function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   }
   warnUnsupported(writing);
   const thinking = writeThinking(turn, traits, warnings);
-  const format = writeFormat(turn);
+  const format = writeFormat(turn, warnings);
   const output = compact({ effort: thinking.effort, format });
+  const stop = turn.origin === 'messages' ? (settings.stop ?? []) : takenByMessages(settings.stop ?? []);
   return {
-    temperature: thinking.derived ? undefined : temperature(turn, warnings),
-    top_p: thinking.derived ? undefined : settings.topP,
-    top_k: thinking.derived ? undefined : settings.topK,
-    stop_sequences: settings.stop !== undefined && settings.stop.length > 0 ? settings.stop : undefined,
+    ...(thinking.derived ? {} : writeSampling(turn, traits.sampling ?? 'all', warnings)),
+    stop_sequences: stop.length > 0 ? stop : undefined,
     thinking: thinking.thinking,
     output_config: Object.keys(output).length > 0 ? output : undefined,
     metadata: writeMetadata(turn),
@@ -193,19 +211,12 @@ function warnUnsupported({ turn, warnings }: WriteContext): void {
   }
 }
 
-const TEMPERATURE_MAX = 1;
-
-function temperature(turn: Turn, warnings: string[]): number | undefined {
-  const value = turn.settings.temperature;
-  if (value === undefined || value <= TEMPERATURE_MAX || turn.origin === 'messages') return value;
-  warnings.push(`temperature: ${value} is sent as ${TEMPERATURE_MAX}, the most that the messages format takes`);
-  return TEMPERATURE_MAX;
-}
-
-function writeFormat(turn: Turn): object | undefined {
+function writeFormat(turn: Turn, warnings: string[]): object | undefined {
   const { output } = turn.settings;
   if (output?.kind !== 'schema') return undefined;
-  return { type: 'json_schema', schema: output.schema };
+  const at = turn.origin === 'chat' ? 'response_format' : 'text.format';
+  const schema = turn.origin === 'messages' ? output.schema : enforceable(output.schema, at, warnings);
+  return { type: 'json_schema', schema };
 }
 
 function writeMetadata(turn: Turn): object | undefined {

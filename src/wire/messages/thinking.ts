@@ -37,7 +37,9 @@ export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string
     return NOTHING;
   }
   if (traits.thinking !== 'budget') {
-    return { thinking: { type: 'adaptive' }, effort: EFFORTS[effort] ?? 'medium', derived: true };
+    // Newer models think without showing it unless they are asked to.
+    const display = asked.summary === undefined ? {} : { display: 'summarized' };
+    return { thinking: { type: 'adaptive', ...display }, effort: EFFORTS[effort] ?? 'medium', derived: true };
   }
   const budget = budgetOf(effort, traits.outputLimit);
   if (budget === undefined) {

@@ -13,6 +13,7 @@ import {
   stringsAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { isStrictSchema } from '../translate/strict-schema.ts';
 import type {
   OutputShape,
   ReasoningSettings,
@@ -140,21 +141,4 @@ function readReasoning(thinking: JsonObject | undefined, effort: string | undefi
  */
 function readOutput(schema: Json): OutputShape {
   return compact({ kind: 'schema', schema, strict: isStrictSchema(schema) ? true : undefined });
-}
-
-function isStrictSchema(schema: Json | undefined): boolean {
-  if (!isObject(schema)) return true;
-  const properties = objectAt(schema, 'properties');
-  if (schema.type === 'object' || properties) {
-    const required = new Set(stringsAt(schema, 'required'));
-    const names = Object.keys(properties ?? {});
-    if (schema.additionalProperties !== false || names.some((name) => !required.has(name))) return false;
-  }
-  const inner = [
-    ...Object.values(properties ?? {}),
-    ...Object.values(objectAt(schema, '$defs') ?? {}),
-    schema.items,
-    ...objectsAt(schema, 'anyOf'),
-  ];
-  return inner.every(isStrictSchema);
 }

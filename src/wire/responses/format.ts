@@ -44,7 +44,7 @@ const passthrough: PassthroughFormat = {
 export const responsesFormat: WireFormat = {
   name: 'responses',
   inputField: 'input',
-  takesStopSequences: false,
+  takenStopSequences: () => [],
   explainsRefusals: false,
   optionalFields: responsesOptionalFields,
   validateRequest: validateResponses,

@@ -4,7 +4,7 @@ import { refuse } from '../errors.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
 import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
-import { functionArguments, leaveOut, markError, usableTools } from '../translate/tools.ts';
+import { functionArguments, leaveOut, markError, usableTools, warnOfExtras } from '../translate/tools.ts';
 import type {
   FilePart,
   ImagePart,
@@ -48,7 +48,7 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   const body = compact({
     instructions: single,
     input,
-    tools: tools.length > 0 ? writeTools(turn, tools, names) : undefined,
+    tools: tools.length > 0 ? writeTools(turn, tools, names, warnings) : undefined,
     tool_choice:
       tools.length > 0 && turn.toolChoice ? writeToolChoice(turn.toolChoice, names, writing.native) : undefined,
     parallel_tool_calls: tools.length > 0 ? turn.settings.parallelToolCalls : undefined,
@@ -192,6 +192,7 @@ function writeImage(part: ImagePart, breakpoint: object | undefined, writing: Wr
 }
 
 function writeFile(part: FilePart, breakpoint: object | undefined, writing: WriteContext): object {
+  warnOfExtras(part, writing.warnings);
   const { source } = part;
   const common = { filename: part.name, prompt_cache_breakpoint: breakpoint };
   if (source.kind === 'text') {

@@ -2,7 +2,7 @@
 import { booleanAt, compact, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
-import { functionDescription, functionSchema } from '../translate/tools.ts';
+import { functionDescription, functionSchema, openaiStrict } from '../translate/tools.ts';
 import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../translate/turn.ts';
 
 /** Tool types that the client runs to a schema which only this format's models know. */
@@ -57,7 +57,12 @@ export function dedupeTools(tools: readonly TurnTool[]): readonly TurnTool[] {
   });
 }
 
-export function writeTools(turn: Turn, tools: readonly (ClientTool | ForeignTool)[], names: ToolNames): unknown[] {
+export function writeTools(
+  turn: Turn,
+  tools: readonly (ClientTool | ForeignTool)[],
+  names: ToolNames,
+  warnings: string[],
+): unknown[] {
   const native = turn.origin === 'responses';
   const out: unknown[] = [];
   const spaces = new Map<string, unknown[]>();
@@ -66,7 +71,7 @@ export function writeTools(turn: Turn, tools: readonly (ClientTool | ForeignTool
       out.push(tool.raw);
       continue;
     }
-    const written = writeTool(tool, native, names);
+    const written = writeTool(tool, native, names, openaiStrict(tool, turn, warnings));
     if (!native || tool.namespace === undefined) {
       out.push(written);
       continue;
@@ -83,7 +88,7 @@ export function writeTools(turn: Turn, tools: readonly (ClientTool | ForeignTool
   return out;
 }
 
-function writeTool(tool: ClientTool, native: boolean, names: ToolNames): unknown {
+function writeTool(tool: ClientTool, native: boolean, names: ToolNames, strict: boolean | undefined): unknown {
   const { description, grammar } = tool;
   const name = names.out(tool);
   if (tool.kind === 'custom') return compact({ type: 'custom', name, description, format: grammar });
@@ -96,7 +101,7 @@ function writeTool(tool: ClientTool, native: boolean, names: ToolNames): unknown
     name,
     description: functionDescription(tool),
     parameters: native ? tool.schema : functionSchema(tool),
-    strict: native ? tool.strict : (tool.strict ?? false),
+    strict: native ? strict : (strict ?? false),
   });
 }
 

@@ -1,6 +1,6 @@
 /**
- * What happens to the events of an answer between the target's reader and the client's writer: stop sequences that the
- * target's format has no field for, JSON mode where it has none, the client's own tool names, and the explanation of a
+ * What happens to the events of an answer between the target's reader and the client's writer: characters made whole, stop
+ * sequences that the target does not take, JSON mode where it has none, the client's own tool names, and the explanation of a
  * refusal.
  */
 import { RefusalExplainer } from './explain-refusal.ts';
@@ -9,6 +9,7 @@ import { ToolNameRestorer } from './restore-tools.ts';
 import { StopFilter } from './stop-sequences.ts';
 import type { ToolNames } from './tool-names.ts';
 import type { TurnEvent } from './turn.ts';
+import { WholeCharacters } from './whole-characters.ts';
 
 export interface AnswerFilterOptions {
   readonly names: ToolNames;
@@ -22,6 +23,7 @@ export interface AnswerFilterOptions {
 
 /** One per attempt. */
 export class AnswerFilter {
+  readonly #characters = new WholeCharacters();
   readonly #stop: StopFilter | null;
   readonly #json: JsonObjectFilter | null;
   readonly #restorer: ToolNameRestorer;
@@ -40,7 +42,9 @@ export class AnswerFilter {
   }
 
   apply(event: TurnEvent): readonly TurnEvent[] {
-    let kept = this.#stop ? this.#stop.take(event) : [event];
+    let kept = this.#characters.take(event);
+    const stop = this.#stop;
+    if (stop) kept = kept.flatMap((one) => stop.take(one));
     const json = this.#json;
     if (json) kept = kept.flatMap((one) => json.take(one));
     const restored = kept.flatMap((one) => this.#restorer.restore(one));

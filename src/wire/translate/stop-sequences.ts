@@ -1,8 +1,20 @@
 /**
- * Stop sequences applied by the gateway, for a target whose format has no field for them: the text ends before the first
+ * Stop sequences that a target does not take are applied by the gateway: the text ends before the first
  * of them, and what follows it is not sent. One per attempt.
  */
 import type { TurnEvent } from './turn.ts';
+
+/** The most that OpenAI's API takes. */
+const CHAT_MAX = 4;
+
+export function takenByChat(stop: readonly string[]): readonly string[] {
+  return stop.slice(0, CHAT_MAX);
+}
+
+/** A sequence of nothing but white space is a 400 there. */
+export function takenByMessages(stop: readonly string[]): readonly string[] {
+  return stop.filter((sequence) => sequence.trim() !== '');
+}
 
 export class StopFilter {
   readonly #sequences: readonly string[];

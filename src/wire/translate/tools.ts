@@ -2,7 +2,17 @@
 
 import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import type { ClientTool, ForeignTool, OpaquePart, ToolCallPart, ToolResultPart, Turn, TurnMessage } from './turn.ts';
+import { isStrictSchema } from './strict-schema.ts';
+import type {
+  ClientTool,
+  FilePart,
+  ForeignTool,
+  OpaquePart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  TurnMessage,
+} from './turn.ts';
 
 /** A custom tool as a function: its free text is the one argument. */
 export const CUSTOM_SCHEMA = {
@@ -24,6 +34,23 @@ export function functionDescription(tool: ClientTool): string | undefined {
   const syntax = String(tool.grammar.syntax ?? 'given');
   const rule = `The input must match this ${syntax} grammar:\n${String(tool.grammar.definition ?? '')}`;
   return tool.description === undefined ? rule : `${tool.description}\n\n${rule}`;
+}
+
+/**
+ * Whether a chat or responses target is asked to hold the arguments to the schema. The messages format does so with
+ * optional properties too, which the others refuse.
+ */
+export function openaiStrict(tool: ClientTool, turn: Turn, warnings: string[]): boolean | undefined {
+  if (turn.origin !== 'messages' || tool.strict !== true || isStrictSchema(tool.schema)) return tool.strict;
+  warnings.push(
+    `${tool.at}.strict: left out, the target takes it only for closed objects whose properties are all required`,
+  );
+  return undefined;
+}
+
+/** What a messages client says beside a document, and no other format has a field for. */
+export function warnOfExtras(part: FilePart, warnings: string[]): void {
+  for (const name of Object.keys(part.extra ?? {})) warnings.push(`${part.at}.${name}: left out`);
 }
 
 /** The arguments of a call as JSON text, for a target that knows only functions. */

@@ -336,12 +336,17 @@ export interface WrittenTurn {
  */
 export type ThinkingStyle = 'budget' | 'adaptive' | 'always';
 
+/** Which of temperature, `top_p` and `top_k` a messages target takes: all, temperature or `top_p`, or none. */
+export type SamplingStyle = 'all' | 'one' | 'none';
+
 /** What the target can and wants, beyond its format. */
 export interface TargetTraits {
   readonly outputLimit: number;
   /** Whether the model reasons; false leaves every reasoning setting out. */
   readonly reasoning: boolean;
   readonly thinking: ThinkingStyle;
+  /** `all` by default. */
+  readonly sampling?: SamplingStyle | undefined;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for. */
   readonly extended?: boolean | undefined;
 }

@@ -35,6 +35,7 @@ function callTo(model: object, body: object = {}): UpstreamPackageCall & { reado
     chatLimitField: 'max_tokens',
     countsTokens: false,
     storesResponses: false,
+    forwardsTraceparent: false,
     circuitBreaker: true,
     options: { region: 'here' },
     package: { name: 'fake', create, callOptions: { fake: { deep: true } } },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import { NO_LOG } from '../../../src/core/log.ts';
 import type { RequestRecord } from '../../../src/core/request-record.ts';
 import { faultyGateway } from '../../support/faulty-gateway.ts';
 import { RecordedRequests } from '../../support/recorded-requests.ts';
@@ -324,7 +325,7 @@ test('an observer that throws fails no request', async () => {
   };
   await using own = await scriptedGateway({
     observers: [broken],
-    log: { debug() {}, info() {}, warn() {}, error: note },
+    log: { ...NO_LOG, error: note },
   });
   own.first.answer = whole;
   assert.equal((await ask(await own.gateway.creditKey(), 'chat')).status, 200);

@@ -35,7 +35,7 @@ function gatewayWith(env: Record<string, string>): Promise<StartedGateway> {
     formats: ['chat'],
   });
   const config = configText({
-    providers: { one: provider(providers[0]), two: provider(providers[1]) },
+    providers: { one: provider(providers[0]), two: { ...provider(providers[1]), forward_traceparent: true } },
     targets: ['one', 'two'].map((name) => ({ provider: name, model: UPSTREAM_MODEL })),
     routing: { max_attempts: 2, cache_affinity: false },
   });
@@ -50,14 +50,22 @@ describe('with an OTLP endpoint', () => {
       OTEL_SERVICE_NAME: 'tested-gateway',
     });
     const key = await gateway.creditKey();
-    providers[0].answer = (call) => call.reply(500, { error: { message: PROMPT } });
+    providers[0].answer = (call) => {
+      assert.equal(call.headers.has('traceparent'), false, 'a provider gets it by setting only');
+      call.reply(500, { error: { message: PROMPT } });
+    };
     const { opening, text, closing } = SPEECH.chat;
-    providers[1].answer = (call) => call.stream([...opening, text('Hi'), ...closing]);
+    const seen: (string | undefined)[] = [];
+    providers[1].answer = (call) => {
+      seen.push(call.headers.get('traceparent'));
+      call.stream([...opening, text('Hi'), ...closing]);
+    };
     const body = SPEECH.chat.request({ stream: true, messages: [{ role: 'user', content: PROMPT }] });
     const client = new ClientStream(key, 'chat', body, { traceparent: `00-${TRACE}-${PARENT}-01` }).read();
     const id = String((await client.begun).headers['x-request-id']);
     await client.ended;
     await ask(key, 'chat', { model: 'no/such' });
+    assert.deepEqual(seen, [`00-${TRACE}-${PARENT}-01`]);
     await gateway[Symbol.asyncDispose]();
 
     const spans = receiver.spans.filter(({ traceId }) => traceId === TRACE);

@@ -29,6 +29,7 @@ class Lines implements Log {
   readonly #watchers = new Set<() => void>();
 
   debug(): void {}
+  access(): void {}
   info(_fields: object, message: string): void {
     this.#add(message);
   }

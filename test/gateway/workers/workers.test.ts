@@ -24,7 +24,7 @@ after(() => upstream[Symbol.asyncDispose]());
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-workers-'));
-  await writeFile(join(folder, 'gateway.yaml'), upstream.config);
+  await writeFile(join(folder, 'gateway.yaml'), `${upstream.config}\naccount_page: true\n`);
   return folder;
 }
 
@@ -113,6 +113,22 @@ describe('two workers', () => {
       Array.from({ length: 20 }, (_, index) => index),
       'no place was given twice',
     );
+  });
+
+  test("[R74] the key holder's page: the cookie that one worker sealed opens on both", async () => {
+    const { key } = await creditKey({ label: 'mine' });
+    const signedIn = await fetch(`${gateway.origin}/account/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key }),
+    });
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    await workersUsed(folder);
+    const looks = await Promise.all(
+      Array.from({ length: AT_ONCE }, () => fetch(`${gateway.origin}/account/data`, { headers: { cookie } })),
+    );
+    assert.equal(await workersUsed(folder), 2, 'both workers had a part in it');
+    for (const look of looks) assert.match(await look.text(), /"label":"mine"/);
   });
 
   test('[F21] the same Idempotency-Key at once on both workers: one runs, the rest conflict, later ones replay', async () => {

@@ -82,7 +82,7 @@ describe('a gateway that is killed under load', () => {
 });
 
 describe('a request log that cannot be written', () => {
-  test('stops no request and no charge', async () => {
+  test('[F34] stops no request and no charge', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gateway-crash-'));
     // Not a file, so that nothing can be written there.
     mkdirSync(requestLogFile(dataDir));

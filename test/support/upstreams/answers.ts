@@ -1,9 +1,17 @@
 /** Answers as the providers of each format shape them, whole and streamed, made from one description. */
 import type { Format } from '../../../src/core/endpoints.ts';
 import { inputTokens, type TokenCounts, totalTokens } from '../../../src/core/usage.ts';
+import { type Citation, chatAnnotations, logprobsOf, messagesCitations, responsesAnnotations } from './text-details.ts';
 
 export type Block =
-  | { readonly kind: 'text'; readonly pieces: readonly string[] }
+  | {
+      readonly kind: 'text';
+      readonly pieces: readonly string[];
+      /** Follow the whole text. */
+      readonly citations?: readonly Citation[];
+      /** Whether each piece is a token with its log probability; the messages format has none. */
+      readonly logprobs?: boolean;
+    }
   | { readonly kind: 'refusal'; readonly pieces: readonly string[] }
   | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string }
   | { readonly kind: 'redacted'; readonly data: string }
@@ -21,6 +29,12 @@ export interface AnswerSpec {
   readonly blocks: readonly Block[];
   readonly finish: 'stop' | 'length' | 'tool' | 'refusal';
   readonly tokens: TokenCounts;
+  /** The sequence that ended the answer; only the messages format tells it. */
+  readonly stopSequence?: string;
+  /** Why a messages provider refused. */
+  readonly explanation?: string;
+  /** How many more answers a chat provider gives unasked. */
+  readonly moreChoices?: number;
   /** The stream breaks off with an error after this many frames. */
   readonly errorAfterFrames?: number;
 }
@@ -87,6 +101,10 @@ function chatBody(spec: AnswerSpec): object {
   });
   const thinking = of('thinking');
   const refusal = of('refusal');
+  const annotations = spec.blocks.flatMap(chatAnnotations);
+  const tokens = spec.blocks.flatMap((block) =>
+    block.kind === 'text' && block.logprobs === true ? logprobsOf(block.pieces) : [],
+  );
   return {
     id: 'chatcmpl-up1',
     object: 'chat.completion',
@@ -101,13 +119,25 @@ function chatBody(spec: AnswerSpec): object {
           refusal: refusal === '' ? null : refusal,
           ...(thinking === '' ? {} : { reasoning_content: thinking }),
           ...(calls.length === 0 ? {} : { tool_calls: calls }),
+          ...(annotations.length === 0 ? {} : { annotations }),
         },
-        logprobs: null,
+        logprobs: tokens.length === 0 ? null : { content: tokens, refusal: null },
         finish_reason: CHAT_FINISH[spec.finish],
       },
+      ...anotherChoices(spec).map((index) => ({
+        index,
+        message: { role: 'assistant', content: 'Another answer.', refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      })),
     ],
     usage: chatUsage(spec.tokens),
   };
+}
+
+/** The indexes of the answers that nobody asked for. */
+function anotherChoices({ moreChoices = 0 }: AnswerSpec): readonly number[] {
+  return Array.from({ length: moreChoices }, (_none, index) => index + 1);
 }
 
 function chatFrames(spec: AnswerSpec): string[] {
@@ -118,7 +148,15 @@ function chatFrames(spec: AnswerSpec): string[] {
   const frames = [delta({ role: 'assistant', content: null })];
   let index = 0;
   for (const block of spec.blocks) {
-    if (block.kind === 'text') frames.push(...block.pieces.map((content) => delta({ content })));
+    if (block.kind === 'text') {
+      const tokens = block.logprobs === true ? logprobsOf(block.pieces) : [];
+      for (const [at, content] of block.pieces.entries()) {
+        const logprobs = tokens[at] === undefined ? {} : { logprobs: { content: [tokens[at]], refusal: null } };
+        frames.push(chunk([{ index: 0, delta: { content }, ...logprobs, finish_reason: null }]));
+      }
+      const annotations = chatAnnotations(block);
+      if (annotations.length > 0) frames.push(delta({ annotations }));
+    }
     if (block.kind === 'refusal') frames.push(...block.pieces.map((refusal) => delta({ refusal })));
     if (block.kind === 'thinking') frames.push(...block.pieces.map((text) => delta({ reasoning_content: text })));
     if (block.kind === 'tool') {
@@ -128,6 +166,9 @@ function chatFrames(spec: AnswerSpec): string[] {
       for (const piece of block.pieces) frames.push(delta({ tool_calls: [{ index, [type]: { [field]: piece } }] }));
       index++;
     }
+  }
+  for (const another of anotherChoices(spec)) {
+    frames.push(chunk([{ index: another, delta: { content: 'Another answer.' }, finish_reason: 'stop' }]));
   }
   frames.push(delta({}, CHAT_FINISH[spec.finish]), chunk([], { usage: chatUsage(spec.tokens) }), 'data: [DONE]\n\n');
   return frames;
@@ -144,7 +185,12 @@ function responsesItem(block: Block, index: number): Typed {
   if (block.kind === 'text' || block.kind === 'refusal') {
     const content =
       block.kind === 'text'
-        ? { type: 'output_text', text: join(block), annotations: [], logprobs: [] }
+        ? {
+            type: 'output_text',
+            text: join(block),
+            annotations: responsesAnnotations(block),
+            logprobs: block.logprobs === true ? logprobsOf(block.pieces) : [],
+          }
         : { type: 'refusal', refusal: join(block) };
     return { type: 'message', id: `msg_up${index}`, status, role: 'assistant', content: [content] };
   }
@@ -205,9 +251,17 @@ function sendItem(block: Block, index: number, send: (type: string, fields: obje
     const part = (text: string): object =>
       block.kind === 'text' ? { type: name, text, annotations: [], logprobs: [] } : { type: name, refusal: text };
     send('response.content_part.added', { ...at, part: part('') });
-    for (const delta of block.pieces) send(`response.${name}.delta`, { ...at, delta, logprobs: [] });
+    const tokens = block.kind === 'text' && block.logprobs === true ? logprobsOf(block.pieces) : [];
+    for (const [place, delta] of block.pieces.entries()) {
+      send(`response.${name}.delta`, { ...at, delta, logprobs: tokens.slice(place, place + 1) });
+    }
+    const annotations = responsesAnnotations(block);
+    for (const [annotation_index, annotation] of annotations.entries()) {
+      send('response.output_text.annotation.added', { ...at, annotation_index, annotation });
+    }
     send(`response.${name}.done`, { ...at, [block.kind]: join(block) });
-    send('response.content_part.done', { ...at, part: part(join(block)) });
+    const told = block.kind === 'text' ? { annotations, logprobs: tokens } : {};
+    send('response.content_part.done', { ...at, part: { ...part(join(block)), ...told } });
   } else if (block.kind === 'thinking') {
     const at = { ...place, summary_index: 0 };
     send('response.reasoning_summary_part.added', { ...at, part: { type: 'summary_text', text: '' } });
@@ -243,8 +297,10 @@ function messagesUsage(tokens: TokenCounts, output: number): object {
 function messagesBlock(block: Block): object {
   switch (block.kind) {
     case 'text':
-    case 'refusal':
-      return { type: 'text', text: join(block), citations: null };
+    case 'refusal': {
+      const citations = messagesCitations(block);
+      return { type: 'text', text: join(block), citations: citations.length === 0 ? null : citations };
+    }
     case 'thinking':
       return { type: 'thinking', thinking: join(block), signature: block.signature };
     case 'redacted':
@@ -254,6 +310,12 @@ function messagesBlock(block: Block): object {
   }
 }
 
+function messagesEnding({ finish, stopSequence, explanation }: AnswerSpec): object {
+  const stop_reason = stopSequence === undefined ? STOP_REASON[finish] : 'stop_sequence';
+  const details = explanation === undefined ? {} : { stop_details: { type: 'refusal', category: null, explanation } };
+  return { stop_reason, stop_sequence: stopSequence ?? null, ...details };
+}
+
 function messagesBody(spec: AnswerSpec): object {
   return {
     id: 'msg_up1',
@@ -261,14 +323,14 @@ function messagesBody(spec: AnswerSpec): object {
     role: 'assistant',
     model: MODEL,
     content: spec.blocks.map(messagesBlock),
-    stop_reason: STOP_REASON[spec.finish],
-    stop_sequence: null,
+    ...messagesEnding(spec),
     usage: messagesUsage(spec.tokens, spec.tokens.output),
   };
 }
 
 function messagesFrames(spec: AnswerSpec): string[] {
-  const message = { ...messagesBody(spec), content: [], stop_reason: null, usage: messagesUsage(spec.tokens, 1) };
+  const untold = { stop_reason: null, stop_sequence: null, stop_details: undefined };
+  const message = { ...messagesBody(spec), content: [], ...untold, usage: messagesUsage(spec.tokens, 1) };
   const frames = [event({ type: 'message_start', message }), event({ type: 'ping' })];
   for (const [index, block] of spec.blocks.entries()) {
     const empty =
@@ -287,10 +349,16 @@ function messagesFrames(spec: AnswerSpec): string[] {
       else frames.push(delta({ type: 'text_delta', text: piece }));
     }
     if (block.kind === 'thinking') frames.push(delta({ type: 'signature_delta', signature: block.signature }));
+    for (const citation of messagesCitations(block)) frames.push(delta({ type: 'citations_delta', citation }));
     frames.push(event({ type: 'content_block_stop', index }));
   }
-  const ending = { stop_reason: STOP_REASON[spec.finish], stop_sequence: null };
-  frames.push(event({ type: 'message_delta', delta: ending, usage: messagesUsage(spec.tokens, spec.tokens.output) }));
+  frames.push(
+    event({
+      type: 'message_delta',
+      delta: messagesEnding(spec),
+      usage: messagesUsage(spec.tokens, spec.tokens.output),
+    }),
+  );
   frames.push(event({ type: 'message_stop' }));
   return frames;
 }

@@ -19,10 +19,10 @@ export const item = (...items: unknown[]): JsonObject =>
 export const inputPart = (part: unknown): JsonObject =>
   ({ input: [{ role: 'user', content: [{ type: 'input_text', text: 'Hi' }, part] }] }) as JsonObject;
 export const part = (value: unknown): JsonObject => user([{ type: 'text', text: 'Hi' }, value]);
-export const chatTool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
-export const responsesTool = { type: 'function', name: 'f', parameters: { type: 'object' } };
-export const messagesTool = { name: 'f', input_schema: { type: 'object' } };
 export const schema = { type: 'object', properties: {}, required: [], additionalProperties: false };
+export const chatTool = { type: 'function', function: { name: 'f', parameters: schema } };
+export const responsesTool = { type: 'function', name: 'f', parameters: schema };
+export const messagesTool = { name: 'f', input_schema: schema };
 export const chatCall = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
 export const OPENAI_ONLY = 'it concerns the provider that stores or moderates, not the answer';
 export const KEPT = 'the gateway ends the answer there itself';

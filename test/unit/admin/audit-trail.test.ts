@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
+import { COMMANDS } from '../../../src/admin/commands.ts';
 import { operatorsFile } from '../../../src/admin/data-folder.ts';
 import { appFixture } from '../../support/admin-app.ts';
 import { temporaryFolder, testOperators } from '../../support/admin-fixture.ts';
@@ -190,5 +192,51 @@ describe('If-Match', () => {
     assert.equal((await send('DELETE', path, { headers: { 'if-match': '"1"' } })).status, 412);
     assert.equal((await service.showKey(String(made.body.id))).label, 'any');
     assert.equal((await send('DELETE', path, { headers: { 'if-match': '"3"' } })).status, 200);
+  });
+
+  test('lets a change of an account through only where nobody has changed it meanwhile', async (t) => {
+    const { send, service } = await appFixture(t);
+    const made = await send('POST', '/accounts', { body: { name: 'Acme' } });
+    const path = `/accounts/${made.body.id}`;
+    assert.deepEqual([made.headers.etag, (await send('GET', path)).headers.etag, made.body.version], ['"1"', '"1"', 1]);
+    const change = (tag: string, body: object) => send('PATCH', path, { body, headers: { 'if-match': tag } });
+    assert.deepEqual([(await change('"1"', { name: 'mine' })).headers.etag], ['"2"']);
+    const late = await change('"1"', { name: 'theirs' });
+    assert.equal(late.status, 412);
+    assert.match(
+      late.body.error.message,
+      /account acct_\w+ has been changed meanwhile: it is at version 2; read it again/,
+    );
+    assert.equal((await change('2', { name: 'x' })).status, 400);
+    const { name, version } = await service.accounts.show(String(made.body.id));
+    assert.deepEqual([name, version], ['mine', 2]);
+  });
+
+  test('is refused where it would be ignored', async (t) => {
+    const { send, service } = await appFixture(t);
+    const { id } = await service.accounts.create({ name: 'Acme' });
+    const refused = await send('POST', `/accounts/${id}/credit`, {
+      body: { amount: '5' },
+      headers: { 'if-match': '"1"' },
+    });
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.error.message, /takes no If-Match/);
+    assert.equal((await service.accounts.show(id)).balance, 0);
+  });
+
+  test('is --if-version on the command line', async (t) => {
+    const { service } = await appFixture(t);
+    const run = async (...line: string[]) => {
+      const command = findCommand(COMMANDS, line);
+      return (await command.run(service, readArguments(command, line))).text;
+    };
+    const key = await service.createKey(NEW_KEY);
+    const account = await service.accounts.create({ name: 'Acme' });
+    await run('keys', 'update', key.id, '--label', 'one', '--if-version', '1');
+    await assert.rejects(run('keys', 'update', key.id, '--label', 'two', '--if-version', '1'), /it is at version 2/);
+    await run('accounts', 'update', account.id, '--name', 'one', '--if-version', '1');
+    await assert.rejects(run('accounts', 'update', account.id, '--name', 'two', '--if-version', '1'), /version 2/);
+    await assert.rejects(run('keys', 'update', key.id, '--label', 'x', '--if-version', 'new'), /must be the version/);
+    assert.equal((await service.showKey(key.id)).label, 'one');
   });
 });

@@ -1,7 +1,9 @@
 /** Sign-in links, sessions and operator tokens. */
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
 import { describe, test } from 'node:test';
-import { type AppFixture, appFixture, HOST, signedIn } from '../../support/admin-app.ts';
+import { ADMIN_SECRET, type AppFixture, appFixture, HOST, signedIn } from '../../support/admin-app.ts';
 
 const NEW_KEY = { mode: 'credit', credit: '1' };
 const MINUTE_MS = 60_000;
@@ -24,7 +26,7 @@ describe('a sign-in link', () => {
     const token = await signInToken(fixture);
     const { status, body, headers } = await signIn(fixture, token);
     assert.equal(status, 200);
-    assert.deepEqual(body.operator, { id: 'owner', name: 'owner', role: 'owner' });
+    assert.deepEqual(body.operator, { id: 'owner', name: 'owner', role: 'owner', account_id: null });
     assert.equal(body.expires_at, new Date(fixture.clock.atMs + 12 * 60 * MINUTE_MS).toISOString());
     assert.match(
       String(headers['set-cookie']),
@@ -201,6 +203,31 @@ describe('an operator token', () => {
       ['second', 'revoked'],
     ]);
     assert.equal(await status(more.token), 401);
+  });
+
+  test('and the admin secret are compared as digests, in constant time', async (t) => {
+    const { send, service } = await appFixture(t);
+    const { token } = await service.operators.create({ name: 'ci', role: 'viewer' });
+    const compare = t.mock.method(crypto, 'timingSafeEqual');
+    syncBuiltinESMExports();
+    t.after(() => {
+      compare.mock.restore();
+      syncBuiltinESMExports();
+    });
+    const lengths = async (sent: string): Promise<readonly (readonly number[])[]> => {
+      compare.mock.resetCalls();
+      await send('GET', '/keys', { headers: { authorization: `Bearer ${sent}` } });
+      return compare.mock.calls.map(({ arguments: [a, b] }) => [a.byteLength, b.byteLength]);
+    };
+    // Whatever is sent, it is compared with the secret, and what is compared has one length.
+    for (const sent of ['x', ADMIN_SECRET, ADMIN_SECRET.slice(1), 'y'.repeat(500)]) {
+      assert.deepEqual(await lengths(sent), [[32, 32]], sent);
+    }
+    // A token is looked up by its keyed digest, and the digest that was found is compared again.
+    assert.deepEqual(await lengths(token), [
+      [32, 32],
+      [44, 44],
+    ]);
   });
 
   test('bad input names the field and makes nothing', async (t) => {

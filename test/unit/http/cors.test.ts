@@ -17,6 +17,7 @@ function handler(corsOrigins: readonly string[]): RequestHandler['onRequest'] {
     headerCount: 100,
     secure: false,
     corsOrigins,
+    pages: null,
     ready: async () => true,
     accepting: () => true,
   }).onRequest;

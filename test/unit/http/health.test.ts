@@ -15,6 +15,7 @@ for (const kind of TRANSPORTS) {
     const handler = requestHandler({
       gateway: NO_GATEWAY,
       headerCount: 100,
+      pages: null,
       secure: false,
       ready: async () => ready,
       accepting: () => accepting,

@@ -1,8 +1,10 @@
 /** The request log's writer: batches, a bounded buffer, and a store that is slow, full or gone. */
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
+import { CAPTURED_BYTES_MAX, Capture } from '../../../src/core/capture.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import { entryOf, type RequestEntry, viewOf } from '../../../src/observe/request-log/entry.ts';
+import type { CapturedContent } from '../../../src/observe/request-log/store.ts';
 import { BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 
@@ -12,7 +14,9 @@ class TestAppender {
   hanging = false;
   #changed = Promise.withResolvers<void>();
 
-  async append(entries: readonly RequestEntry[]): Promise<void> {
+  readonly captured: CapturedContent[] = [];
+
+  async append(entries: readonly RequestEntry[], captured: readonly CapturedContent[]): Promise<void> {
     if (this.hanging) return new Promise(() => {});
     if (this.failing) {
       const error = this.failing;
@@ -20,6 +24,7 @@ class TestAppender {
       throw error;
     }
     this.batches.push(entries);
+    this.captured.push(...captured);
     this.#changed.resolve();
   }
 
@@ -52,7 +57,14 @@ describe('the writer of the request log', () => {
       records.map(({ requestId }) => requestId),
     );
     assert.ok(appender.batches.length > 1);
-    assert.deepEqual(log.stats, { written: 300, dropped: 0, buffered: 0, failures: 0, unauthenticated: 0 });
+    assert.deepEqual(log.stats, {
+      written: 300,
+      dropped: 0,
+      capturesDropped: 0,
+      buffered: 0,
+      failures: 0,
+      unauthenticated: 0,
+    });
   });
 
   test('stores by itself, within a second', async () => {
@@ -64,7 +76,7 @@ describe('the writer of the request log', () => {
     await log.close();
   });
 
-  test('a store that fails is tried again with the same batch, and what came meanwhile', async () => {
+  test('[F34] a store that fails is tried again with the same batch, and what came meanwhile', async () => {
     const { appender, log } = writer();
     appender.failing = new Error('disk full');
     const [first, second] = [requestRecord(), requestRecord()];
@@ -79,7 +91,7 @@ describe('the writer of the request log', () => {
     assert.equal(log.stats.failures, 1);
   });
 
-  test('a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
+  test('[F34] a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
     const { appender, log } = writer();
     appender.hanging = true;
     const record = requestRecord();
@@ -95,6 +107,39 @@ describe('the writer of the request log', () => {
     } finally {
       mock.timers.reset();
     }
+  });
+
+  test('what was captured goes with its record; beyond what may wait, the record goes without', async () => {
+    const appender = new TestAppender();
+    const log = new RequestLogWriter({ appender, log: NO_LOG, enabled: () => true, captureBytesMax: 25 });
+    const records = Array.from({ length: 3 }, () => requestRecord());
+    for (const record of records) {
+      record.capture = new Capture(7);
+      record.capture.received(Buffer.from('asked'));
+      record.capture.wrote(Buffer.from('given'));
+      log.finished(record);
+    }
+    await log.close();
+    assert.equal(appender.ids.length, 3);
+    assert.deepEqual(
+      appender.captured.map(({ id, cut }) => [id, cut]),
+      records.slice(0, 2).map(({ requestId }) => [requestId, false]),
+    );
+    assert.equal(log.stats.capturesDropped, 1);
+  });
+
+  test('what is captured of either side is bounded, and says so', () => {
+    const capture = new Capture(7);
+    capture.received(Buffer.alloc(CAPTURED_BYTES_MAX));
+    capture.wrote(Buffer.alloc(CAPTURED_BYTES_MAX - 1, 'a'));
+    assert.equal(capture.cut, false);
+    capture.wrote(Buffer.from('bc'));
+    capture.wrote(Buffer.from('d'));
+    assert.equal(capture.cut, true);
+    assert.deepEqual([capture.bytes, String(capture.response.subarray(-2))], [2 * CAPTURED_BYTES_MAX, 'ab']);
+    const long = new Capture(7);
+    long.received(Buffer.alloc(CAPTURED_BYTES_MAX + 1));
+    assert.deepEqual([long.cut, long.request.length], [true, CAPTURED_BYTES_MAX]);
   });
 
   test('requests without a known key are counted, and one of them is stored', async () => {

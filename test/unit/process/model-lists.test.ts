@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { decodeModelLists, MODEL_LISTS_DOCUMENT } from '../../../src/config/model-lists.ts';
+import { type Log, NO_LOG } from '../../../src/core/log.ts';
 import type { Documents, StoredDocument } from '../../../src/ledger/port.ts';
 import { FRESH_MS, refreshInBackground, refreshModelLists, watchModelLists } from '../../../src/process/model-lists.ts';
 import { configFolder } from '../config/config-fixture.ts';
@@ -142,7 +143,7 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
 
   test('[F35] in the background a failure is a line in the log, and nothing else', async (context) => {
     const lines: string[] = [];
-    const log = { debug() {}, info() {}, error() {}, warn: (_: object, line: string) => void lines.push(line) };
+    const log: Log = { ...NO_LOG, warn: (_, line) => void lines.push(line) };
     const { options } = await fixture(context, 'http://127.0.0.1:1/v1');
     assert.equal(await refreshInBackground(options, log), false);
     const broken: Documents = {

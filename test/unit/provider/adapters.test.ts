@@ -18,6 +18,7 @@ function provider(kind: ProviderKind, baseUrl: string, options: Record<string, u
     chatLimitField: 'max_tokens',
     countsTokens: false,
     storesResponses: false,
+    forwardsTraceparent: false,
     circuitBreaker: true,
     options,
   };

@@ -36,6 +36,7 @@ export function provider(name: string, apiKeys: readonly string[] = [`${name}-ke
     countsTokens: false,
     options: {},
     storesResponses: false,
+    forwardsTraceparent: false,
     circuitBreaker: true,
   };
 }

@@ -69,4 +69,23 @@ describe('the strict sandbox', () => {
     const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'x' }] };
     await refused('/v1/messages', messages({ messages: [result, user] }), /unexpected `tool_use_id`/);
   });
+
+  test('refuses stop sequences that the APIs refuse', async () => {
+    await refused('/v1/chat/completions', chat({ stop: [] }), /expected an array with 1 to 4 elements/);
+    await refused('/v1/chat/completions', chat({ stop: ['a', 'b', 'c', 'd', 'e'] }), /with 1 to 4 elements/);
+    await refused('/v1/messages', messages({ stop_sequences: ['x', '\n'] }), /must contain non-whitespace/);
+  });
+
+  test('refuses what an enforced schema must not hold', async () => {
+    const shaped = (schema: object) => messages({ output_config: { format: { type: 'json_schema', schema } } });
+    const age = { type: 'integer', minimum: 0 };
+    const open = { type: 'object', properties: {} };
+    await refused(
+      '/v1/messages',
+      shaped({ ...open, additionalProperties: false, properties: { age } }),
+      /'minimum' is not/,
+    );
+    await refused('/v1/messages', shaped(open), /must be explicitly set to false/);
+    assert.equal((await started.post('/v1/messages', shaped({ ...open, additionalProperties: false }))).status, 200);
+  });
 });

@@ -9,6 +9,7 @@ import { FormButtons } from '../../ui/form-buttons.tsx';
 import { count, plural } from '../../ui/format.ts';
 import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
+import { Meter } from '../../ui/meter.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
@@ -43,7 +44,7 @@ export function KeyPage({ id }: { id: string }) {
       actions={mayWrite && !ended && <Actions of={key} open={setDialog} />}
     >
       <Failure error={error} />
-      <Meter of={key} />
+      <Spent of={key} />
       <Facts
         items={[
           ['Status', <KeyStatus key="status" status={key.status} />],
@@ -104,32 +105,13 @@ function Answer({ of: key }: { of: Key }) {
   );
 }
 
-/** Used, held and left on one line; a key without an end has no line. */
-function Meter({ of: key }: { of: Key }) {
+/** A key without an end has no line. */
+function Spent({ of: key }: { of: Key }) {
   const all = key.mode === 'credit' ? key.credit : key.budget;
   if (all === null || all <= 0) return null;
-  const share = (value: number): string => `${Math.min(100, Math.max(0, (value / all) * 100))}%`;
-  return (
-    <>
-      <div className={css.meter} aria-hidden="true">
-        <span className={css.used} style={{ width: share(key.used) }} />
-        <span className={css.held} style={{ width: share(key.reserved) }} />
-      </div>
-      <div className={css.legend}>
-        <span>
-          <span className={`${css.swatch} ${css.used}`} />
-          Used <strong className="num">{amountText(key, key.used, true)}</strong>
-        </span>
-        <span>
-          <span className={`${css.swatch} ${css.held}`} />
-          Held <strong className="num">{amountText(key, key.reserved, true)}</strong>
-        </span>
-        <span>
-          Left <strong className="num">{amountText(key, key.remaining, true)}</strong>
-        </span>
-      </div>
-    </>
-  );
+  const text = (value: number | null): string => amountText(key, value, true);
+  const texts = { used: text(key.used), held: text(key.reserved), left: text(key.remaining) };
+  return <Meter all={all} used={key.used} held={key.reserved} texts={texts} />;
 }
 
 function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void }) {

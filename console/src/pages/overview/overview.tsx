@@ -184,7 +184,9 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         delta={before && <Delta now={now.cost} before={before.cost} />}
         href="/requests"
       >
-        Providers ask {shortCredits(nanosOf(now.provider_cost))}; margin {shortCredits(nanosOf(now.margin))}
+        {now.provider_cost !== null &&
+          now.margin !== null &&
+          `Providers ask ${shortCredits(nanosOf(now.provider_cost))}; margin ${shortCredits(nanosOf(now.margin))}`}
       </Figure>
       <Figure
         name="Requests"
@@ -361,8 +363,8 @@ function columnsFor(by: Dimension, nameOf: (value: string | null) => string): re
     {
       id: 'margin',
       header: 'Margin, credits',
-      value: (row) => row.margin,
-      cell: (row) => <Credits value={row.margin} />,
+      value: (row) => row.margin ?? 0,
+      cell: (row) => row.margin !== null && <Credits value={row.margin} />,
       right: true,
       minor: true,
     },

@@ -5,7 +5,8 @@
 CREATE OR REPLACE FUNCTION gateway.account_json(a gateway.accounts) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT json_build_object('key_id', a.key_id, 'version', a.version::text, 'mode', a.mode, 'label', a.label,
     'status', a.status, 'expires_at_ms', a.expires_at_ms::text, 'provider_scope', a.provider_scope, 'models', a.models,
-    'rpm_limit', a.rpm_limit::text, 'budget', a.budget::text, 'period', a.period, 'account_id', a.account_id, 'cap', a.cap::text, 'created_at_ms', a.created_at_ms::text,
+    'rpm_limit', a.rpm_limit::text, 'tpm_limit', a.tpm_limit::text, 'parallel_limit', a.parallel_limit::text,
+    'output_limit', a.output_limit::text, 'addresses', a.addresses, 'inherited', a.inherited, 'budget', a.budget::text, 'period', a.period, 'account_id', a.account_id, 'cap', a.cap::text, 'created_at_ms', a.created_at_ms::text,
     'prefix', a.prefix, 'purchased', a.purchased::text, 'used', a.used::text, 'reserved', a.reserved::text,
     'live_holds', a.live_holds::text, 'period_start_ms', a.period_start_ms::text, 'period_used', a.period_used::text,
     'day_start_ms', a.day_start_ms::text, 'day_spend', a.day_spend::text, 'last_cost', a.last_cost::text,
@@ -178,19 +179,28 @@ BEGIN
         amount := NULL;
       END IF;
 
+      IF a.rpm_limit IS NOT NULL AND amount IS NULL AND o.q IS NULL THEN
+        place := a.rate_next - a.rpm_limit;
+        IF place >= a.rate_first THEN
+          -- The place that must grow old first; one that this batch took is not stored yet.
+          SELECT r.at_ms INTO at_ms FROM rates r
+            WHERE r.key_id = o.k AND r.number <= place AND r.number + r.taken > place
+            ORDER BY r.number DESC LIMIT 1;
+          results[o.i] := '{"kind":"rate_limited","rate":{"limit":' || a.rpm_limit || ',"remaining":0,"resetMs":'
+            || a.rate_at_ms + window_ms - now_ms || '},"retryAfterMs":'
+            || coalesce(at_ms, now_ms) + window_ms - now_ms || '}';
+          CONTINUE;
+        END IF;
+      END IF;
+      IF (a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL) AND amount IS NULL AND o.h IS NOT NULL THEN
+        obstacle := load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
+        IF obstacle IS NOT NULL THEN
+          results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle || '}';
+          CONTINUE;
+        END IF;
+      END IF;
       IF a.rpm_limit IS NOT NULL THEN
         IF amount IS NULL AND o.q IS NULL THEN
-          place := a.rate_next - a.rpm_limit;
-          IF place >= a.rate_first THEN
-            -- The place that must grow old first; one that this batch took is not stored yet.
-            SELECT r.at_ms INTO at_ms FROM rates r
-              WHERE r.key_id = o.k AND r.number <= place AND r.number + r.taken > place
-              ORDER BY r.number DESC LIMIT 1;
-            results[o.i] := '{"kind":"rate_limited","rate":{"limit":' || a.rpm_limit || ',"remaining":0,"resetMs":'
-              || a.rate_at_ms + window_ms - now_ms || '},"retryAfterMs":'
-              || coalesce(at_ms, now_ms) + window_ms - now_ms || '}';
-            CONTINUE;
-          END IF;
           a.rate_next := a.rate_next + 1;
           a.rate_at_ms := now_ms;
         END IF;
@@ -242,6 +252,9 @@ BEGIN
         ROW(o.k, o.h, o.o, amount, now_ms, now_ms + o.t, o.n, NULL, NULL, false, 0, NULL, NULL)::holds);
       a.reserved := a.reserved + amount;
       a.live_holds := a.live_holds + 1;
+      IF a.tpm_limit IS NOT NULL THEN
+        PERFORM count_tokens(o.k, o.ti, now_ms);
+      END IF;
       results[o.i] := '{"kind":"admitted","rate":' || rate || ',"held":"' || amount || '"}';
 
     WHEN 'settle', 'void' THEN
@@ -266,6 +279,9 @@ BEGIN
         END IF;
         results[o.i] := '{"kind":"voided"}';
         CONTINUE;
+      END IF;
+      IF a.tpm_limit IS NOT NULL THEN
+        PERFORM count_tokens(o.k, o.tu, now_ms);
       END IF;
       amount := least(o.a, o.held);
       at_ms := greatest(now_ms, a.period_start_ms, a.day_start_ms);
@@ -412,6 +428,58 @@ BEGIN
   END IF;
   RETURN (SELECT r.at_ms FROM rates r WHERE r.key_id = o_id COLLATE "C" AND r.number <= following - o_limit
     AND r.number + r.taken > following - o_limit ORDER BY r.number DESC LIMIT 1) + 60000 - now_ms;
+END $$;
+
+-- Why a limit on tokens per minute or on parallel requests refuses a request, as a part of its outcome; null when none does.
+CREATE OR REPLACE FUNCTION gateway.load_refusal(
+  o_id text, tpm_limit bigint, parallel_limit bigint, live_holds bigint, more bigint, now_ms bigint
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  following bigint;
+  oldest bigint;
+  -- The last token that must have left the window.
+  place bigint;
+BEGIN
+  IF more > tpm_limit THEN
+    RETURN '"kind":"tokens_limited","retryAfterMs":60000,"tooLarge":true';
+  END IF;
+  IF tpm_limit IS NOT NULL THEN
+    SELECT r.number + r.taken INTO following FROM token_rates r WHERE r.key_id = o_id COLLATE "C"
+      ORDER BY r.number DESC LIMIT 1;
+    SELECT r.number INTO oldest FROM token_rates r WHERE r.key_id = o_id COLLATE "C" AND r.at_ms > now_ms - 60000
+      ORDER BY r.at_ms, r.number LIMIT 1;
+    place := following + more - tpm_limit - 1;
+    IF place >= oldest THEN
+      RETURN '"kind":"tokens_limited","retryAfterMs":' || (SELECT r.at_ms FROM token_rates r
+        WHERE r.key_id = o_id COLLATE "C" AND r.number <= place ORDER BY r.number DESC LIMIT 1) + 60000 - now_ms
+        || ',"tooLarge":false';
+    END IF;
+  END IF;
+  IF live_holds >= parallel_limit THEN
+    RETURN '"kind":"parallel_limited","retryAfterMs":1000,"tooLarge":false';
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- For a limit on tokens per minute. What it does not count any more is removed a minute's worth at a time.
+CREATE OR REPLACE FUNCTION gateway.count_tokens(o_id text, tokens bigint, now_ms bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  following bigint;
+  oldest_ms bigint;
+BEGIN
+  IF coalesce(tokens, 0) = 0 THEN
+    RETURN;
+  END IF;
+  SELECT r.number + r.taken INTO following FROM token_rates r WHERE r.key_id = o_id COLLATE "C"
+    ORDER BY r.number DESC LIMIT 1;
+  -- No call has so many: no sum of them overflows.
+  INSERT INTO token_rates (key_id, number, at_ms, taken)
+    VALUES (o_id, coalesce(following, 0), now_ms, least(tokens, 1099511627776));
+  SELECT r.at_ms INTO oldest_ms FROM token_rates r WHERE r.key_id = o_id COLLATE "C" ORDER BY r.number LIMIT 1;
+  IF oldest_ms <= now_ms - 120000 THEN
+    DELETE FROM token_rates r WHERE r.key_id = o_id COLLATE "C" AND r.at_ms <= now_ms - 60000;
+  END IF;
 END $$;
 
 -- The part of a batch that is about keys of accounts, whose roots are locked: those at `tree_places`, in their order. The
@@ -581,29 +649,43 @@ BEGIN
           results[o.i] := '{"kind":"owner_lost"}';
           CONTINUE;
         END IF;
-        IF o.q IS NULL THEN
-          wait_ms := 0;
-          IF a.rpm_limit IS NOT NULL THEN
-            wait_ms := place_wait_ms(o.k, a.rate_first, a.rate_next, a.rpm_limit, now_ms);
-            IF wait_ms > 0 THEN
-              results[o.i] := '{"kind":"rate_limited","rate":{"limit":' || a.rpm_limit || ',"remaining":0,"resetMs":'
-                || a.rate_at_ms + 60000 - now_ms || '},"retryAfterMs":' || wait_ms || '}';
-              CONTINUE;
-            END IF;
-          END IF;
-          FOREACH j IN ARRAY path LOOP
-            n := nodes[j];
-            CONTINUE WHEN n.rpm_limit IS NULL;
-            n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
-            nodes[j] := n;
-            wait_ms := place_wait_ms(n.id, n.rate_first, n.rate_next, n.rpm_limit, now_ms);
-            EXIT WHEN wait_ms > 0;
-          END LOOP;
+        IF o.q IS NULL AND a.rpm_limit IS NOT NULL THEN
+          wait_ms := place_wait_ms(o.k, a.rate_first, a.rate_next, a.rpm_limit, now_ms);
           IF wait_ms > 0 THEN
-            results[o.i] := '{"kind":"account_rate_limited","rate":' || rate_json(a, now_ms) || ',"retryAfterMs":'
-              || wait_ms || '}';
+            results[o.i] := '{"kind":"rate_limited","rate":{"limit":' || a.rpm_limit || ',"remaining":0,"resetMs":'
+              || a.rate_at_ms + 60000 - now_ms || '},"retryAfterMs":' || wait_ms || '}';
             CONTINUE;
           END IF;
+        END IF;
+        obstacle := NULL;
+        IF o.h IS NOT NULL AND (a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL) THEN
+          obstacle := '"account":false,'
+            || load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
+        END IF;
+        IF obstacle IS NULL THEN
+          FOREACH j IN ARRAY path LOOP
+            n := nodes[j];
+            IF o.q IS NULL AND n.rpm_limit IS NOT NULL THEN
+              n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
+              nodes[j] := n;
+              wait_ms := place_wait_ms(n.id, n.rate_first, n.rate_next, n.rpm_limit, now_ms);
+              IF wait_ms > 0 THEN
+                obstacle := '"kind":"account_rate_limited","retryAfterMs":' || wait_ms;
+                EXIT;
+              END IF;
+            END IF;
+            IF o.h IS NOT NULL AND (n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL) THEN
+              obstacle := '"account":true,'
+                || load_refusal(n.id, n.tpm_limit, n.parallel_limit, n.live_holds, coalesce(o.ti, 0), now_ms);
+              EXIT WHEN obstacle IS NOT NULL;
+            END IF;
+          END LOOP;
+        END IF;
+        IF obstacle IS NOT NULL THEN
+          results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',' || obstacle || '}';
+          CONTINUE;
+        END IF;
+        IF o.q IS NULL THEN
           -- One at every level that has a limit, now that none refuses.
           IF a.rpm_limit IS NOT NULL THEN
             INSERT INTO rates (key_id, number, at_ms, taken) VALUES (o.k, a.rate_next, now_ms, 1);
@@ -692,7 +774,13 @@ BEGIN
         n.reserved_tokens := n.reserved_tokens + most_tokens;
         n.live_holds := n.live_holds + 1;
         nodes[j] := n;
+        IF n.tpm_limit IS NOT NULL THEN
+          PERFORM count_tokens(n.id, o.ti, now_ms);
+        END IF;
       END LOOP;
+      IF a.tpm_limit IS NOT NULL THEN
+        PERFORM count_tokens(o.k, o.ti, now_ms);
+      END IF;
       results[o.i] := '{"kind":"admitted","rate":' || rate || ',"held":"' || most || '","heldTokens":"' || most_tokens
         || '"}';
 
@@ -727,6 +815,9 @@ BEGIN
         n.live_holds := n.live_holds - 1;
         n.hold_ms := averaged_ms(n.hold_ms, now_ms - o.held_at_ms);
         nodes[j] := n;
+        IF o.op = 'settle' AND n.tpm_limit IS NOT NULL THEN
+          PERFORM count_tokens(n.id, o.tu, now_ms);
+        END IF;
       END LOOP;
       IF o.op = 'void' THEN
         key_rows[k] := a;
@@ -736,6 +827,9 @@ BEGIN
         END IF;
         results[o.i] := '{"kind":"voided"}';
         CONTINUE;
+      END IF;
+      IF a.tpm_limit IS NOT NULL THEN
+        PERFORM count_tokens(o.k, o.tu, now_ms);
       END IF;
       a.period_used := a.period_used + most;
       IF credit THEN
@@ -885,7 +979,8 @@ END $$;
 CREATE OR REPLACE FUNCTION gateway.tree_json(n gateway.tree_accounts) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('id', n.id, 'version', n.version::text, 'parent_id', n.parent_id, 'root_id', n.root_id,
     'name', n.name, 'external_id', n.external_id, 'labels', n.labels, 'status', n.status,
-    'rpm_limit', n.rpm_limit::text, 'credit_cap', n.credit_cap::text, 'credit_period', n.credit_period,
+    'rpm_limit', n.rpm_limit::text, 'tpm_limit', n.tpm_limit::text, 'parallel_limit', n.parallel_limit::text,
+    'models', n.models, 'output_limit', n.output_limit::text, 'addresses', n.addresses, 'credit_cap', n.credit_cap::text, 'credit_period', n.credit_period,
     'token_cap', n.token_cap::text, 'token_period', n.token_period, 'created_at_ms', n.created_at_ms::text,
     'purchased', n.purchased::text, 'used', n.used::text, 'reserved', n.reserved::text,
     'reserved_tokens', n.reserved_tokens::text, 'live_holds', n.live_holds::text,

@@ -1,6 +1,6 @@
 /** Appends batches from a serving thread, on a connection of its own. */
 import type { RequestEntry } from '../entry.ts';
-import type { RequestLogAppender } from '../store.ts';
+import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { dayOf, LogDatabase } from './database.ts';
 
 const NO_PARTITION = '23514';
@@ -10,6 +10,11 @@ const INSERT = `
   SELECT * FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::integer[], $7::text[],
     $8::bigint[], $9::bigint[], $10::text[])
   ON CONFLICT (day, id) DO NOTHING`;
+
+const INSERT_CAPTURES = `
+  INSERT INTO gateway.request_captures (id, expires_at_ms, cut, request, response)
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::bytea[], $5::bytea[])
+  ON CONFLICT (id) DO NOTHING`;
 
 export function openPostgresAppender(url: string): RequestLogAppender {
   return new PostgresAppender(new LogDatabase(url));
@@ -22,7 +27,17 @@ class PostgresAppender implements RequestLogAppender {
     this.#database = database;
   }
 
-  async append(entries: readonly RequestEntry[]): Promise<void> {
+  /** Content comes first: a batch that is sent again is the same. */
+  async append(entries: readonly RequestEntry[], captured: readonly CapturedContent[] = []): Promise<void> {
+    if (captured.length > 0) {
+      await this.#database.query(INSERT_CAPTURES, [
+        captured.map(({ id }) => id),
+        captured.map(({ expiresAtMs }) => expiresAtMs),
+        captured.map(({ cut }) => cut),
+        captured.map(({ request }) => Buffer.from(request)),
+        captured.map(({ response }) => Buffer.from(response)),
+      ]);
+    }
     const days = entries.map(({ id }) => dayOf(id));
     const values = [
       days,

@@ -9,7 +9,7 @@ const STATEMENT_MS = 10_000;
 const LOCK = 0x6a7e_3a12;
 const DUPLICATE = new Set(['42P07', '42710', '23505']);
 
-const TABLE = `
+const TABLES = `
   CREATE SCHEMA IF NOT EXISTS gateway;
   CREATE SEQUENCE IF NOT EXISTS gateway.request_log_seq;
   CREATE TABLE IF NOT EXISTS gateway.request_log (
@@ -28,7 +28,15 @@ const TABLE = `
     PRIMARY KEY (day, id)
   ) PARTITION BY RANGE (day);
   CREATE INDEX IF NOT EXISTS request_log_seq_idx ON gateway.request_log (seq);
-  CREATE INDEX IF NOT EXISTS request_log_failed_idx ON gateway.request_log (condition, id) WHERE condition IS NOT NULL;`;
+  CREATE INDEX IF NOT EXISTS request_log_failed_idx ON gateway.request_log (condition, id) WHERE condition IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS gateway.request_captures (
+    id text PRIMARY KEY,
+    expires_at_ms bigint NOT NULL,
+    cut boolean NOT NULL,
+    request bytea NOT NULL,
+    response bytea NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS request_captures_expiry_idx ON gateway.request_captures (expires_at_ms);`;
 
 /** Of the time that an id begins with. */
 export function dayOf(id: string): number {
@@ -73,9 +81,9 @@ export class LogDatabase {
   async #prepare(): Promise<void> {
     const { rows } = await this.#pool.query<Row>(
       `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = 'gateway' AND c.relname = 'request_log'`,
+       WHERE n.nspname = 'gateway' AND c.relname IN ('request_log', 'request_captures')`,
     );
-    if (rows.length === 0) await this.#change(TABLE);
+    if (rows.length < 2) await this.#change(TABLES);
   }
 
   /** The partition of each of these days, where it is not there yet. */

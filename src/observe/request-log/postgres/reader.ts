@@ -1,6 +1,8 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
+import { capturedIn } from '../captured.ts';
 import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
+  type CapturedContent,
   idAt,
   type RequestLogReader,
   type RequestPage,
@@ -30,6 +32,14 @@ export class PostgresRequestReader implements RequestLogReader {
       id,
     ]);
     return row === undefined ? null : entryIn(row);
+  }
+
+  async captured(id: string): Promise<CapturedContent | null> {
+    const [row] = await this.#database.query(
+      'SELECT * FROM gateway.request_captures WHERE id = $1 AND expires_at_ms > $2',
+      [id, Date.now()],
+    );
+    return row === undefined ? null : capturedIn(row);
   }
 
   async list(query: RequestQuery): Promise<RequestPage> {
@@ -74,6 +84,7 @@ export class PostgresRequestReader implements RequestLogReader {
 
   /** The days that are too old, and the oldest ones while all of them are too large; today's stays. */
   async prune({ keepMs, maxBytes }: Retention, nowMs: number): Promise<boolean> {
+    await this.#database.query('DELETE FROM gateway.request_captures WHERE expires_at_ms <= $1', [nowMs]);
     const today = dayAt(nowMs);
     await this.#database.makePartitions([today, today + 1]);
     const partitions = await this.#database.partitions();
@@ -108,6 +119,7 @@ function rangeOf({ sinceMs, untilMs, condition }: RequestQuery, before: string, 
 function filtersOf(query: RequestQuery, value: Value): string {
   const parts = ['true'];
   if (query.keyId != null) parts.push(`key_id = ${value(query.keyId)}`);
+  if (query.keyIds != null) parts.push(`key_id = ANY (${value(query.keyIds)})`);
   if (query.model != null) parts.push(`model = ${value(query.model)}`);
   if (query.provider != null) {
     const attempts = `jsonb_array_elements(detail::jsonb -> ${ATTEMPTS_AT}) attempt`;

@@ -1,7 +1,7 @@
 /** Appends batches from a serving thread, on a connection of its own: a batch takes a fraction of a millisecond. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { RequestEntry } from '../entry.ts';
-import type { RequestLogAppender } from '../store.ts';
+import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { isDamage, openRequestLogFile } from './file.ts';
 
 /** One statement for several rows takes less than one for each. */
@@ -27,6 +27,7 @@ interface Opened {
   readonly database: DatabaseSync;
   readonly one: StatementSync;
   readonly several: StatementSync;
+  readonly capture: StatementSync;
 }
 
 class SqliteAppender implements RequestLogAppender {
@@ -39,10 +40,10 @@ class SqliteAppender implements RequestLogAppender {
     this.#aside = aside;
   }
 
-  async append(entries: readonly RequestEntry[]): Promise<void> {
+  async append(entries: readonly RequestEntry[], captured: readonly CapturedContent[] = []): Promise<void> {
     this.#opened ??= this.#open();
     try {
-      write(this.#opened, entries);
+      write(this.#opened, entries, captured);
     } catch (error) {
       // Opened again, a damaged file is put aside.
       if (isDamage(error)) await this.close();
@@ -52,7 +53,14 @@ class SqliteAppender implements RequestLogAppender {
 
   #open(): Opened {
     const database = openRequestLogFile(this.#file, this.#aside);
-    return { database, one: database.prepare(insertOf(1)), several: database.prepare(insertOf(ROWS)) };
+    return {
+      database,
+      one: database.prepare(insertOf(1)),
+      several: database.prepare(insertOf(ROWS)),
+      capture: database.prepare(
+        'INSERT INTO captures (id, expires_at_ms, cut, request, response) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+      ),
+    };
   }
 
   async close(): Promise<void> {
@@ -61,12 +69,19 @@ class SqliteAppender implements RequestLogAppender {
   }
 }
 
-function write({ database, one, several }: Opened, entries: readonly RequestEntry[]): void {
+function write(
+  { database, one, several, capture }: Opened,
+  entries: readonly RequestEntry[],
+  captured: readonly CapturedContent[],
+): void {
   database.exec('BEGIN IMMEDIATE');
   try {
     let at = 0;
     for (; at + ROWS <= entries.length; at += ROWS) several.run(...entries.slice(at, at + ROWS).flatMap(valuesOf));
     for (const entry of entries.slice(at)) one.run(...valuesOf(entry));
+    for (const { id, expiresAtMs, cut, request, response } of captured) {
+      capture.run(id, expiresAtMs, cut ? 1 : 0, request, response);
+    }
     database.exec('COMMIT');
   } catch (error) {
     // On some failures SQLite has rolled back by itself.

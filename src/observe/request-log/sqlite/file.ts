@@ -31,6 +31,14 @@ const MIGRATIONS: readonly string[] = [
    ) STRICT;
    CREATE UNIQUE INDEX requests_by_id ON requests (id);
    CREATE INDEX requests_failed ON requests (condition, id) WHERE condition IS NOT NULL;`,
+  `CREATE TABLE captures (
+     id TEXT PRIMARY KEY,
+     expires_at_ms INTEGER NOT NULL,
+     cut INTEGER NOT NULL,
+     request BLOB NOT NULL,
+     response BLOB NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX captures_by_expiry ON captures (expires_at_ms);`,
 ];
 
 /** `aside`: told where a damaged file was moved to. */

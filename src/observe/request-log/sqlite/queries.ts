@@ -1,7 +1,15 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { capturedIn } from '../captured.ts';
 import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
-import { idAt, type RequestPage, type RequestQuery, type RequestTail, type Retention } from '../store.ts';
+import {
+  type CapturedContent,
+  idAt,
+  type RequestPage,
+  type RequestQuery,
+  type RequestTail,
+  type Retention,
+} from '../store.ts';
 
 /** How many rows are looked at between two looks at the clock. */
 const SCANNED_ROWS = 20_000;
@@ -9,12 +17,18 @@ const SCAN_MS = 2_000;
 const TAIL_ROWS = 1_000;
 /** A step takes a few milliseconds, in which a batch of the log may have to wait. */
 const PRUNED_ROWS = 500;
+const PRUNED_CAPTURES = 20;
 /** After every id: it sorts behind all digits. */
 const NEWEST = 'req_~';
 
 export function findRequest(database: DatabaseSync, id: string): RequestEntry | null {
   const row = database.prepare('SELECT * FROM requests WHERE id = ?').get(id);
   return row === undefined ? null : entryIn(row);
+}
+
+export function findCaptured(database: DatabaseSync, id: string, nowMs: number): CapturedContent | null {
+  const row = database.prepare('SELECT * FROM captures WHERE id = ? AND expires_at_ms > ?').get(id, nowMs);
+  return row === undefined ? null : capturedIn(row);
 }
 
 /** A search that finds little ends after a while, with what it has found and where to go on. */
@@ -48,6 +62,7 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
     values.push(...given);
   };
   if (query.keyId != null) where('key_id = ?', query.keyId);
+  if (query.keyIds != null) where('key_id IN (SELECT value FROM json_each(?))', JSON.stringify(query.keyIds));
   if (query.model != null) where('model = ?', query.model);
   if (query.provider != null) {
     const attempts = `json_each(detail, '$[${ATTEMPTS_AT}]') AS attempt`;
@@ -74,12 +89,23 @@ export function tailRequests(database: DatabaseSync, position: string | null): R
 
 /** One step; whether there is more to do. */
 export function pruneRequests(database: DatabaseSync, { keepMs, maxBytes }: Retention, nowMs: number): boolean {
+  const expired = database
+    .prepare(
+      `DELETE FROM captures WHERE id IN (SELECT id FROM captures WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${PRUNED_CAPTURES})`,
+    )
+    .run(nowMs).changes;
+  if (Number(expired) === PRUNED_CAPTURES) return true;
   const oldest = `SELECT seq FROM requests`;
   const old = database
     .prepare(`DELETE FROM requests WHERE seq IN (${oldest} WHERE id < ? ORDER BY id LIMIT ${PRUNED_ROWS})`)
     .run(idAt(nowMs - keepMs)).changes;
   if (Number(old) === PRUNED_ROWS) return true;
   if (usedBytes(database) <= maxBytes) return false;
+  // Content is the larger part where there is some, and its loss the smaller one.
+  const contents = database
+    .prepare(`DELETE FROM captures WHERE id IN (SELECT id FROM captures ORDER BY id LIMIT ${PRUNED_CAPTURES})`)
+    .run().changes;
+  if (Number(contents) > 0) return true;
   const over = database
     .prepare(`DELETE FROM requests WHERE seq IN (${oldest} ORDER BY seq LIMIT ${PRUNED_ROWS})`)
     .run();

@@ -5,9 +5,9 @@ import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../../lib/worker-file.ts';
 import type { RequestEntry } from '../entry.ts';
-import type { RequestLogReader, RequestPage, RequestQuery, RequestTail, Retention } from '../store.ts';
+import type { CapturedContent, RequestLogReader, RequestPage, RequestQuery, RequestTail, Retention } from '../store.ts';
 import { openRequestLogFile } from './file.ts';
-import { findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
+import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
 import type { ThreadAnswer, ThreadTask } from './thread.ts';
 
 /** The thread starts when it is first asked, and never keeps the process alive. */
@@ -22,6 +22,10 @@ export class SqliteRequestReader implements RequestLogReader {
 
   async find(id: string): Promise<RequestEntry | null> {
     return (await this.#ask({ op: 'find', id })) as RequestEntry | null;
+  }
+
+  async captured(id: string): Promise<CapturedContent | null> {
+    return (await this.#ask({ op: 'captured', id })) as CapturedContent | null;
   }
 
   async list(query: RequestQuery): Promise<RequestPage> {
@@ -86,6 +90,7 @@ export function openFileReader(file: string): RequestLogReader | null {
   const database = openRequestLogFile(file);
   return {
     find: async (id) => findRequest(database, id),
+    captured: async (id) => findCaptured(database, id, Date.now()),
     list: async (query) => listRequests(database, query),
     tail: async (position) => tailRequests(database, position),
     prune: async (retention, nowMs) => pruneRequests(database, retention, nowMs),

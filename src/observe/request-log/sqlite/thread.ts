@@ -2,10 +2,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RequestQuery, Retention } from '../store.ts';
 import { openRequestLogFile } from './file.ts';
-import { findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
+import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
 
 export type ThreadTask =
   | { readonly op: 'find'; readonly id: string }
+  | { readonly op: 'captured'; readonly id: string }
   | { readonly op: 'list'; readonly query: RequestQuery }
   | { readonly op: 'tail'; readonly position: string | null }
   | { readonly op: 'prune'; readonly retention: Retention; readonly nowMs: number }
@@ -24,6 +25,8 @@ if (parentPort !== null) {
     switch (task.op) {
       case 'find':
         return findRequest(database, task.id);
+      case 'captured':
+        return findCaptured(database, task.id, Date.now());
       case 'list':
         return listRequests(database, task.query);
       case 'tail':

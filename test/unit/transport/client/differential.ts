@@ -18,6 +18,7 @@ export async function clientDifferential(seed: number, runs: number): Promise<nu
   for (const responses of [wire, mutated]) {
     await fc.assert(
       fc.asyncProperty(responses, fc.array(fc.nat(), { maxLength: 3 }), async (text, cuts) => {
+        if (UNASKED_CONTINUE.test(text)) return;
         const parts = parted(text, cuts);
         const lean = await pair.lean(parts);
         if (lean === null) return;
@@ -80,6 +81,12 @@ class Pair implements AsyncDisposable {
   }
 }
 
+/**
+ * RFC 9110 lets a client ignore a `100 (Continue)` that it did not ask for. The lean one does, undici refuses it: a known
+ * difference, which a mutation of another informational response would show again and again.
+ */
+const UNASKED_CONTINUE = /^HTTP\/1\.\d 100(?!\d)/m;
+
 const statusLine = fc.constantFrom(
   'HTTP/1.1 200 OK',
   'HTTP/1.1 200',
@@ -91,7 +98,6 @@ const statusLine = fc.constantFrom(
   'HTTP/1.1 20 OK',
   'HTTP/2.0 200 OK',
 );
-/** But 100, which undici takes from nobody. */
 const informational = fc.constantFrom(
   '',
   '',

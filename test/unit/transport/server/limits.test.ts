@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Log } from '../../../../src/core/log.ts';
+import { type Log, NO_LOG } from '../../../../src/core/log.ts';
 import { ConnectionLimit } from '../../../../src/transport/connection-limit.ts';
 import { echo, gatedServer, RawPeer, sendText, serverFixture, TRANSPORTS } from './fixture.ts';
 
@@ -23,7 +23,7 @@ function recorder(lines: Line[]): Log {
     (fields: object, message: string): void => {
       lines.push({ level, fields, message });
     };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return { ...NO_LOG, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
 for (const kind of TRANSPORTS) {

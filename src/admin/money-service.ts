@@ -1,0 +1,109 @@
+/** Refunds and corrections on an opened store. */
+import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../core/money.ts';
+import type { LedgerAdmin } from '../ledger/port.ts';
+import { AdminError, type CorrectionView, type MoneyApi, type RefundView } from './api.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { newId } from './ids.ts';
+import { CorrectionBody, RefundBody } from './schema/money.ts';
+import { unexpected, validBody } from './validate.ts';
+
+/** Inputs are `unknown` here because this is where they are validated. */
+export class MoneyService implements MoneyApi {
+  readonly #ledger: LedgerAdmin;
+  readonly #trail: AuditTrail;
+
+  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
+    this.#ledger = ledger;
+    this.#trail = trail;
+  }
+
+  refund(requestId: string, input: unknown): Promise<RefundView> {
+    const change = { action: 'request.refund', target: requestId, after: itself };
+    return this.#trail.change<RefundView>(change, () => this.#refund(requestId, input));
+  }
+
+  async #refund(requestId: string, input: unknown): Promise<RefundView> {
+    const body = validBody(RefundBody, input);
+    const amountNanos = body.amount == null ? null : creditsIn(String(body.amount));
+    if (body.amount != null && (amountNanos === null || amountNanos <= 0n)) {
+      throw unexpected(RefundBody, 'amount', body.amount);
+    }
+    const found = await this.#ledger.findCharge(requestId);
+    if (found === null) throw unknownRequest(requestId);
+    const entryId = body.entry_id?.toWellFormed() ?? newId('refund');
+    const outcome = await this.#ledger.refund({
+      keyId: found.keyId,
+      chargeId: found.chargeId,
+      entryId,
+      amountNanos,
+      note: body.reason.toWellFormed(),
+      actor: this.#trail.actorId,
+    });
+    if (outcome.kind === 'unknown_charge') throw unknownRequest(requestId);
+    if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+    return {
+      object: 'refund',
+      entry_id: entryId,
+      request_id: requestId,
+      key: found.keyId,
+      payer: outcome.payerId,
+      amount: creditsFromNanos(outcome.amount),
+      refunded: creditsFromNanos(outcome.refunded),
+      charged: creditsFromNanos(outcome.charged),
+      balance: creditsFromNanos(outcome.balance),
+    };
+  }
+
+  correct(payerId: string, input: unknown): Promise<CorrectionView> {
+    const change = { action: 'credit.correct', target: payerId, after: itself };
+    return this.#trail.change<CorrectionView>(change, () => this.#correct(payerId, input));
+  }
+
+  async #correct(payerId: string, input: unknown): Promise<CorrectionView> {
+    const body = validBody(CorrectionBody, input);
+    const amountNanos = creditsIn(String(body.amount));
+    if (amountNanos === null || amountNanos === 0n) throw unexpected(CorrectionBody, 'amount', body.amount);
+    const entryId = body.entry_id?.toWellFormed() ?? newId('correction');
+    const note = body.reason.toWellFormed();
+    const request = { payerId, entryId, amountNanos, note, actor: this.#trail.actorId };
+    const outcome = await this.#ledger.correct(request);
+    if (outcome.kind === 'unknown_payer') {
+      throw new AdminError(
+        'not_found',
+        `${JSON.stringify(payerId)} is neither a key nor an account: list them with "gateway keys list" and "gateway accounts list"`,
+      );
+    }
+    if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+    return {
+      object: 'correction',
+      entry_id: entryId,
+      payer: payerId,
+      amount: creditsFromNanos(amountNanos),
+      balance: creditsFromNanos(outcome.balance),
+    };
+  }
+}
+
+function itself<T>(view: T): T {
+  return view;
+}
+
+/** With a sign; null where it is no amount that the ledger can hold. */
+function creditsIn(text: string): bigint | null {
+  const [, minus, digits = ''] = /^(-?)(.*)$/s.exec(text) ?? [];
+  try {
+    const nanos = parseCredits(digits);
+    if (nanos > AMOUNT_MAX) return null;
+    return minus === '' ? nanos : -nanos;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function unknownRequest(requestId: string): AdminError {
+  return new AdminError(
+    'not_found',
+    `nothing was charged for a request ${JSON.stringify(requestId.slice(0, 80))}: give the x-request-id of its answer`,
+  );
+}

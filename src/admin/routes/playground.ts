@@ -1,0 +1,43 @@
+import { acting } from '../http/audit.ts';
+import type { AdminApp } from '../http/framework.ts';
+import { OPERATORS } from '../http/roles.ts';
+import { PlaygroundBody, PlaygroundState } from '../schema/playground.ts';
+import type { AdminService } from '../service.ts';
+
+/** Images come as text. */
+const BODY_BYTES_MAX = 16 * 1_024 ** 2;
+
+export function addPlaygroundRoutes(app: AdminApp, service: AdminService): void {
+  app.get(
+    '/playground',
+    {
+      config: { roles: OPERATORS },
+      schema: { summary: 'What the playground may still spend today', response: { 200: PlaygroundState } },
+    },
+    async () => service.playground.state(),
+  );
+
+  app.post(
+    '/playground',
+    {
+      config: { roles: OPERATORS, action: 'playground.send' },
+      bodyLimit: BODY_BYTES_MAX,
+      schema: {
+        summary:
+          "Send a request through the public listener. The answer is that of the listener, with its status in x-playground-status and its request's id in x-playground-request-id",
+        body: PlaygroundBody,
+      },
+    },
+    async (request, reply) => {
+      const gone = new AbortController();
+      reply.raw.on('close', () => gone.abort());
+      const answer = await acting(service, request).sendPlayground(request.body, gone.signal);
+      void reply.headers({
+        'content-type': answer.contentType,
+        'x-playground-status': String(answer.status),
+        ...(answer.requestId !== null && { 'x-playground-request-id': answer.requestId }),
+      });
+      return reply.send(answer.body);
+    },
+  );
+}

@@ -1,0 +1,59 @@
+/** Refunds and corrections as the API takes and gives them. */
+import { Type } from '../../lib/schema-builder.ts';
+import { Credits } from './keys.ts';
+import { OneLine } from './limits.ts';
+
+const closed = { additionalProperties: false };
+const Reason = Type.String({ ...OneLine, description: 'Why, for whoever reads the statement.' });
+const EntryId = Type.Optional(
+  Type.String({ ...OneLine, description: 'Names the entry: sent again with the same id, it is booked once.' }),
+);
+
+export const RefundBody = Type.Object(
+  {
+    amount: Type.Optional(
+      Type.Union([Credits, Type.Null()], { ...Credits, description: 'Without it, all that is left.' }),
+    ),
+    reason: Reason,
+    entry_id: EntryId,
+  },
+  { title: 'NewRefund', ...closed },
+);
+
+export const CorrectionBody = Type.Object(
+  {
+    amount: Type.Union([Type.String(), Type.Number()], {
+      expected: 'a decimal number of credits other than 0, at most 9 decimals, with a minus sign to take them away',
+      description: 'Decimal credits with their sign. A string is read exactly.',
+    }),
+    reason: Reason,
+    entry_id: EntryId,
+  },
+  { title: 'NewCorrection', ...closed },
+);
+
+export const RefundView = Type.Object(
+  {
+    object: Type.Literal('refund'),
+    entry_id: Type.String(),
+    request_id: Type.String(),
+    key: Type.String(),
+    payer: Type.String({ description: 'Who paid and has it back: the key, or the root of its account.' }),
+    amount: Type.Number(),
+    refunded: Type.Number({ description: 'By all refunds of the request together.' }),
+    charged: Type.Number(),
+    balance: Type.Number({ description: 'Of the payer, after it.' }),
+  },
+  { title: 'Refund' },
+);
+
+export const CorrectionView = Type.Object(
+  {
+    object: Type.Literal('correction'),
+    entry_id: Type.String(),
+    payer: Type.String(),
+    amount: Type.Number(),
+    balance: Type.Number({ description: 'After it.' }),
+  },
+  { title: 'Correction' },
+);

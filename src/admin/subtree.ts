@@ -1,0 +1,201 @@
+/**
+ * The ledger as an `account-admin` reaches it: one account, the accounts below it, and their keys. Whatever lies outside is
+ * not there: an id of it gets the answer of an unknown one. What the operator sets (credit, token budgets, and everything
+ * about the account at the top) can be read here and not changed.
+ */
+import type { KeyRecord } from '../core/key.ts';
+import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
+import type {
+  AccountCreditOutcome,
+  AccountOutcome,
+  AccountSummary,
+  AuditReport,
+  CorrectionOutcome,
+  CreditOutcome,
+  FoundCharge,
+  KeyChangeOutcome,
+  KeyPlaceOutcome,
+  KeySummary,
+  LedgerAdmin,
+  NewAccount,
+  NewKey,
+  OtherVersion,
+  RefundOutcome,
+  StoredDocument,
+  VersionedAccountChange,
+  VersionedKeyChange,
+} from '../ledger/port.ts';
+import { AdminError } from './api.ts';
+
+const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
+const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
+/** What may be changed of a key whose tokens the operator gives away. */
+const BUDGET_KEY_FIELDS: readonly (keyof VersionedKeyChange)[] = ['status', 'label', 'ifVersion'];
+
+/** It has every operation of the port, so that a new one is refused here until somebody has decided about it. */
+export class SubtreeLedger implements LedgerAdmin {
+  readonly #ledger: LedgerAdmin;
+  /** The id of the account at the top; null reaches nothing. */
+  readonly #top: string | null;
+
+  constructor(ledger: LedgerAdmin, top: string | null) {
+    this.#ledger = ledger;
+    this.#top = top;
+  }
+
+  async listAccounts(): Promise<readonly AccountSummary[]> {
+    const all = await this.#ledger.listAccounts();
+    const inside = accountsBelow(all, this.#top);
+    return all.filter(({ account }) => inside.has(account.id));
+  }
+
+  async getAccount(accountId: string): Promise<AccountSummary | null> {
+    return (await this.#hasAccount(accountId)) ? this.#ledger.getAccount(accountId) : null;
+  }
+
+  async createAccount(request: NewAccount): Promise<AccountOutcome> {
+    if (request.parentId === null) throw ofTheOperator('an account without a parent', 'parent');
+    if (!(await this.#hasAccount(request.parentId))) return UNKNOWN_ACCOUNT;
+    // Its uniqueness is over all accounts: a refusal would tell of the others.
+    if (request.externalId !== null) throw ofTheOperator('an external id', 'external_id');
+    return this.#ledger.createAccount(request);
+  }
+
+  async changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion> {
+    if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
+    this.#refuseTop(accountId);
+    if (change.externalId !== undefined) throw ofTheOperator('an external id', 'external_id');
+    return this.#ledger.changeAccount(accountId, change);
+  }
+
+  async moveAccount(accountId: string, parentId: string): Promise<AccountOutcome> {
+    if (!(await this.#hasAccount(accountId)) || !(await this.#hasAccount(parentId))) return UNKNOWN_ACCOUNT;
+    this.#refuseTop(accountId);
+    return this.#ledger.moveAccount(accountId, parentId);
+  }
+
+  async moveKey(keyId: string, accountId: string): Promise<KeyPlaceOutcome> {
+    if ((await this.getKey(keyId)) === null) return UNKNOWN_KEY;
+    if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
+    return this.#ledger.moveKey(keyId, accountId);
+  }
+
+  /** A key that pays for itself belongs to no account, and so to no account-admin. */
+  async joinAccount(): Promise<KeyPlaceOutcome> {
+    return UNKNOWN_KEY;
+  }
+
+  async addAccountCredit(): Promise<AccountCreditOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async correct(): Promise<CorrectionOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async refund(): Promise<RefundOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async findCharge(requestId: string): Promise<FoundCharge | null> {
+    const found = await this.#ledger.findCharge(requestId);
+    return found !== null && (await this.getKey(found.keyId)) !== null ? found : null;
+  }
+
+  async createKey(request: NewKey): Promise<KeyRecord> {
+    const { accountId = null, mode } = request;
+    if (accountId === null) throw ofTheOperator('a key without an account', 'account');
+    if (!(await this.#hasAccount(accountId))) throw new TypeError(`account ${accountId} was not looked up`);
+    if (request.providerScope !== 'all') throw ofTheOperator('a provider', 'provider_scope');
+    if (mode !== 'credit') throw ofTheOperator('a token budget, which no credit pays for,', 'mode');
+    return this.#ledger.createKey(request);
+  }
+
+  async listKeys(): Promise<readonly KeySummary[]> {
+    const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
+    return (await this.#ledger.listKeys()).filter(({ key }) => key.accountId !== null && inside.has(key.accountId));
+  }
+
+  async getKey(keyId: string): Promise<KeySummary | null> {
+    const found = await this.#ledger.getKey(keyId);
+    const accountId = found?.key.accountId ?? null;
+    return accountId !== null && (await this.#hasAccount(accountId)) ? found : null;
+  }
+
+  async changeKey(keyId: string, change: VersionedKeyChange): Promise<KeyChangeOutcome> {
+    const found = await this.getKey(keyId);
+    if (found === null) return UNKNOWN_KEY;
+    const { key } = found;
+    if (change.status === 'disabled') throw ofTheOperator('the status disabled', 'status');
+    if (key.status === 'disabled' && change.status !== undefined && change.status !== 'revoked') {
+      throw ofTheOperator('the end of the status disabled', 'status');
+    }
+    if (change.providerScope !== undefined) throw ofTheOperator('a provider', 'provider_scope');
+    const fields = Object.keys(change) as (keyof VersionedKeyChange)[];
+    const other = fields.find((name) => !BUDGET_KEY_FIELDS.includes(name));
+    if (key.mode === 'token_budget' && other !== undefined) {
+      throw ofTheOperator('everything about a token-budget key but its label and its status');
+    }
+    return this.#ledger.changeKey(keyId, change);
+  }
+
+  async addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome> {
+    return (await this.getKey(keyId)) === null ? UNKNOWN_KEY : this.#ledger.addSecret(keyId, digest, prefix);
+  }
+
+  async revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome> {
+    return (await this.getKey(keyId)) === null ? UNKNOWN_KEY : this.#ledger.revokeSecret(keyId, prefix);
+  }
+
+  async addCredit(): Promise<CreditOutcome> {
+    throw ofTheOperator('credit');
+  }
+
+  async audit(): Promise<AuditReport> {
+    throw ofTheOperator('the audit');
+  }
+
+  async usageReport(query: UsageQuery): Promise<UsageOutcome> {
+    const own = await this.keyIds();
+    const keys = query.keys === undefined ? own : new Set([...query.keys].filter((id) => own.has(id)));
+    return this.#ledger.usageReport({ ...query, keys });
+  }
+
+  async getDocument(): Promise<StoredDocument | null> {
+    throw ofTheOperator('a document of the store');
+  }
+
+  async putDocument(): Promise<void> {
+    throw ofTheOperator('a document of the store');
+  }
+
+  /** The keys of the subtree, as they are now. */
+  async keyIds(): Promise<ReadonlySet<string>> {
+    return new Set((await this.listKeys()).map(({ key }) => key.id));
+  }
+
+  async #hasAccount(accountId: string): Promise<boolean> {
+    return accountsBelow(await this.#ledger.listAccounts(), this.#top).has(accountId);
+  }
+
+  #refuseTop(accountId: string): void {
+    if (accountId !== this.#top) return;
+    throw new AdminError(
+      'forbidden',
+      `${accountId} is the account that you administer: what it is and may, the operator says`,
+    );
+  }
+}
+
+/** The ids of an account and of all accounts below it; empty where it does not exist. */
+export function accountsBelow(accounts: readonly AccountSummary[], top: string | null): ReadonlySet<string> {
+  const parents = new Map(accounts.map(({ account }) => [account.id, account.parentId]));
+  const isInside = (id: string | null): boolean => id !== null && (id === top || isInside(parents.get(id) ?? null));
+  return new Set([...parents.keys()].filter(isInside));
+}
+
+function ofTheOperator(what: string, field: string | null = null): AdminError {
+  return new AdminError('forbidden', `${field === null ? '' : `${field}: `}${what} is for the operator to give`, {
+    field,
+  });
+}

@@ -1,0 +1,60 @@
+/** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+import { amount } from './columns.ts';
+import type { Query, Row } from './connection.ts';
+
+export interface NewEntry {
+  readonly nodeId: string;
+  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+  readonly id: string;
+  readonly amount: bigint;
+  readonly atMs: number;
+  readonly otherId?: string;
+  readonly note?: string | null;
+  readonly actor?: string | null | undefined;
+  readonly charge?: { readonly keyId: string; readonly id: string };
+  readonly expiresAtMs?: number;
+}
+
+export async function addEntry(query: Query, entry: NewEntry): Promise<void> {
+  await query(
+    `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id, note, actor, charge_key_id, charge_id,
+      expires_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      entry.nodeId,
+      entry.kind,
+      entry.id,
+      entry.amount,
+      entry.atMs,
+      entry.otherId ?? null,
+      entry.note ?? null,
+      entry.actor ?? null,
+      entry.charge?.keyId ?? null,
+      entry.charge?.id ?? null,
+      entry.expiresAtMs ?? null,
+    ],
+  );
+}
+
+export async function findEntry(
+  query: Query,
+  nodeId: string,
+  kind: NewEntry['kind'],
+  id: string,
+): Promise<Row | undefined> {
+  const [row] = await query(
+    `SELECT amount, charge_key_id, charge_id, expires_at_ms FROM gateway.account_entries
+    WHERE node_id = $1 AND kind = $2 AND id = $3`,
+    [nodeId, kind, id],
+  );
+  return row;
+}
+
+/** What was given back of a charge so far. */
+export async function refundedOf(query: Query, keyId: string, chargeId: string): Promise<bigint> {
+  const [row] = await query(
+    `SELECT coalesce(sum(amount), 0)::text AS refunded FROM gateway.account_entries
+    WHERE charge_key_id = $1 AND charge_id = $2`,
+    [keyId, chargeId],
+  );
+  return row === undefined ? 0n : amount(row, 'refunded');
+}

@@ -1,0 +1,58 @@
+/** What may be booked beside charges and purchases; the same in every backend. Pure. */
+import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
+
+/** Of whoever pays: a root, or a key that pays for itself. */
+export interface PayerTotals {
+  readonly purchased: bigint;
+  readonly used: bigint;
+  readonly reserved: bigint;
+}
+
+/** What its entries add to `purchased`, as SQL that both dialects have: an amount with its sign. */
+export const SIGNED_AMOUNT = `CASE WHEN kind IN ('transfer_out', 'expired') THEN -amount ELSE amount END`;
+
+export const BOOKED_OTHERWISE = 'this entry was booked before, with another amount';
+
+/** Why the balance cannot be corrected by this much; null when it can. `promotional`: what is left of promotional credit. */
+export function wrongCorrection(payer: PayerTotals, promotional: bigint, amountNanos: bigint): string | null {
+  if (amountNanos === 0n) return 'the amount must not be 0';
+  if (amountNanos > 0n) return payer.purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+  const balance = payer.purchased - payer.used;
+  const held = payer.reserved > promotional ? payer.reserved : promotional;
+  const free = balance - held;
+  return -amountNanos > free
+    ? `only ${creditsFromNanos(free)} credits are free: the rest is held by requests in flight, or promotional`
+    : null;
+}
+
+export interface RefundedCharge {
+  readonly charged: bigint;
+  readonly refunded: bigint;
+}
+
+export type RefundDecision =
+  | { readonly kind: 'refund'; readonly amount: bigint }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** `amountNanos`: null for all that is left of the charge. */
+export function decideRefund(
+  { charged, refunded }: RefundedCharge,
+  purchased: bigint,
+  amountNanos: bigint | null,
+): RefundDecision {
+  const refused = (reason: string): RefundDecision => ({ kind: 'refused', reason });
+  const left = charged - refunded;
+  if (charged === 0n) return refused('the request was charged nothing');
+  if (left <= 0n) return refused('all that the request was charged has been refunded before');
+  const amount = amountNanos ?? left;
+  if (amount <= 0n) return refused('the amount must be more than 0');
+  if (amount > left) {
+    return refused(
+      `the request was charged ${creditsFromNanos(charged)} credits, of which ${creditsFromNanos(left)} can still be refunded`,
+    );
+  }
+  if (purchased + amount > AMOUNT_MAX) return refused('the balance would be too large');
+  return { kind: 'refund', amount };
+}
+
+export const NO_CREDIT_CHARGED = 'the key has a token budget: its requests are not charged in credits';

@@ -1,0 +1,49 @@
+/** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+import type { AccountCache } from './account-cache.ts';
+import { amount, type Row } from './columns.ts';
+import type { ColdStatements } from './statements.ts';
+
+export interface NewEntry {
+  readonly nodeId: string;
+  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+  readonly id: string;
+  readonly amount: bigint;
+  readonly otherId?: string;
+  readonly note?: string | null;
+  readonly actor?: string | null | undefined;
+  readonly charge?: { readonly keyId: string; readonly id: string };
+  readonly expiresAtMs?: number;
+}
+
+export function addEntry(accounts: AccountCache, entry: NewEntry): void {
+  accounts.sql
+    .cold(`INSERT INTO account_entries (node_id, kind, id, amount, at_ms, other_id, note, actor, charge_key_id, charge_id,
+      expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    .run(
+      entry.nodeId,
+      entry.kind,
+      entry.id,
+      entry.amount,
+      accounts.nowMs,
+      entry.otherId ?? null,
+      entry.note ?? null,
+      entry.actor ?? null,
+      entry.charge?.keyId ?? null,
+      entry.charge?.id ?? null,
+      entry.expiresAtMs ?? null,
+    );
+}
+
+export function findEntry(accounts: AccountCache, nodeId: string, kind: NewEntry['kind'], id: string): Row | undefined {
+  return accounts.sql
+    .cold(`SELECT amount, charge_key_id, charge_id, expires_at_ms FROM account_entries
+      WHERE node_id = ? AND kind = ? AND id = ?`)
+    .get(nodeId, kind, id);
+}
+
+/** What was given back of a charge so far. */
+export function refundedOf(sql: ColdStatements, keyId: string, chargeId: string): bigint {
+  const row = sql(`SELECT coalesce(sum(amount), 0) AS refunded FROM account_entries
+    WHERE charge_key_id = ? AND charge_id = ?`).get(keyId, chargeId);
+  return row === undefined ? 0n : amount(row, 'refunded');
+}

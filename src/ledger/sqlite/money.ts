@@ -1,0 +1,94 @@
+/** Corrections and refunds, of whoever pays: a root, or a key that pays for itself. */
+import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome } from '../port.ts';
+import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
+import type { Account, AccountCache } from './account-cache.ts';
+import { amount, integer, text, textOrNull } from './columns.ts';
+import { addEntry, findEntry, refundedOf } from './entries.ts';
+import type { ColdStatements } from './statements.ts';
+import { rootOf, type TreeNode } from './tree-cache.ts';
+
+type Refused = { readonly kind: 'refused'; readonly reason: string };
+
+function refused(reason: string): Refused {
+  return { kind: 'refused', reason };
+}
+
+/** What is added to it counts from now on. */
+export function addPurchased(accounts: AccountCache, payer: Account | TreeNode, more: bigint): void {
+  if ('account' in payer) accounts.trees.markDirty(payer);
+  else accounts.markDirty(payer);
+  payer.purchased += more;
+}
+
+export function correct(accounts: AccountCache, request: Correction): CorrectionOutcome {
+  const { payerId, entryId, amountNanos, note, actor } = request;
+  const key = accounts.get(payerId);
+  const payer = key ?? accounts.tree(payerId)?.nodes.get(payerId);
+  if (payer === undefined) return { kind: 'unknown_payer' };
+  const earlier = findEntry(accounts, payerId, 'correction', entryId);
+  if (earlier === undefined) {
+    const wrong = wrongPayer(payer) ?? wrongCorrection(payer, 0n, amountNanos);
+    if (wrong !== null) return refused(wrong);
+    addPurchased(accounts, payer, amountNanos);
+    addEntry(accounts, { nodeId: payerId, kind: 'correction', id: entryId, amount: amountNanos, note, actor });
+  } else if (amount(earlier, 'amount') !== amountNanos) return refused(BOOKED_OTHERWISE);
+  const joined = key !== undefined && key.path !== null;
+  return { kind: 'corrected', balance: joined ? 0n : payer.purchased - payer.used };
+}
+
+/** Why it has no balance of its own to correct; null when it has. */
+function wrongPayer(payer: Account | TreeNode): string | null {
+  if ('account' in payer) {
+    return payer.account.parentId === null ? null : 'only the root of the tree has a balance: correct that one';
+  }
+  if (payer.key.mode !== 'credit') return 'a token-budget key has no credit';
+  return payer.path === null ? null : 'the account of the key pays for it: correct that one';
+}
+
+export function refund(accounts: AccountCache, request: Refund): RefundOutcome {
+  const { keyId, chargeId, entryId, amountNanos, note, actor } = request;
+  const key = accounts.get(keyId);
+  const charge = key === undefined ? undefined : accounts.sql.entry.get(keyId, 'charge', chargeId);
+  if (key === undefined || charge === undefined) return { kind: 'unknown_charge' };
+  if (key.key.mode !== 'credit') return refused(NO_CREDIT_CHARGED);
+  // A key that paid for itself and joined an account brought its balance there, and its refunds follow.
+  const payer = key.path === null ? key : rootOf(key.path.tree);
+  const payerId = 'account' in payer ? payer.account.id : keyId;
+  const charged = amount(charge, 'amount');
+  const refunded = refundedOf(accounts.sql.cold, keyId, chargeId);
+  const done = (amountNow: bigint, refundedNow: bigint): RefundOutcome => ({
+    kind: 'refunded',
+    payerId,
+    amount: amountNow,
+    refunded: refundedNow,
+    charged,
+    balance: payer.purchased - payer.used,
+  });
+  const earlier = findEntry(accounts, payerId, 'refund', entryId);
+  if (earlier !== undefined) {
+    const booked = amount(earlier, 'amount');
+    const same = textOrNull(earlier, 'charge_key_id') === keyId && textOrNull(earlier, 'charge_id') === chargeId;
+    return same && (amountNanos ?? booked) === booked ? done(booked, refunded) : refused(BOOKED_OTHERWISE);
+  }
+  const decision = decideRefund({ charged, refunded }, payer.purchased, amountNanos);
+  if (decision.kind === 'refused') return decision;
+  addPurchased(accounts, payer, decision.amount);
+  const entry = { nodeId: payerId, id: entryId, amount: decision.amount, note, actor };
+  addEntry(accounts, { ...entry, kind: 'refund', charge: { keyId, id: chargeId } });
+  return done(decision.amount, refunded + decision.amount);
+}
+
+/** By as many look-ups as there are keys: entries are kept by key, and nobody else asks for one without knowing its key. */
+export function findCharge(sql: ColdStatements, requestId: string): FoundCharge | null {
+  const row = sql(`SELECT e.key_id, e.amount, e.at_ms FROM keys k CROSS JOIN entries e
+    ON e.key_id = k.id AND e.kind = 'charge' AND e.id = ? WHERE k.mode IS NOT NULL LIMIT 1`).get(requestId);
+  if (row === undefined) return null;
+  const keyId = text(row, 'key_id');
+  return {
+    keyId,
+    chargeId: requestId,
+    charged: amount(row, 'amount'),
+    refunded: refundedOf(sql, keyId, requestId),
+    atMs: integer(row, 'at_ms'),
+  };
+}

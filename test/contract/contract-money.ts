@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AMOUNT_MAX } from '../../src/core/money.ts';
+import type { Correction, Refund, RefundOutcome } from '../../src/ledger/port.ts';
+import { admitRequest, Bench, newAccount, newKey, type OpenBooks, settleRequest } from './fixtures.ts';
+
+/** A root with credit, a team of it with a cap, and a key of that. */
+async function openTree(open: OpenBooks, credit: bigint) {
+  const bench = await Bench.open(open);
+  const root = newAccount({ name: 'org' });
+  await bench.ledger.createAccount(root);
+  if (credit > 0n) await bench.ledger.addAccountCredit(root.id, 'first', credit, null);
+  const team = newAccount({ name: 'team', parentId: root.id, creditCap: { amount: 500n, period: 'none' } });
+  await bench.ledger.createAccount(team);
+  const { id: keyId } = await bench.ledger.createKey(newKey({ accountId: team.id, cap: 400n }));
+  const account = async (id: string) => {
+    const summary = await bench.ledger.getAccount(id);
+    assert.ok(summary);
+    return summary;
+  };
+  return { bench, rootId: root.id, teamId: team.id, keyId, account };
+}
+
+async function charged(bench: Bench, keyId: string, id: string, amount: bigint): Promise<void> {
+  assert.equal((await bench.ledger.admit(admitRequest(keyId, id, amount))).kind, 'admitted');
+  assert.equal((await bench.ledger.settle(settleRequest(keyId, id, amount))).kind, 'settled');
+}
+
+function refundOf(keyId: string, chargeId: string, change: Partial<Refund> = {}): Refund {
+  return { keyId, chargeId, entryId: `refund of ${chargeId}`, amountNanos: null, note: 'a bad answer', ...change };
+}
+
+function correctionOf(payerId: string, amountNanos: bigint, change: Partial<Correction> = {}): Correction {
+  return { payerId, entryId: `correction ${amountNanos}`, amountNanos, note: 'a wrong invoice', ...change };
+}
+
+function reason(outcome: { readonly kind: string; readonly reason?: string }): string {
+  assert.equal(outcome.kind, 'refused');
+  return outcome.reason ?? '';
+}
+
+export function moneyContract(open: OpenBooks): void {
+  test('[R73] a refund raises what was purchased; used, the spend of the day and the newest charge stay', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    const before = await bench.summary(keyId);
+    assert.deepEqual(await bench.ledger.refund(refundOf(keyId, 'r1', { actor: 'op_1' })), {
+      kind: 'refunded',
+      payerId: keyId,
+      amount: 30n,
+      refunded: 30n,
+      charged: 30n,
+      balance: 100n,
+    } satisfies RefundOutcome);
+    assert.deepEqual(await bench.summary(keyId), { ...before, purchased: 130n });
+    await bench.close();
+  });
+
+  test('[R73] all refunds of a request together never exceed its charge', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    const refund = (entryId: string, amountNanos: bigint | null) =>
+      bench.ledger.refund(refundOf(keyId, 'r1', { entryId, amountNanos }));
+    assert.match(reason(await refund('a', 31n)), /can still be refunded/);
+    assert.match(reason(await refund('a', 0n)), /more than 0/);
+    assert.match(reason(await refund('a', -5n)), /more than 0/);
+    assert.equal((await refund('a', 20n)).kind, 'refunded');
+    assert.match(reason(await refund('b', 11n)), /can still be refunded/);
+    const rest = await refund('b', null);
+    assert.deepEqual(rest.kind === 'refunded' && [rest.amount, rest.refunded, rest.balance], [10n, 30n, 100n]);
+    assert.match(reason(await refund('c', null)), /refunded before/);
+    await bench.close();
+  });
+
+  test('a refund that is sent again is booked once; with another amount or request it is refused', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    await charged(bench, keyId, 'r2', 30n);
+    const request = refundOf(keyId, 'r1', { entryId: 'a' });
+    const first = await bench.ledger.refund(request);
+    assert.equal(first.kind, 'refunded');
+    assert.deepEqual(await bench.ledger.refund(request), first);
+    assert.deepEqual(await bench.ledger.refund({ ...request, amountNanos: 30n }), first);
+    assert.equal((await bench.ledger.refund({ ...request, amountNanos: 5n })).kind, 'refused');
+    assert.equal((await bench.ledger.refund({ ...request, chargeId: 'r2' })).kind, 'refused');
+    await bench.close();
+  });
+
+  test('many refunds of one request at once give back what it was charged, once', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    const other = await bench.another();
+    const ledgers = [bench.ledger, other];
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        (ledgers[index % 2] ?? bench.ledger).refund(
+          refundOf(keyId, 'r1', { entryId: `refund ${index}`, amountNanos: 5n }),
+        ),
+      ),
+    );
+    assert.equal(outcomes.filter(({ kind }) => kind === 'refunded').length, 6);
+    assert.equal((await bench.summary(keyId)).purchased, 130n);
+    await bench.close();
+  });
+
+  test('an unknown request, one without a charge, and one of a token budget are not refunded', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    const budgetId = await bench.budgetKey(100n);
+    await charged(bench, keyId, 'free', 0n);
+    await charged(bench, budgetId, 'tokens', 10n);
+    assert.deepEqual(await bench.ledger.refund(refundOf(keyId, 'nothing')), { kind: 'unknown_charge' });
+    assert.deepEqual(await bench.ledger.refund(refundOf('nobody', 'free')), { kind: 'unknown_charge' });
+    assert.match(reason(await bench.ledger.refund(refundOf(keyId, 'free'))), /charged nothing/);
+    assert.match(reason(await bench.ledger.refund(refundOf(budgetId, 'tokens'))), /token budget/);
+    await bench.close();
+  });
+
+  test('[R73] a refund of a key of an account goes to the root that paid; caps stay as they were', async () => {
+    const { bench, rootId, teamId, keyId, account } = await openTree(open, 1_000n);
+    await charged(bench, keyId, 'r1', 300n);
+    const team = await account(teamId);
+    const outcome = await bench.ledger.refund(refundOf(keyId, 'r1'));
+    assert.deepEqual(outcome.kind === 'refunded' && [outcome.payerId, outcome.balance], [rootId, 1_000n]);
+    const root = await account(rootId);
+    assert.deepEqual([root.purchased, root.used, root.creditUsed], [1_300n, 300n, 300n]);
+    assert.deepEqual(await account(teamId), team);
+    // The cap of the key is used up as before.
+    assert.equal((await bench.admit(keyId, 101n))[1].kind, 'insufficient');
+    await bench.close();
+  });
+
+  test('a refund of what a key paid before it joined an account goes where its balance went', async () => {
+    const { bench, rootId, teamId, account } = await openTree(open, 0n);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 40n);
+    await bench.ledger.joinAccount(keyId, teamId, 'join');
+    const outcome = await bench.ledger.refund(refundOf(keyId, 'r1'));
+    assert.deepEqual(outcome.kind === 'refunded' && [outcome.payerId, outcome.balance], [rootId, 100n]);
+    assert.equal((await account(rootId)).purchased, 100n);
+    await bench.close();
+  });
+
+  test('the charge of a request is found by its id alone', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    const atMs = bench.clock.nowMs();
+    const found = { keyId, chargeId: 'r1', charged: 30n, refunded: 0n, atMs };
+    assert.deepEqual(await bench.ledger.findCharge('r1'), found);
+    await bench.ledger.refund(refundOf(keyId, 'r1', { amountNanos: 10n }));
+    assert.deepEqual(await bench.ledger.findCharge('r1'), { ...found, refunded: 10n });
+    assert.equal(await bench.ledger.findCharge('r2'), null);
+    await bench.close();
+  });
+
+  test('a correction adds or takes away, once, and never what is used or held', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 30n);
+    const holdId = await bench.hold(keyId, 50n);
+    assert.match(reason(await bench.ledger.correct(correctionOf(keyId, -21n))), /free/);
+    assert.match(reason(await bench.ledger.correct(correctionOf(keyId, 0n))), /not be 0/);
+    assert.match(reason(await bench.ledger.correct(correctionOf(keyId, AMOUNT_MAX))), /too large/);
+    const less = correctionOf(keyId, -20n, { actor: 'op_1' });
+    assert.deepEqual(await bench.ledger.correct(less), { kind: 'corrected', balance: 50n });
+    assert.deepEqual(await bench.ledger.correct(less), { kind: 'corrected', balance: 50n });
+    assert.equal((await bench.ledger.correct({ ...less, amountNanos: -1n })).kind, 'refused');
+    await bench.ledger.settle(settleRequest(keyId, holdId, 50n));
+    assert.deepEqual(await bench.ledger.correct(correctionOf(keyId, 7n)), { kind: 'corrected', balance: 7n });
+    await bench.close();
+  });
+
+  test('a correction is for whoever pays: a root, not an account below it, nor a key of an account', async () => {
+    const { bench, rootId, teamId, keyId } = await openTree(open, 100n);
+    const budgetId = await bench.budgetKey(10n);
+    assert.deepEqual(await bench.ledger.correct(correctionOf(rootId, -60n)), { kind: 'corrected', balance: 40n });
+    assert.match(reason(await bench.ledger.correct(correctionOf(teamId, 5n))), /root/);
+    assert.match(reason(await bench.ledger.correct(correctionOf(keyId, 5n))), /account of the key/);
+    assert.match(reason(await bench.ledger.correct(correctionOf(budgetId, 5n))), /token-budget/);
+    assert.deepEqual(await bench.ledger.correct(correctionOf('nobody', 5n)), { kind: 'unknown_payer' });
+    await bench.close();
+  });
+}

@@ -1,0 +1,164 @@
+/** The key holder's page: signed in by posting the key once, for an hour, about this key and no other. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KeyholderView } from '../../src/keyholder/view.ts';
+import { call, startedGateway, withGateway } from '../support/started-gateway.ts';
+
+const gateway = await withGateway({ config: 'account_page: true\n' });
+const address = (path: string): string => `${gateway.origin}/account${path}`;
+
+/** The cookie as a browser sends it back. */
+async function signIn(key: string): Promise<string> {
+  const answer = await call(address('/session'), { body: { key } });
+  assert.equal(answer.status, 200);
+  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+async function look(cookie: string): Promise<{ readonly status: number; readonly view: KeyholderView }> {
+  const answer = await call(address('/data'), { headers: { cookie } });
+  return { status: answer.status, view: (await answer.json()) as KeyholderView };
+}
+
+async function refusal(answer: Response): Promise<string> {
+  return ((await answer.json()) as { error: { message: string } }).error.message;
+}
+
+describe("the key holder's page", () => {
+  test('[R74] the key is posted once; an HttpOnly cookie of an hour stands for it and does not hold it', async () => {
+    const { key } = await gateway.creditKey();
+    const answer = await call(address('/session'), { body: { key: ` ${key}\n` } });
+    const cookie = answer.headers.get('set-cookie') ?? '';
+    assert.match(cookie, /^gateway_account=[\w-]+; Path=\/account; Max-Age=3600; HttpOnly; SameSite=Strict$/);
+    const opened = Buffer.from(cookie.split(/[=;]/)[1] ?? '', 'base64url').toString('latin1');
+    assert(!opened.includes(key) && !opened.includes(key.slice(5, 20)));
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    assert(!(await answer.text()).includes(key));
+  });
+
+  test('shows balance, usage by day and model, and requests with their errors, of this key alone', async () => {
+    const mine = await gateway.creditKey({ label: '<i>Mine</i>', rpm_limit: 1_000 });
+    const other = await gateway.creditKey({ label: 'somebody else' });
+    const messages = [{ role: 'user', content: 'Hello!' }];
+    for (const { key } of [mine, other]) {
+      const body = { model: 'sandbox/alpha', messages };
+      await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
+    }
+    const missing = { model: 'no/such', messages };
+    await (await call(`${gateway.origin}/v1/chat/completions`, { key: mine.key, body: missing })).text();
+    const cookie = await signIn(mine.key);
+    let { view } = await look(cookie);
+    // The log is written a moment after the answer.
+    for (let tries = 0; (view.requests?.length ?? 0) < 2 && tries < 500; tries += 1) {
+      await delay(20);
+      ({ view } = await look(cookie));
+    }
+    const shown = await gateway.admin.showKey(mine.id);
+    assert(shown.mode === 'credit' && shown.used > 0);
+    assert.equal(Number(view.balance.used) / 1e9, shown.used);
+    assert.equal(BigInt(view.balance.left ?? 0), BigInt(view.balance.all ?? 0) - BigInt(view.balance.used));
+    assert.deepEqual(
+      view.usage.map(({ model, charged, requests }) => [model, charged, requests]),
+      [['sandbox/alpha', view.balance.used, 1]],
+    );
+    const outcomes = view.requests?.map(({ condition, model }) => [condition, model]);
+    assert.deepEqual(outcomes, [
+      ['model_not_found', 'no/such'],
+      [null, 'sandbox/alpha'],
+    ]);
+    assert.match(view.requests?.[0]?.advice ?? '', /GET \/v1\/models/);
+    assert.equal(view.key.label, '<i>Mine</i>');
+    assert.equal(view.key.prefix, mine.key.slice(0, 12));
+    const text = JSON.stringify(view);
+    assert(!text.includes('somebody else') && !text.includes(other.id) && !text.includes('provider'));
+  });
+
+  test('a token-budget key sees its tokens, and addresses of its own origin', async () => {
+    const { key } = await gateway.tokenKey({ budget: '5000', period: 'day' });
+    const { view } = await look(await signIn(key));
+    assert.deepEqual([view.balance.all, view.balance.left, view.key.mode], ['5000', '5000', 'token_budget']);
+    assert.equal(view.access.base_url, `${gateway.origin}/token/v1`);
+    assert.notEqual(view.key.period_ends_at, null);
+  });
+
+  test('[R74] signing in and every look count in the rate limit of the key', async () => {
+    const { key } = await gateway.creditKey({ rpm_limit: 2 });
+    const cookie = await signIn(key);
+    assert.equal((await look(cookie)).status, 200);
+    const limited = await call(address('/data'), { headers: { cookie } });
+    assert.equal(limited.status, 429);
+    assert.match(await refusal(limited), /2 requests per minute/);
+    assert.equal((await call(`${gateway.origin}/v1/usage`, { key })).status, 429);
+  });
+
+  test('the state of the key and of its secret counts at each use, not that at the sign-in', async () => {
+    const made = await gateway.creditKey();
+    const cookie = await signIn(made.key);
+    await gateway.admin.changeKey(made.id, { status: 'suspended' });
+    const suspended = await call(address('/data'), { headers: { cookie } });
+    assert.equal(suspended.status, 401);
+    assert.match(await refusal(suspended), /suspended/);
+    await gateway.admin.changeKey(made.id, { status: 'active' });
+    assert.equal((await look(cookie)).status, 200);
+    const rotated = await gateway.admin.addSecret(made.id);
+    await gateway.admin.revokeSecret(made.id, made.prefix);
+    assert.equal((await look(cookie)).status, 401);
+    assert.equal((await look(await signIn(rotated.key))).status, 200);
+  });
+
+  test('a cookie that was changed, or that another installation sealed, is worth nothing', async () => {
+    const { key } = await gateway.creditKey();
+    const cookie = await signIn(key);
+    const last = cookie.slice(0, -3) + (cookie.at(-3) === 'A' ? 'B' : 'A') + cookie.slice(-2);
+    for (const wrong of ['', 'gateway_account=', 'gateway_account=AAAA', last, `${cookie}AAAA`]) {
+      assert.equal((await look(wrong)).status, 401, wrong);
+    }
+    await using elsewhere = await startedGateway({ config: 'account_page: true\n' });
+    const answer = await call(`${elsewhere.origin}/account/data`, { headers: { cookie } });
+    assert.equal(answer.status, 401);
+    const out = await call(address('/session'), { method: 'DELETE', headers: { cookie } });
+    assert.match(out.headers.get('set-cookie') ?? '', /^gateway_account=; .*Max-Age=0/);
+  });
+
+  test('bad input is refused in plain words', async () => {
+    const post = (body: unknown, headers = {}): Promise<Response> => call(address('/session'), { body, headers });
+    assert.equal((await post({})).status, 400);
+    assert.equal((await post('{')).status, 400);
+    assert.equal((await post({ key: 7 })).status, 400);
+    assert.equal((await post({ key: 'x'.repeat(10_000) })).status, 413);
+    assert.equal((await post('key=1', { 'content-type': 'application/x-www-form-urlencoded' })).status, 400);
+    assert.equal((await post({ key: 'x' }, { 'sec-fetch-site': 'cross-site' })).status, 400);
+    assert.equal((await call(address('/session'))).status, 404);
+    assert.equal((await call(address('/assets/../../package.json'))).status, 404);
+    assert.equal((await call(address('/assets/__proto__'))).status, 404);
+    assert.equal((await call(address(''), { method: 'DELETE' })).status, 404);
+  });
+
+  test('the page runs no inline script, loads nothing from elsewhere, and is never framed or cached', async () => {
+    const { headers, status } = await call(address(''));
+    assert([200, 503].includes(status));
+    const policy = headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^default-src 'none'; script-src 'self'; /);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.equal(headers.get('cache-control'), 'no-store');
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  });
+
+  test('[R74] keys that do not exist are throttled by address', async () => {
+    await using own = await startedGateway({ config: 'account_page: true\n' });
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 12; tries += 1) {
+      const answer = await call(`${own.origin}/account/session`, { body: { key: 'mg_c_wrong' } });
+      statuses.push(answer.status);
+      if (answer.status === 429) assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+    }
+    assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
+  });
+
+  test('[R74] off by default, and no route then', async () => {
+    await using own = await startedGateway();
+    for (const path of ['/account', '/account/data', '/account/assets/x.js']) {
+      assert.equal((await call(`${own.origin}${path}`)).status, 404);
+    }
+  });
+});

@@ -1,0 +1,99 @@
+/** The limits of a key or an account that count by the minute or at a time, each from the list of what happened (rulings 11, 72). */
+import { isDeepStrictEqual } from 'node:util';
+import type { AdmitRequest, RateState } from '../../src/ledger/port.ts';
+import type { Model } from './model.ts';
+import type { CountedTokens, Limited, ModelAccount, ModelKey } from './model-parts.ts';
+import type { Survivors } from './world.ts';
+
+const MINUTE_MS = 60_000;
+
+type LimitRefusal =
+  | { readonly kind: 'requests'; readonly retryAfterMs: number }
+  | {
+      readonly kind: 'tokens_limited' | 'parallel_limited';
+      readonly retryAfterMs: number;
+      readonly tooLarge: boolean;
+    };
+
+/** The first limit of this key or account that refuses; null when none does. */
+export function refusalBy(
+  model: Model,
+  limited: ModelKey | ModelAccount,
+  { hold, rateCounted }: AdmitRequest,
+): LimitRefusal | null {
+  const { rpmLimit, tpmLimit, parallelLimit } = limited.record;
+  const oldMs = model.nowMs - MINUTE_MS;
+  if (rpmLimit !== null && rateCounted !== true) {
+    const blocking = limited.places.filter((atMs) => atMs > oldMs).at(-rpmLimit);
+    if (blocking !== undefined) return { kind: 'requests', retryAfterMs: blocking + MINUTE_MS - model.nowMs };
+  }
+  if (hold === null) return null;
+  const { inputTokens = 0 } = hold;
+  if (tpmLimit !== null) {
+    if (inputTokens > tpmLimit) return { kind: 'tokens_limited', retryAfterMs: MINUTE_MS, tooLarge: true };
+    const recent = limited.counted.filter(({ atMs }) => atMs > oldMs);
+    let sum = recent.reduce((total, { tokens }) => total + tokens, inputTokens);
+    let retryAfterMs = 0;
+    for (const { atMs, tokens } of recent) {
+      if (sum <= tpmLimit) break;
+      sum -= tokens;
+      retryAfterMs = atMs + MINUTE_MS - model.nowMs;
+    }
+    if (retryAfterMs > 0) return { kind: 'tokens_limited', retryAfterMs, tooLarge: false };
+  }
+  const running = model
+    .live()
+    .filter((live) => live.key === limited || live.hold.path.includes(limited.record.id)).length;
+  if (parallelLimit === null || running < parallelLimit) return null;
+  return { kind: 'parallel_limited', retryAfterMs: 1_000, tooLarge: false };
+}
+
+export function countTokens(model: Model, levels: readonly (ModelKey | ModelAccount)[], tokens: number): void {
+  for (const level of levels) {
+    if (level.record.tpmLimit !== null && tokens > 0) level.counted.push({ atMs: model.nowMs, tokens });
+  }
+}
+
+export function rateState(model: Model, key: ModelKey): RateState | null {
+  const limit = key.record.rpmLimit;
+  if (limit === null) return null;
+  const places = key.places.filter((atMs) => atMs > model.nowMs - MINUTE_MS);
+  const newest = places.at(-1);
+  return {
+    limit,
+    remaining: Math.max(0, limit - places.length),
+    resetMs: newest === undefined ? 0 : newest + MINUTE_MS - model.nowMs,
+  };
+}
+
+/**
+ * A request that a process died with may have taken its places already. Returns what is missing of what was counted. Older
+ * ones are kept too: they count again when the clock is set back.
+ */
+export function takeSurvivors(model: Model, id: string, limited: Limited, survivors: Survivors): string | null {
+  const oldMs = model.nowMs - MINUTE_MS;
+  const places = survivors.places.get(id) ?? [];
+  const [left, had] = [places, limited.places].map((times) => times.filter((atMs) => atMs > oldMs));
+  if (!isDeepStrictEqual(left?.slice(0, had?.length), had)) return `the places of ${id} are ${left}, they were ${had}`;
+  limited.places = [...places];
+  const counted = survivors.tokens.get(id) ?? [];
+  const text = (all: readonly CountedTokens[]) =>
+    all.filter(({ atMs }) => atMs > oldMs).map(({ atMs, tokens }) => `${atMs}: ${tokens}`);
+  const [tokensLeft, tokensHad] = [text(counted), text(limited.counted)];
+  if (!isDeepStrictEqual(tokensLeft.slice(0, tokensHad.length), tokensHad))
+    return `the tokens of ${id} are ${tokensLeft}, they were ${tokensHad}`;
+  limited.counted = [...counted];
+  return null;
+}
+
+/** By the clock of a new process, which may be behind. */
+export function setBack(limited: Limited, nowMs: number): void {
+  limited.places = limited.places.map((atMs) => Math.min(atMs, nowMs));
+  limited.counted = limited.counted.map(({ atMs, tokens }) => ({ atMs: Math.min(atMs, nowMs), tokens }));
+}
+
+/** What no limit counts any more. */
+export function pruneLimited(limited: Limited, nowMs: number): void {
+  limited.places = limited.places.filter((atMs) => atMs > nowMs - MINUTE_MS);
+  limited.counted = limited.counted.filter(({ atMs }) => atMs > nowMs - MINUTE_MS);
+}

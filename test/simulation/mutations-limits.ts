@@ -1,0 +1,185 @@
+/** Ways to break the limits on tokens per minute and on parallel requests, and what keys carry of their accounts. */
+import type { Mutation } from './mutations.ts';
+
+export const LIMIT_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'tokens of input are not counted',
+    edits: [
+      ['sqlite/admit.ts', 'accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);', ''],
+    ],
+  },
+  {
+    name: 'tokens of output are not counted',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'accounts.countTokens(account, nodesOf(account, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'tokens of a cancelled call are not counted',
+    edits: [['sqlite/hold.ts', '?? request.outputTokens ?? 0', '?? 0']],
+  },
+  {
+    name: 'tokens are counted at the key alone',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.nowMs);',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'tokens are counted at accounts alone',
+    edits: [
+      ['sqlite/account-cache.ts', 'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.nowMs);', ''],
+    ],
+  },
+  {
+    name: 'tokens of a request are counted that is refused for another reason',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        '  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n',
+        '',
+      ],
+      [
+        'sqlite/admit.ts',
+        '  rollOverAll(account, accounts.nowMs);\n  const decision',
+        '  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n  rollOverAll(account, accounts.nowMs);\n  const decision',
+      ],
+    ],
+  },
+  {
+    name: 'the limit on tokens is off by one',
+    edits: [['sqlite/token-window.ts', 'if (over <= 0) return 0;', 'if (over <= 1) return 0;']],
+  },
+  {
+    name: 'the wait for tokens is that of the oldest',
+    edits: [['sqlite/token-window.ts', 'return over <= 0;', 'return true;']],
+  },
+  {
+    name: 'tokens that have left the window still count',
+    edits: [['sqlite/token-window.ts', 'this.#sum -= tokens;\n', ';\n']],
+  },
+  {
+    name: 'input that is more than the whole limit waits for an empty window',
+    edits: [['sqlite/admit.ts', 'const tooLarge = inputTokens > tpmLimit;', 'const tooLarge = false;']],
+  },
+  {
+    name: 'parallel requests are off by one',
+    edits: [['sqlite/admit.ts', 'liveHolds < parallelLimit', 'liveHolds <= parallelLimit']],
+  },
+  {
+    name: 'parallel requests of an account are not limited',
+    edits: [
+      ['sqlite/admit.ts', '(account.tpmLimit !== null || account.parallelLimit !== null)', 'account.tpmLimit !== null'],
+    ],
+  },
+  {
+    name: 'parallel requests of a key are not limited',
+    edits: [['sqlite/admit.ts', '(key.tpmLimit !== null || key.parallelLimit !== null)', 'key.tpmLimit !== null']],
+  },
+  {
+    name: 'a request that was counted before passes the limits on tokens and parallel requests',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        'if (hold !== null && (key.tpmLimit',
+        'if (hold !== null && request.rateCounted !== true && (key.tpmLimit',
+      ],
+    ],
+  },
+  {
+    name: 'a place of the key stays taken where its limit on tokens refuses',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        '  if (hold !== null && (key.tpmLimit',
+        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  if (hold !== null && (key.tpmLimit',
+      ],
+      [
+        'sqlite/admit.ts',
+        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  return null;',
+        '  return null;',
+      ],
+    ],
+  },
+  {
+    name: 'a restart forgets the tokens of the last minute',
+    edits: [
+      [
+        'sqlite/engine.ts',
+        "database.exec('DELETE FROM owners');",
+        "database.exec('DELETE FROM owners; DELETE FROM token_rates');",
+      ],
+    ],
+  },
+  {
+    name: 'tokens are forgotten at a crash before they were saved',
+    edits: [
+      [
+        'sqlite/rate-windows.ts',
+        'this.#journal.append({ keyId: id, number: window.nextNumber, atMs: nowMs, tokens });',
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'a start does not read tokens from the journal',
+    edits: [
+      ['sqlite/rate-journal.ts', 'unsavedRuns(sql.tokenRatesOfKey, tokens)', 'unsavedRuns(sql.tokenRatesOfKey, [])'],
+    ],
+  },
+  {
+    name: 'the journal is emptied before all tokens are saved',
+    edits: [
+      [
+        'sqlite/rate-windows.ts',
+        'return this.#unsavedRates.size > 0 || this.#unsavedTokens.size > 0;',
+        'return this.#unsavedRates.size > 0;',
+      ],
+    ],
+  },
+  {
+    name: 'tokens that a failed batch counted stay counted',
+    edits: [
+      [
+        'sqlite/rate-windows.ts',
+        'window.take(nowMs, tokens);\n    if (this.#inTransaction) this.#taken.push(window);',
+        'window.take(nowMs, tokens);',
+      ],
+    ],
+  },
+  {
+    name: 'tokens of a run that was saved are saved again with the next one',
+    edits: [['sqlite/token-window.ts', 'this.#unsaved = this.#unsaved.slice(this.#unsaved.length - left);', '']],
+  },
+  {
+    name: 'keys go on with what an account allowed before',
+    edits: [['sqlite/accounts.ts', 'inheritAnew(accounts, found);\n  if (account.creditCap', 'if (account.creditCap']],
+  },
+  {
+    name: 'keys go on with what the accounts above allowed before a move',
+    edits: [['sqlite/accounts.ts', '  inheritAnew(accounts, found);\n  return', '  return']],
+  },
+  {
+    name: 'a key that moves or joins goes on with what was allowed before',
+    edits: [
+      ['sqlite/accounts.ts', 'accountId: node.account.id, inherited, version', 'accountId: node.account.id, version'],
+    ],
+  },
+  {
+    name: 'a key that is allowed something else has the version that it had',
+    edits: [
+      [
+        'sqlite/accounts.ts',
+        '{ ...account.key, inherited, version: account.key.version + 1 }',
+        '{ ...account.key, inherited }',
+      ],
+    ],
+  },
+];

@@ -1,0 +1,293 @@
+/** What an account-admin reaches: every route that is open to it, with what belongs to its subtree and with what does not. */
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { Requests } from '../../../src/admin/requests.ts';
+import type { RunningGatewayState } from '../../../src/admin/service.ts';
+import type { RunningRequest } from '../../../src/core/request-record.ts';
+import type { RequestEntry } from '../../../src/observe/request-log/entry.ts';
+import type { RequestLogReader } from '../../../src/observe/request-log/store.ts';
+import { ROLES, type Role } from '../../../src/operators/port.ts';
+import { type AppAnswer, type AppFixture, appFixture } from '../../support/admin-app.ts';
+import { requestEntry } from '../../support/request-entries.ts';
+
+/**
+ * Where something lies: below the account of the account-admin, below another one of the same root, below another root,
+ * above it, or nowhere.
+ */
+const PLACES = ['own', 'sibling', 'other root', 'above', 'lone', 'nowhere'] as const;
+type Place = (typeof PLACES)[number];
+
+/** What exists at one place, made anew for every call. */
+interface Things {
+  readonly account: string;
+  readonly key: string;
+  readonly prefix: string;
+  readonly request: string;
+}
+
+interface World extends AppFixture {
+  readonly top: string;
+  readonly root: string;
+  readonly entries: RequestEntry[];
+  readonly running: RunningRequest[];
+  make(place: Place): Promise<Things>;
+}
+
+/** How a route is called with something; `list` where it names nothing and answers with what there is. */
+type Probe =
+  | 'whoever'
+  | 'list'
+  | ((things: Things, world: World) => { readonly path: string; readonly body?: object } | null);
+
+const onKey =
+  (rest: string, body?: object): Probe =>
+  ({ key, prefix }) => ({ path: `/keys/${key}${rest.replace(':prefix', prefix)}`, ...(body && { body }) });
+const onAccount =
+  (rest: string, body?: (world: World, things: Things) => object): Probe =>
+  (things, world) => ({ path: `/accounts/${things.account}${rest}`, ...(body && { body: body(world, things) }) });
+
+/** Every route that an account-admin may call. One that is missing here, or is here and not open to it, fails the test. */
+const PROBES: Readonly<Record<string, Probe>> = {
+  'GET /admin/v1/health': 'whoever',
+  'GET /admin/v1/openapi.json': 'whoever',
+  'GET /admin/v1/session': 'whoever',
+  'DELETE /admin/v1/session': 'whoever',
+  'DELETE /admin/v1/sessions': 'whoever',
+  'GET /admin/v1/keys': 'list',
+  'GET /admin/v1/accounts': 'list',
+  'GET /admin/v1/requests': 'list',
+  'GET /admin/v1/requests/running': 'list',
+  'GET /admin/v1/usage': ({ key }) => ({ path: `/usage?key=${key}` }),
+  // A stream would not end by itself; a wrong filter is refused after everything else. What it carries has a test below.
+  'GET /admin/v1/requests/stream': 'whoever',
+  'POST /admin/v1/keys': ({ account }) => ({ path: '/keys', body: { mode: 'credit', account } }),
+  'GET /admin/v1/keys/:id': onKey(''),
+  'PATCH /admin/v1/keys/:id': onKey('', { label: 'changed' }),
+  'DELETE /admin/v1/keys/:id': onKey(''),
+  'POST /admin/v1/keys/:id/secrets': onKey('/secrets', {}),
+  'DELETE /admin/v1/keys/:id/secrets/:prefix': onKey('/secrets/:prefix'),
+  'POST /admin/v1/accounts': ({ account }) => ({ path: '/accounts', body: { name: 'new', parent: account } }),
+  'GET /admin/v1/accounts/:id': onAccount(''),
+  'PATCH /admin/v1/accounts/:id': onAccount('', () => ({ name: 'changed' })),
+  'POST /admin/v1/accounts/:id/move': onAccount('/move', ({ top }) => ({ parent: top })),
+  'POST /admin/v1/accounts/:id/keys': onAccount('/keys', (_world, { key }) => ({ key })),
+  'GET /admin/v1/requests/:id': ({ request }) => ({ path: `/requests/${request}` }),
+  'DELETE /admin/v1/requests/running/:id': ({ request }) => ({ path: `/requests/running/${request}` }),
+};
+
+async function world(t: TestContext): Promise<World> {
+  const entries: RequestEntry[] = [];
+  const running: RunningRequest[] = [];
+  const reader: RequestLogReader = {
+    find: async (id) => entries.find((entry) => entry.id === id) ?? null,
+    list: async ({ keyIds }) => ({
+      entries: entries.filter(({ keyId }) => keyIds == null || keyIds.includes(keyId ?? '')),
+      next: null,
+    }),
+    captured: async () => null,
+    tail: async (position) => ({ entries: position === null ? [] : entries, position: '1' }),
+    prune: async () => false,
+    bytes: async () => 0,
+    close: async () => {},
+  };
+  const gateway: RunningGatewayState = {
+    settings: () => ({}),
+    inspect: async () => ({ models: [], providers: [], policy: {} }),
+    stopRequest: async (id) => running.some((request) => request.id === id),
+    doctor: async () => assert.fail('nobody asks'),
+    testTarget: async () => assert.fail('nobody asks'),
+  };
+  const fixture = await appFixture(t, { gateway, requests: new Requests(reader, async () => running) });
+  const { accounts } = fixture.service;
+  const root = (await accounts.create({ name: 'root' })).id;
+  const top = (await accounts.create({ name: 'top', parent: root })).id;
+  const parents: Readonly<Record<Exclude<Place, 'nowhere' | 'lone' | 'above'>, string>> = {
+    own: top,
+    sibling: (await accounts.create({ name: 'sibling', parent: root })).id,
+    'other root': (await accounts.create({ name: 'stranger' })).id,
+  };
+  const place = async (at: Place): Promise<string | null> => {
+    if (at === 'lone') return null;
+    return at === 'above' ? root : (await accounts.create({ name: 'made', parent: parents[at as 'own'] })).id;
+  };
+  return {
+    ...fixture,
+    root,
+    top,
+    entries,
+    running,
+    make: async (at) => {
+      if (at === 'nowhere') return { account: 'acct_none', key: 'key_none', prefix: 'mg_c_none', request: 'req_none' };
+      const account = await place(at);
+      const { id: key, prefix } = await fixture.service.createKey({ mode: 'credit', account });
+      await fixture.service.addSecret(key);
+      const entry = requestEntry({
+        keyId: key,
+        providers: ['secret-provider'],
+        change: (r) => (r.providerCostNanos = 7n),
+      });
+      entries.push(entry);
+      running.push(runningRequest(entry.id, key));
+      return { account: account ?? 'acct_none', key, prefix, request: entry.id };
+    },
+  };
+}
+
+function runningRequest(id: string, key_id: string): RunningRequest {
+  const figures = { attempts: 1, age_ms: 5, held: '7', output_bytes: 1 };
+  return {
+    id,
+    key_id,
+    key_label: null,
+    mode: 'credit',
+    model: 'm',
+    provider: 'secret-provider',
+    streamed: true,
+    ...figures,
+  };
+}
+
+/** An answer without the ids that were asked for. */
+function shape({ status, body }: AppAnswer, { account, key, request, prefix }: Things): unknown {
+  const text = JSON.stringify({ status, code: body.error?.code, message: body.error?.message });
+  return [account, key, request, prefix].reduce((rest, id) => rest.replaceAll(id, 'ID'), text);
+}
+
+describe('an account-admin', () => {
+  test('every open route × role × place: what is outside of its subtree answers as what does not exist', async (t) => {
+    const all = await world(t);
+    const open = all.app.declaredRoutes.filter(({ roles }) => roles !== 'public' && roles.includes('account-admin'));
+    assert.deepEqual(open.map(({ method, url }) => `${method} ${url}`).toSorted(), Object.keys(PROBES).toSorted());
+    const tokens = new Map<Role, string>();
+    for (const role of ROLES) tokens.set(role, `Bearer ${await all.token(role, all.top)}`);
+    const there = new Map<Place, Things>();
+    for (const place of PLACES) there.set(place, await all.make(place));
+    const as = (role: Role, method: string, path: string, body?: object) =>
+      all.send(method, path, { headers: { authorization: tokens.get(role) ?? '' }, body });
+
+    for (const { method, url, roles } of open) {
+      const probe = PROBES[`${method} ${url}`];
+      for (const role of ROLES) {
+        const name = `${method} ${url} as ${role}`;
+        const allowed = roles.includes(role);
+        if (probe === 'whoever') continue;
+        if (probe === 'list') {
+          const text = JSON.stringify((await as(role, method, url)).body);
+          for (const [place, { account, key }] of there) {
+            if (place === 'nowhere') continue;
+            const wanted = role !== 'account-admin' || place === 'own';
+            if (place !== 'lone' && place !== 'above') {
+              const shown = text.includes(url.endsWith('/accounts') ? account : key);
+              assert.equal(shown, wanted, `${name}: ${place}`);
+            } else if (!wanted) assert.ok(!text.includes(key), `${name}: ${place}`);
+          }
+          if (role === 'account-admin') {
+            assert.ok(!text.includes(all.root), `${name}: not even the id of what is above`);
+            assert.ok(!/secret-provider|provider_cost_nanos":"/.test(text), name);
+          }
+          continue;
+        }
+        assert.ok(probe !== undefined);
+        const nowhere = await all.make('nowhere');
+        const asked = probe(nowhere, all);
+        const unknown = shape(await as(role, method, asked?.path ?? '', asked?.body), nowhere);
+        for (const place of PLACES) {
+          if (place === 'lone' && /accounts$|accounts\/:id|POST \/admin\/v1\/keys$/.test(`${method} ${url}`)) continue;
+          const things = await all.make(place);
+          const call = probe(things, all);
+          const answer = await as(role, method, call?.path ?? '', call?.body);
+          const what = `${name}, ${place}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
+          if (!allowed) assert.equal(answer.status, 403, what);
+          else if (place === 'nowhere' || (role === 'account-admin' && place !== 'own')) {
+            assert.equal(answer.status, 404, what);
+            assert.equal(shape(answer, things), unknown, what);
+          } else if (role === 'account-admin' || !/\/move$/.test(url)) assert.ok(answer.status < 300, what);
+        }
+      }
+    }
+  });
+
+  test('cannot give itself what the operator gives, nor change its own account, nor move things out', async (t) => {
+    const all = await world(t);
+    const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
+    const send = (method: string, path: string, body?: object) =>
+      all.send(method, path, { headers: { authorization }, body });
+    const own = await all.make('own');
+    const sibling = await all.make('sibling');
+    const budget = await all.service.createKey({ mode: 'token_budget', budget: '5', account: own.account });
+    const disabled = await all.service.createKey({ mode: 'credit', account: own.account });
+    await all.service.changeKey(disabled.id, { status: 'disabled' });
+    const before = [await all.service.accounts.list(), await all.service.listKeys()];
+    const refused: readonly (readonly [status: number, method: string, path: string, body?: object])[] = [
+      [403, 'PATCH', `/accounts/${all.top}`, { credit_cap: 'none' }],
+      [403, 'PATCH', `/accounts/${all.top}`, { rpm_limit: 'none' }],
+      [403, 'PATCH', `/accounts/${all.top}`, { token_cap: '5/day' }],
+      [403, 'PATCH', `/accounts/${all.top}`, { status: 'active' }],
+      [403, 'PATCH', `/accounts/${all.top}`, { status: 'closed' }],
+      [403, 'POST', `/accounts/${all.top}/move`, { parent: own.account }],
+      [403, 'POST', `/accounts/${all.top}/credit`, { amount: '5' }],
+      [403, 'POST', `/keys/${own.key}/credit`, { amount: '5' }],
+      [403, 'POST', '/accounts', { name: 'a root' }],
+      [403, 'POST', '/accounts', { name: 'with an id', parent: own.account, external_id: 'crm-1' }],
+      [403, 'PATCH', `/accounts/${own.account}`, { external_id: 'crm-1' }],
+      [403, 'POST', '/keys', { mode: 'credit' }],
+      [403, 'POST', '/keys', { mode: 'credit', credit: '5' }],
+      [400, 'POST', '/keys', { mode: 'credit', credit: '5', account: own.account }],
+      [403, 'POST', '/keys', { mode: 'token_budget', budget: 'unlimited', account: own.account }],
+      [403, 'POST', '/keys', { mode: 'credit', provider_scope: 'one', account: own.account }],
+      [403, 'PATCH', `/keys/${own.key}`, { provider_scope: 'all' }],
+      [403, 'PATCH', `/keys/${own.key}`, { status: 'disabled' }],
+      [403, 'PATCH', `/keys/${budget.id}`, { budget: 'unlimited' }],
+      [403, 'PATCH', `/keys/${budget.id}`, { period: 'day' }],
+      [403, 'PATCH', `/keys/${budget.id}`, { models: 'all' }],
+      [403, 'PATCH', `/keys/${disabled.id}`, { status: 'active' }],
+      [404, 'POST', `/accounts/${own.account}/move`, { parent: all.root }],
+      [404, 'POST', `/accounts/${own.account}/move`, { parent: sibling.account }],
+      [404, 'POST', `/accounts/${sibling.account}/keys`, { key: own.key }],
+      [404, 'POST', `/accounts/${own.account}/keys`, { key: sibling.key }],
+      [403, 'GET', '/usage?by=provider'],
+      [403, 'GET', '/usage?provider=one'],
+      [403, 'GET', '/requests?provider=secret-provider'],
+      [404, 'GET', `/usage?account=${sibling.account}`],
+    ];
+    for (const [status, method, path, body] of refused) {
+      const answer = await send(method, path, body);
+      const what = `${method} ${path} ${JSON.stringify(body)}: ${answer.status} ${answer.body.error?.message}`;
+      assert.equal(answer.status, status, what);
+    }
+    assert.deepEqual([await all.service.accounts.list(), await all.service.listKeys()], before);
+    assert.equal((await send('PATCH', `/keys/${budget.id}`, { status: 'suspended', label: 'quiet' })).status, 200);
+    assert.equal((await send('PATCH', `/keys/${disabled.id}`, { status: 'revoked' })).status, 200);
+    assert.equal((await send('POST', `/accounts/${all.top}/keys`, { key: own.key })).status, 200);
+  });
+
+  test('sees its account as the top, its usage without cost and margin, and its requests without providers', async (t) => {
+    const all = await world(t);
+    const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
+    const get = async (path: string) => (await all.send('GET', path, { headers: { authorization } })).body;
+    const { request } = await all.make('own');
+    const top = await get(`/accounts/${all.top}`);
+    assert.deepEqual([top.parent, top.root, top.credit, top.balance], [null, all.top, null, null]);
+    const { total } = (await get('/usage')) as unknown as { total: Record<string, unknown> };
+    assert.deepEqual([total.cost, total.provider_cost, total.margin], [0, null, null]);
+    const story = JSON.stringify(await get(`/requests/${request}`));
+    assert.ok(!story.includes('secret-provider') && story.includes('"provider_cost_nanos":null'), story);
+    const { operator } = (await get('/session')) as unknown as { operator: Record<string, unknown> };
+    assert.deepEqual([operator.role, operator.account_id], ['account-admin', all.top]);
+  });
+
+  test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {
+    const all = await world(t);
+    await assert.rejects(
+      all.service.operators.create({ name: 'lost', role: 'account-admin', account_id: 'acct_none' }),
+      /account_id "acct_none" does not exist/,
+    );
+    const lost = await all.operators.create({ name: 'lost', role: 'account-admin', accountId: 'acct_none' });
+    const { text } = await all.operators.issueToken(lost?.id ?? '', all.clock.atMs + 60_000, null);
+    await all.make('own');
+    const call = { headers: { authorization: `Bearer ${text}` } };
+    for (const path of ['/keys', '/accounts', '/requests', '/requests/running']) {
+      assert.deepEqual((await all.send('GET', path, call)).body.data, [], path);
+    }
+  });
+});

@@ -1,0 +1,121 @@
+/** Refunds, corrections and promotional credit as an operator books them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { AdminError, type AdminErrorCode } from '../../../src/admin/api.ts';
+import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
+import { COMMANDS } from '../../../src/admin/commands.ts';
+import type { AdminService } from '../../../src/admin/service.ts';
+import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
+import { appFixture } from '../../support/admin-app.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+
+function refusedWith(code: AdminErrorCode, message: RegExp) {
+  return (error: unknown): boolean =>
+    error instanceof AdminError && error.code === code && message.test(error.message) && !/\n/.test(error.message);
+}
+
+/** A request of the key that was charged so many nanos. */
+async function charge(ledger: OwnedLedger, keyId: string, id: string, amount: bigint): Promise<void> {
+  const summary = await ledger.getKey(keyId);
+  const hold = { id, amount, amountMin: amount, ttlMs: 600_000 };
+  const request = { keyId, keyVersion: summary?.key.version ?? 0, claim: null, hold };
+  assert.equal((await ledger.admit(request)).kind, 'admitted');
+  const settled = { keyId, holdId: id, charge: amount, usage: null, reply: null, flag: null };
+  await ledger.settle({ ...settled, noReplyReason: 'charged_incomplete' });
+}
+
+async function run(service: AdminService, ...line: string[]): Promise<string> {
+  const command = findCommand(COMMANDS, line);
+  return (await command.run(service, readArguments(command, line))).text;
+}
+
+describe('refunds and corrections', () => {
+  test('[R73] a request is refunded by its id, once for each entry id, and the trail says who did it', async (t) => {
+    const { service, ledger, operators } = adminFixture(t);
+    const key = await service.createKey({ mode: 'credit', credit: '1' });
+    await charge(ledger, key.id, 'req_1', 250_000_000n);
+    const input = { amount: '0.1', reason: 'a bad answer', entry_id: 'ticket 7' };
+    const refund = await service.money.refund('req_1', input);
+    assert.deepEqual(refund, {
+      object: 'refund',
+      entry_id: 'ticket 7',
+      request_id: 'req_1',
+      key: key.id,
+      payer: key.id,
+      amount: 0.1,
+      refunded: 0.1,
+      charged: 0.25,
+      balance: 0.85,
+    });
+    assert.deepEqual(await service.money.refund('req_1', input), refund);
+    assert.match(await run(service, 'refund', 'req_1', '--reason', 'the rest'), /^0\.15 credits refunded to key_/);
+    await assert.rejects(
+      service.money.refund('req_1', { reason: 'again' }),
+      refusedWith('refused', /has been refunded before/),
+    );
+    const trail = await operators.auditTrail({ limit: 10 });
+    assert.deepEqual(
+      trail.filter(({ action }) => action === 'request.refund').map(({ outcome, target }) => [outcome, target]),
+      [
+        ['refused', 'req_1'],
+        ['done', 'req_1'],
+        ['done', 'req_1'],
+        ['done', 'req_1'],
+      ],
+    );
+    assert.equal((await service.audit()).ok, true);
+  });
+
+  test('bad input is refused with what to do, and nothing changes', async (t) => {
+    const { service, ledger } = adminFixture(t);
+    const key = await service.createKey({ mode: 'credit', credit: '1' });
+    await charge(ledger, key.id, 'req_1', 250_000_000n);
+    const before = await service.showKey(key.id);
+    const reason = 'x';
+    for (const amount of ['-1', '0', 'much', '1e30', '0.0000000001', '99999999999999999999']) {
+      await assert.rejects(
+        service.money.refund('req_1', { amount, reason }),
+        refusedWith('invalid_input', /^amount is /),
+        amount,
+      );
+    }
+    await assert.rejects(service.money.refund('req_1', { amount: '0.3', reason }), refusedWith('refused', /0\.25/));
+    await assert.rejects(service.money.refund('req_1', {}), refusedWith('invalid_input', /^reason is missing/));
+    await assert.rejects(service.money.refund('req_2', { reason }), refusedWith('not_found', /x-request-id/));
+    for (const amount of ['0', '-0', '--1', '-', 'x', '-99999999999999999999']) {
+      await assert.rejects(
+        service.money.correct(key.id, { amount, reason }),
+        refusedWith('invalid_input', /^amount is /),
+        amount,
+      );
+    }
+    await assert.rejects(service.money.correct(key.id, { amount: '-0.76', reason }), refusedWith('refused', /0\.75/));
+    await assert.rejects(service.money.correct('nobody', { amount: '1', reason }), refusedWith('not_found', /nobody/));
+    assert.deepEqual(await service.showKey(key.id), before);
+  });
+
+  test('a balance is corrected either way from the command line', async (t) => {
+    const { service } = adminFixture(t);
+    const { id } = await service.createKey({ mode: 'credit', credit: '1' });
+    assert.match(
+      await run(service, 'correct', id, '--by', '-0.4', '--reason', 'typo'),
+      /has a balance of 0\.6 credits after -0\.4/,
+    );
+    assert.match(await run(service, 'correct', id, '--by', '2', '--reason', 'typo', '--id', 'c1'), /2\.6 credits/);
+    assert.match(await run(service, 'correct', id, '--by', '2', '--reason', 'typo', '--id', 'c1'), /2\.6 credits/);
+    const account = await service.accounts.create({ name: 'Acme' });
+    assert.match(await run(service, 'correct', account.id, '--by', '3', '--reason', 'x'), /3 credits after 3/);
+  });
+
+  test('over HTTP, a refund is 201, and an unknown request 404', async (t) => {
+    const { send, service, ledger } = await appFixture(t);
+    const key = await service.createKey({ mode: 'credit', credit: '1' });
+    await charge(ledger, key.id, 'req_1', 250_000_000n);
+    const done = await send('POST', '/requests/req_1/refund', { body: { reason: 'a bad answer' } });
+    assert.deepEqual([done.status, done.body.amount], [201, 0.25]);
+    const unknown = await send('POST', '/requests/req_2/refund', { body: { reason: 'a bad answer' } });
+    assert.deepEqual([unknown.status, unknown.body.error.code], [404, 'not_found']);
+    const corrected = await send('POST', `/keys/${key.id}/corrections`, { body: { amount: -1, reason: 'x' } });
+    assert.deepEqual([corrected.status, corrected.body.balance], [201, 0]);
+  });
+});
