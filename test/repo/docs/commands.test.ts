@@ -6,10 +6,13 @@ import { describe, test } from 'node:test';
 import { type CommandShape, findCommand, readArguments } from '../../../src/admin/arguments.ts';
 import { COMMANDS, DOCTOR, LIST_REQUESTS, MODELS, SHOW_REQUEST, START, TOP } from '../../../src/admin/commands.ts';
 import { DATA_COMMANDS } from '../../../src/admin/data-commands.ts';
+import { IMPORTERS } from '../../../src/admin/import/shapes.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
 import { commandsOf, PAGES, shellBlocks } from '../../support/doc-commands.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const SHAPES: readonly CommandShape[] = [
+  ...IMPORTERS,
   ...COMMANDS,
   START,
   DOCTOR,
@@ -27,6 +30,11 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   curl: 'test/repo/docs/examples.test.ts and test/deploy/tutorials.ts, where nothing has to be filled in',
   claude: 'npm run agents',
   codex: 'npm run agents',
+  aider: 'npm run e2e',
+  cline: 'npm run e2e',
+  cn: 'npm run e2e',
+  opencode: 'npm run e2e',
+  qwen: 'npm run e2e',
   bash: 'CI',
   node: 'the test of the script that it names',
   pip: 'npm run e2e, in an environment of its own',
@@ -67,8 +75,22 @@ describe('commands of the pages', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
     for (const page of PAGES) {
       const text = readFileSync(join(root, page), 'utf8');
-      for (const [, name = ''] of text.matchAll(/\bnpm run ([\w:-]+)/g))
+      for (const [, name = ''] of text.matchAll(/\bnpm run ([\w:-]*\w)/g))
         assert.ok(name in scripts, `${page}: npm run ${name}`);
+    }
+  });
+
+  test('those of docs/statements.md do what the page says', async (t) => {
+    const { service } = adminFixture(t);
+    const { id } = await service.accounts.create({ name: 'Acme' });
+    await service.accounts.addCredit(id, { amount: '5' });
+    const lines = blocks.filter(({ page }) => page === 'docs/statements.md').flatMap(({ text }) => commandsOf(text));
+    assert.ok(lines.length > 0);
+    for (const line of lines) {
+      const given = wordsOf(line.replace(/^npx gateway /, '')).map((word) => (word === 'ID' ? id : word));
+      const command = findCommand(COMMANDS, given);
+      const { text } = await command.run(service, readArguments(command, given));
+      assert.match(text, /opening.balance/i, line);
     }
   });
 
@@ -77,10 +99,14 @@ describe('commands of the pages', () => {
   });
 });
 
-function requireKnown(rest: string, command: string): void {
+function wordsOf(rest: string): readonly string[] {
   const words = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
   const until = words.findIndex((word) => /^[|>]/.test(word));
-  const line = until === -1 ? words : words.slice(0, until);
+  return until === -1 ? words : words.slice(0, until);
+}
+
+function requireKnown(rest: string, command: string): void {
+  const line = wordsOf(rest);
   if (line.length === 0 || line[0] === '--version' || line[0] === 'help') return;
   assert.doesNotThrow(() => readArguments(findCommand(SHAPES, line), line), command);
 }
