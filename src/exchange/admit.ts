@@ -62,7 +62,9 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
     // Noted as soon as it is known, so that refusals carry it too.
     if ('rate' in outcome) input.request.record.rate = outcome.rate;
     if (outcome.kind === 'key_changed') {
-      progress = { ...progress, caller: await lookUpAgain(gateway, input.request, caller) };
+      const found = await lookUpAgain(gateway, input.request, caller);
+      input.request.record.keyChanged(found.key);
+      progress = { ...progress, caller: found };
     } else if (
       !progress.counted &&
       !(decision instanceof GatewayError) &&
