@@ -44,6 +44,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'POST /admin/v1/accounts/:id/credit': OPERATORS,
   'POST /admin/v1/accounts/:id/keys': OPERATORS_AND_ACCOUNTS,
   'POST /admin/v1/requests/:id/refund': OPERATORS,
+  'GET /admin/v1/keys/:id/promotions': VIEWERS_AND_ACCOUNTS,
+  'GET /admin/v1/accounts/:id/promotions': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/keys/:id/statement': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/accounts/:id/statement': VIEWERS_AND_ACCOUNTS,
   'POST /admin/v1/keys/:id/corrections': OPERATORS,
