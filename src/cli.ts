@@ -23,18 +23,20 @@ import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
+import { Alerts } from './alerts/alerts.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
+import { NO_LOG } from './core/log.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
-import { openOperators } from './process/operators.ts';
+import { openOperatorData } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -203,11 +205,22 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const clock = systemClock();
-  const operators = openOperators(settings, secret, clock);
+  const data = openOperatorData(settings, secret, clock);
+  // What was raised and delivered can be read; only a gateway watches and delivers.
+  const alerts = new Alerts({
+    store: data.alertStore,
+    ledger,
+    policy: () => null,
+    providers: async () => [],
+    installationSecret: secret,
+    log: NO_LOG,
+    nowMs: () => clock.nowMs(),
+  });
   const { openRequestLogReader } = await import('./process/request-log.ts');
   const requestLog = await openRequestLogReader(settings);
   const options: AdminServiceOptions = {
-    operators,
+    operators: data.operators,
+    alerts,
     consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
@@ -233,7 +246,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   return {
     api: new AdminService(options, COMMAND),
     close: async () => {
-      await operators.close();
+      await data.close();
       await requestLog?.close();
       await ledger.close();
     },

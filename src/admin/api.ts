@@ -4,6 +4,14 @@
  * validates the inputs.
  */
 import type { Account as AccountSchema } from './schema/accounts.ts';
+import type {
+  AccountWebhook as AccountWebhookSchema,
+  AlertDeliveryList as AlertDeliveryListSchema,
+  AlertDelivery as AlertDeliverySchema,
+  AlertList as AlertListSchema,
+  Alert as AlertSchema,
+  AlertTest as AlertTestSchema,
+} from './schema/alerts.ts';
 import type { Audit as AuditSchema } from './schema/audit.ts';
 import type {
   AuditTrailEntry as AuditTrailEntrySchema,
@@ -69,6 +77,7 @@ export interface AdminApi {
   /** Asks them again. */
   refreshModelLists(): Promise<ModelListsRefreshView>;
   readonly operators: OperatorsApi;
+  readonly alerts: AlertsApi;
   /** Newest first. */
   auditTrail(query: object): Promise<AuditTrailPageView>;
 }
@@ -85,6 +94,19 @@ export interface OperatorsApi {
   revokeToken(id: string, tokenId: string): Promise<OperatorView>;
   /** A link that signs in at the console, once. */
   link(id: string): Promise<SignInLinkView>;
+}
+
+export interface AlertsApi {
+  /** Newest first. */
+  list(query: object): Promise<AlertPageView>;
+  /** Newest first. */
+  deliveries(query: object): Promise<AlertDeliveryPageView>;
+  /** To everybody that the configuration names. */
+  test(): Promise<AlertTestView>;
+  webhook(accountId: string): Promise<AccountWebhookView>;
+  /** With a new secret, shown once. */
+  setWebhook(accountId: string, input: object): Promise<AccountWebhookView>;
+  removeWebhook(accountId: string): Promise<AccountWebhookView>;
 }
 
 /** Accounts in a tree, and the keys that belong to them. */
@@ -142,6 +164,13 @@ export type IssuedTokenView = View<typeof IssuedTokenSchema>;
 export type SignInLinkView = View<typeof SignInLinkSchema>;
 export type AuditTrailEntryView = View<typeof AuditTrailEntrySchema>;
 export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
+
+export type AlertView = View<typeof AlertSchema>;
+export type AlertPageView = View<typeof AlertListSchema>;
+export type AlertDeliveryView = View<typeof AlertDeliverySchema>;
+export type AlertDeliveryPageView = View<typeof AlertDeliveryListSchema>;
+export type AlertTestView = View<typeof AlertTestSchema>;
+export type AccountWebhookView = View<typeof AccountWebhookSchema>;
 
 export type ModelStateView = View<typeof ModelStateSchema>;
 export type ProviderStateView = View<typeof ProviderStateSchema>;

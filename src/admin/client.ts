@@ -7,6 +7,7 @@ import {
   type AdminApi,
   AdminError,
   type AdminErrorCode,
+  type AlertsApi,
   type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
@@ -57,6 +58,15 @@ export class AdminClient implements AdminApi {
     move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
     addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
     addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
+  };
+  readonly alerts: AlertsApi = {
+    list: (query) => this.#call('GET', ['alerts'], undefined, { parameters: Object.entries(query) }),
+    deliveries: (query) =>
+      this.#call('GET', ['alerts', 'deliveries'], undefined, { parameters: Object.entries(query) }),
+    test: () => this.#call('POST', ['alerts', 'test']),
+    webhook: (id) => this.#call('GET', ['accounts', id, 'webhook']),
+    setWebhook: (id, input) => this.#call('PUT', ['accounts', id, 'webhook'], input),
+    removeWebhook: (id) => this.#call('DELETE', ['accounts', id, 'webhook']),
   };
   readonly money: MoneyApi = {
     refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),

@@ -2,6 +2,7 @@
 
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
@@ -79,6 +80,9 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   external_id: '--external-id',
   credit_cap: '--credit-cap',
   token_cap: '--token-cap',
+  type: '--type',
+  state: '--state',
+  url: '--url',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -163,6 +167,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   ...ACCOUNT_COMMANDS,
+  ...ALERT_COMMANDS,
   ...MONEY_COMMANDS,
   {
     words: ['audit'],

@@ -271,6 +271,155 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/webhook': {
+    /** The webhook of an account */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Set the webhook of an account, with a new secret, shown once */
+    put: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewAccountWebhook'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Remove the webhook of an account */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts': {
+    /** Alerts, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          type?: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/deliveries': {
+    /** What became of each delivery, newest first; dead letters too */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          /** @description dead: tried for the last time; nobody has got it. */
+          state?: 'pending' | 'delivered' | 'dead';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertDeliveryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/test': {
+    /** Send a test to every webhook and command of the config file, and say what became of it */
+    post: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/audit': {
     /** Recompute every balance from its entries */
     get: {
@@ -1505,6 +1654,63 @@ export interface components {
     AccountMove: {
       parent: string;
     };
+    /** AccountWebhook */
+    AccountWebhook: {
+      account: string;
+      /** @description Signs what is posted. It is shown once, when the webhook is set. */
+      secret: string | null;
+      url: string | null;
+    };
+    /** Alert */
+    Alert: {
+      at: string;
+      data: {
+        [key: string]: unknown;
+      };
+      /** @description Sent as webhook-id; the same for the same event. */
+      id: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDelivery */
+    AlertDelivery: {
+      alert_id: string;
+      attempts: number;
+      ended_at: string | null;
+      /** @description Why the last attempt failed. */
+      error: string | null;
+      next_attempt_at: string | null;
+      raised_at: string;
+      /** @enum {unknown} */
+      state: 'pending' | 'delivered' | 'dead';
+      /** @description webhook NAME or command of the config file, or account ID. */
+      target: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDeliveryList */
+    AlertDeliveryList: {
+      data: components['schemas']['AlertDelivery'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertList */
+    AlertList: {
+      data: components['schemas']['Alert'][];
+      enabled: boolean;
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertTest */
+    AlertTest: {
+      deliveries: components['schemas']['AlertDelivery'][];
+      id: string;
+      ok: boolean;
+    };
     /** Audit */
     Audit: {
       entries: number;
@@ -2019,6 +2225,11 @@ export interface components {
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };
+    /** NewAccountWebhook */
+    NewAccountWebhook: {
+      /** @description Where the alerts of the account, of those below it and of their keys are posted to. */
+      url: string;
+    };
     /** NewCorrection */
     NewCorrection: {
       /** @description Decimal credits with their sign. A string is read exactly. */
@@ -2176,6 +2387,8 @@ export interface components {
       circuit_breaker: boolean;
       /** @description Above 0 where every credential rests. */
       cooling_ms: number;
+      /** @description When the provider refused a credential last (401 or 403), since the start. */
+      credential_refused_at: string | null;
       /** @description How many there are; none is ever shown. */
       credentials: number;
       credentials_cooling: number;

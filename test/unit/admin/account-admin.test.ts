@@ -75,6 +75,9 @@ const PROBES: Readonly<Record<string, Probe>> = {
   'PATCH /admin/v1/accounts/:id': onAccount('', () => ({ name: 'changed' })),
   'POST /admin/v1/accounts/:id/move': onAccount('/move', ({ top }) => ({ parent: top })),
   'POST /admin/v1/accounts/:id/keys': onAccount('/keys', (_world, { key }) => ({ key })),
+  'GET /admin/v1/accounts/:id/webhook': onAccount('/webhook'),
+  'PUT /admin/v1/accounts/:id/webhook': onAccount('/webhook', () => ({ url: 'https://hook.example' })),
+  'DELETE /admin/v1/accounts/:id/webhook': onAccount('/webhook'),
   'GET /admin/v1/requests/:id': ({ request }) => ({ path: `/requests/${request}` }),
   'DELETE /admin/v1/requests/running/:id': ({ request }) => ({ path: `/requests/running/${request}` }),
 };
