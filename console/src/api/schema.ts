@@ -213,6 +213,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/statement': {
     /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
     get: {
@@ -677,6 +701,30 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
           };
         };
         /** @description Any error. */
@@ -2317,6 +2365,21 @@ export interface components {
       left_today: number;
       /** @description For clients of the Anthropic API. */
       origin: string;
+    };
+    /** Promotion */
+    Promotion: {
+      amount: number;
+      /** @description In the past where requests in flight still hold what is left. */
+      expires_at: string;
+      /** @description Of the entry that it was booked with. */
+      id: string;
+      left: number;
+    };
+    /** PromotionList */
+    PromotionList: {
+      data: components['schemas']['Promotion'][];
+      /** @enum {string} */
+      object: 'list';
     };
     /** ProviderState */
     ProviderState: {

@@ -50,6 +50,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'PUT /admin/v1/accounts/:id/webhook': OPERATORS_AND_ACCOUNTS,
   'DELETE /admin/v1/accounts/:id/webhook': OPERATORS_AND_ACCOUNTS,
   'POST /admin/v1/requests/:id/refund': OPERATORS,
+  'GET /admin/v1/keys/:id/promotions': VIEWERS_AND_ACCOUNTS,
+  'GET /admin/v1/accounts/:id/promotions': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/keys/:id/statement': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/accounts/:id/statement': VIEWERS_AND_ACCOUNTS,
   'POST /admin/v1/keys/:id/corrections': OPERATORS,
