@@ -229,6 +229,16 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: it looks at a file, and at no store. */
+export const CHECK_CONFIG: CommandShape = {
+  words: ['config', 'check'],
+  operands: ['FILE'],
+  flags: {},
+  switches: ['json'],
+  summary:
+    'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
+};
+
 /** Not among the others: they read the request log, which is no part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
@@ -269,10 +279,9 @@ export const TOP: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
-      usageLine(command),
-      command.summary,
-    ]),
+    ...[START, DOCTOR, MODELS, CHECK_CONFIG, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map(
+      (command) => [usageLine(command), command.summary],
+    ),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];

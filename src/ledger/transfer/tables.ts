@@ -25,7 +25,7 @@ const STAYS: ReadonlySet<string> = new Set([
 ]);
 
 /** The log of requests is no part of the ledger; PostgreSQL has a table for each of its days. */
-const REQUEST_LOG = /^request_log/;
+const REQUEST_LOG = /^request_(log|captures)/;
 
 /** Columns that only PostgreSQL has, and that begin anew: the order of creation, the time seen, places in rate limits. */
 const OWN: ReadonlySet<string> = new Set([
@@ -43,6 +43,7 @@ const ORDERS: Readonly<Record<string, readonly [string, string]>> = {
   usage: [' ORDER BY number', ' ORDER BY at_ms, hold_id'],
   tree_accounts: [' ORDER BY rowid', ' ORDER BY created_number'],
   audit_trail: [' ORDER BY number', ' ORDER BY number'],
+  alerts: [' ORDER BY number', ' ORDER BY number'],
 };
 
 export interface MovedTable {
