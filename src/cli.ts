@@ -18,6 +18,7 @@ import {
 } from './admin/commands.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { IMPORTERS } from './admin/import/shapes.ts';
 import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
@@ -124,6 +125,12 @@ async function run(line: readonly string[]): Promise<void> {
       release: readVersion(),
       connectAdmin: (settings) => connectAdmin(settings, true),
     });
+    return;
+  }
+  if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
+    const importer = findCommand(IMPORTERS, line);
+    const { runImporter } = await import('./admin/import/run.ts');
+    process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
     return;
   }
   if (first === 'requests' || first === 'top') {

@@ -21,6 +21,7 @@ import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
   CreditKey as CreditKeySchema,
+  ImportedKeys as ImportedKeysSchema,
   KeyList as KeyListSchema,
   Key as KeySchema,
 } from './schema/keys.ts';
@@ -43,6 +44,7 @@ import type {
   TargetState as TargetStateSchema,
   TargetTest as TargetTestSchema,
 } from './schema/state.ts';
+import type { Statement as StatementSchema } from './schema/statement.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
@@ -50,6 +52,8 @@ export interface AdminApi {
   readonly accounts: AccountsApi;
   readonly money: MoneyApi;
   createKey(input: object): Promise<CreatedKey>;
+  /** All of them or none. */
+  importKeys(input: object): Promise<ImportedKeysView>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
@@ -118,6 +122,8 @@ export interface AccountsApi {
 export interface MoneyApi {
   refund(requestId: string, input: object): Promise<RefundView>;
   correct(payerId: string, input: object): Promise<CorrectionView>;
+  /** Of an account, or of a key. */
+  statement(id: string, query: object): Promise<StatementView>;
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -132,9 +138,11 @@ export type KeyView = View<typeof KeySchema>;
 export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type ImportedKeysView = View<typeof ImportedKeysSchema>;
 export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;
+export type StatementView = View<typeof StatementSchema>;
 export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;

@@ -11,6 +11,7 @@ import {
   type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
+  type ImportedKeysView,
   type KeyView,
   type ListedOperatorView,
   type ModelListsRefreshView,
@@ -71,6 +72,8 @@ export class AdminClient implements AdminApi {
     refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
     // Both routes take both: whose id it is, is looked up.
     correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
+    statement: (id, query) =>
+      this.#call('GET', ['accounts', id, 'statement'], undefined, { parameters: Object.entries(query) }),
   };
   readonly #path: string;
 
@@ -85,6 +88,10 @@ export class AdminClient implements AdminApi {
 
   createKey(input: object): Promise<CreatedKey> {
     return this.#call('POST', ['keys'], input);
+  }
+
+  importKeys(input: object): Promise<ImportedKeysView> {
+    return this.#call('POST', ['keys', 'import'], input);
   }
 
   async listKeys(): Promise<readonly KeyView[]> {

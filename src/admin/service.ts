@@ -13,6 +13,7 @@ import {
   type AuditView,
   type CreatedKey,
   type DoctorReportView,
+  type ImportedKeysView,
   type KeyPageView,
   type KeyView,
   type ModelListsRefreshView,
@@ -120,11 +121,11 @@ export class AdminService implements AdminApi {
     const top = actor?.role === 'account-admin' ? actor.accountId : null;
     this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
     const ledger = this.#subtree ?? options.ledger;
-    this.accounts = new AccountService(ledger, this.#trail, top);
-    this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
-    this.money = new MoneyService(ledger, this.#trail);
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
+    this.accounts = new AccountService(ledger, this.#trail, top, known);
+    this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
+    this.money = new MoneyService(ledger, clock, this.#trail);
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
   }
 
@@ -203,6 +204,10 @@ export class AdminService implements AdminApi {
 
   createKey(input: unknown): Promise<CreatedKey> {
     return this.#keys.create(input);
+  }
+
+  importKeys(input: unknown): Promise<ImportedKeysView> {
+    return this.#keys.import(input);
   }
 
   listKeys(): Promise<readonly KeyView[]> {

@@ -189,14 +189,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
   const { installationSecret } = options;
-  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null });
+  const proxies = trustedProxies(settings);
+  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
   parts.defer(() => pages.close());
   const handler = requestHandler({
     gateway,
     pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
-    proxies: trustedProxies(settings),
+    proxies,
     corsOrigins: settings.corsOrigins,
     ready: () => readiness.ready(),
     accepting: () => !draining,

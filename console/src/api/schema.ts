@@ -213,6 +213,40 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/webhook': {
     /** The webhook of an account */
     get: {
@@ -692,6 +726,64 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/import': {
+    /** Create many keys, all or none */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['KeyImport'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['ImportedKeys'];
           };
         };
         /** @description Any error. */
@@ -1627,6 +1719,7 @@ export interface components {
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1683,6 +1776,7 @@ export interface components {
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1732,6 +1826,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1783,6 +1878,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1884,6 +1980,15 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** ImportedKeys */
+    ImportedKeys: {
+      /** @description In the order in which they were given; empty for a dry run. */
+      data: components['schemas']['CreatedKey'][];
+      /** @description How many were made, or could be. */
+      keys: number;
+      /** @enum {string} */
+      object: 'list';
+    };
     /** IssuedOperatorToken */
     IssuedOperatorToken: {
       expires_at: string;
@@ -1902,6 +2007,8 @@ export interface components {
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
@@ -1920,6 +2027,13 @@ export interface components {
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
+    };
+    /** KeyImport */
+    KeyImport: {
+      /** @description Only says whether they could be made. */
+      dry_run?: boolean;
+      /** @description Keys as for POST /keys; `account` may also be the external id of an account. */
+      keys: unknown[];
     };
     /** KeyList */
     KeyList: {
@@ -2083,6 +2197,8 @@ export interface components {
       amount: string | number;
       /** @description Names the purchase: sent again with the same id, it is booked once. */
       entry_id?: string;
+      /** @description Makes it promotional credit: spent before what was purchased, and gone at this time. */
+      expires_at?: string | null;
       note?: string | null;
     };
     /** NewKey */
@@ -2095,6 +2211,8 @@ export interface components {
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
       credit?: string | number;
       /** @description ISO 8601; UTC where no zone is given. */
@@ -2290,6 +2408,15 @@ export interface components {
       mode: string | null;
       model: string | null;
       model_known: boolean;
+      /** @description What a token of each class was charged by: nanos of a credit = rate ÷ per. */
+      prices: {
+        cache_read: string;
+        cache_write: string;
+        cache_write_1h: string;
+        input: string;
+        output: string;
+        per: string;
+      } | null;
       provider_cost_nanos: string | null;
       rate: {
         limit: number;
@@ -2409,6 +2536,62 @@ export interface components {
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
     };
+    /** Statement */
+    Statement: {
+      /** @description false: the time is not over, and more may come. */
+      closed: boolean;
+      closing_balance: string | null;
+      entries: components['schemas']['StatementEntry'][];
+      from: string;
+      /** @description Of the account or the key. */
+      id: string;
+      /** @description The name or label that it has today. */
+      name: string | null;
+      /** @enum {string} */
+      object: 'statement';
+      /** @enum {unknown} */
+      of: 'key' | 'root' | 'account';
+      /** @description In credits; null for an account below a root, which has no balance of its own. */
+      opening_balance: string | null;
+      /** @description The first day that does not belong to it any more. */
+      to: string;
+      totals: {
+        charges: number;
+        /** @description The sum of the entries. */
+        entries: string;
+        /** @description The sum of the usage: opening_balance + entries - usage = closing_balance. */
+        usage: string;
+      };
+      usage: components['schemas']['StatementUsage'][];
+    };
+    /** StatementEntry */
+    StatementEntry: {
+      /** @description The operator who booked it. */
+      actor: string | null;
+      /** @description What it adds to the balance, with its sign. */
+      amount: string;
+      at: string;
+      /** @description Of promotional credit. */
+      expires_at: string | null;
+      id: string;
+      /** @enum {unknown} */
+      kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+      /** @description The other side of a transfer; of what has expired, the promotion. */
+      other: string | null;
+      reason: string | null;
+      /** @description The request that was refunded. */
+      request_id: string | null;
+    };
+    /** StatementUsage */
+    StatementUsage: {
+      /** @description What they were charged. */
+      amount: string;
+      /** @description Calls that were charged, cancelled ones too. */
+      charges: number;
+      key: string;
+      /** @description Null where nothing is known of the calls. */
+      model: string | null;
+    };
     /** StoppedRequest */
     StoppedRequest: {
       id: string;
@@ -2445,6 +2628,7 @@ export interface components {
     };
     /** TargetTestRun */
     TargetTestRun: {
+      format: string;
       model: string;
       provider: string;
       upstream_model: string;

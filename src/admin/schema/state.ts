@@ -112,7 +112,7 @@ export const DoctorBody = Type.Object(
 );
 
 export const TargetTestBody = Type.Object(
-  { model: Type.String(), provider: Type.String(), upstream_model: Type.String() },
+  { model: Type.String(), provider: Type.String(), upstream_model: Type.String(), format: Type.String() },
   { title: 'TargetTestRun', additionalProperties: false },
 );
 

@@ -40,7 +40,7 @@ describe('gateway config check', () => {
     const file = join(folder, 'good.yaml');
     writeFileSync(
       file,
-      'providers: { openai: { api_key: x } }\nmodels: [{ id: openai/gpt-4o, targets: [{ provider: openai, upstream_model: gpt-4o }] }]\n',
+      'providers: { openai: { api_key: x } }\nmodels: [{ id: openai/gpt-4o, targets: [{ provider: openai, model: gpt-4o }] }]\n',
     );
     const { text, exitCode } = await checkConfigFile(file, readSettings({ GATEWAY_DATA: folder }), {}, false);
     assert.equal(exitCode, 0, text);
