@@ -19,8 +19,16 @@ const RequestPage = lazy(() =>
 const AccountsPage = lazy(() =>
   import('./pages/accounts/accounts.tsx').then((module) => ({ default: module.AccountsPage })),
 );
+const AccountPage = lazy(() =>
+  import('./pages/accounts/account.tsx').then((module) => ({ default: module.AccountPage })),
+);
 const SettingsPage = lazy(() =>
   import('./pages/settings/settings.tsx').then((module) => ({ default: module.SettingsPage })),
+);
+const ModelsPage = lazy(() => import('./pages/models/models.tsx').then((module) => ({ default: module.ModelsPage })));
+const ModelPage = lazy(() => import('./pages/models/model.tsx').then((module) => ({ default: module.ModelPage })));
+const PlaygroundPage = lazy(() =>
+  import('./pages/playground/playground.tsx').then((module) => ({ default: module.PlaygroundPage })),
 );
 const KeysPage = lazy(() => import('./pages/keys/list.tsx').then((module) => ({ default: module.KeysPage })));
 const KeyPage = lazy(() => import('./pages/keys/key.tsx').then((module) => ({ default: module.KeyPage })));
@@ -38,6 +46,10 @@ export function App() {
             <Route path="/requests" component={RequestsPage} />
             <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>
             <Route path="/accounts" component={AccountsPage} />
+            <Route path="/accounts/:id">{({ id }) => <AccountPage id={id} />}</Route>
+            <Route path="/models" component={ModelsPage} />
+            <Route path="/models/*">{({ '*': id }) => <ModelPage id={decodeURIComponent(id ?? '')} />}</Route>
+            <Route path="/playground" component={PlaygroundPage} />
             <Route path="/settings" component={SettingsPage} />
             <Route path="/keys" component={KeysPage} />
             <Route path="/keys/:id">{({ id }) => <KeyPage id={id} />}</Route>

@@ -16,7 +16,7 @@ import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { readCredit } from './input.ts';
-import { limitsView, readLimits } from './limits.ts';
+import { limitsView, readLimits, requireKnownModels } from './limits.ts';
 import {
   AccountChangeBody,
   AccountKeyBody,
@@ -32,11 +32,19 @@ export class AccountService implements AccountsApi {
   readonly #trail: AuditTrail;
   /** The topmost account that the caller sees; null where that is every root. */
   readonly #top: string | null;
+  /** What the running gateway's catalog has; null where that is not known, or not for the caller. */
+  readonly #known: (() => { readonly models: readonly string[] }) | null;
 
-  constructor(ledger: LedgerAdmin, trail: AuditTrail, top: string | null = null) {
+  constructor(
+    ledger: LedgerAdmin,
+    trail: AuditTrail,
+    top: string | null,
+    known: (() => { readonly models: readonly string[] }) | null,
+  ) {
     this.#ledger = ledger;
     this.#trail = trail;
     this.#top = top;
+    this.#known = known;
   }
 
   create(input: unknown): Promise<AccountView> {
@@ -48,6 +56,8 @@ export class AccountService implements AccountsApi {
     const body = validBody(NewAccountBody, input);
     const id = newId('acct');
     const parentId = body.parent ?? null;
+    const settings = readSettings(body);
+    requireKnownModels(this.#known?.(), settings.models ?? null);
     const outcome = await this.#ledger.createAccount({
       id,
       parentId,
@@ -57,7 +67,7 @@ export class AccountService implements AccountsApi {
       rpmLimit: null,
       creditCap: null,
       tokenCap: null,
-      ...readSettings(body),
+      ...settings,
     });
     requireAccount(parentId ?? id, outcome);
     return this.show(id);
@@ -90,6 +100,7 @@ export class AccountService implements AccountsApi {
         `nothing to change: give one of ${fieldNames(AccountChangeBody).join(', ')}`,
       );
     }
+    requireKnownModels(this.#known?.(), change.models ?? null);
     const versioned = { ...change, ...(ifVersion !== undefined && { ifVersion }) };
     requireAccount(accountId, await this.#ledger.changeAccount(accountId, versioned));
     return this.show(accountId);
@@ -110,11 +121,12 @@ export class AccountService implements AccountsApi {
   }
 
   async #addCredit(accountId: string, input: unknown): Promise<AccountView> {
-    const { entryId, amountNanos, note } = readCredit(input);
+    const { entryId, amountNanos, note, expiresAtMs } = readCredit(input);
     requireAccount(
       accountId,
       await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
         actor: this.#trail.actorId,
+        expiresAtMs,
       }),
     );
     return this.show(accountId);

@@ -2,9 +2,12 @@
 
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORTERS } from './import/shapes.ts';
+import { IMPORT_COMMANDS } from './import-commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
@@ -27,6 +30,7 @@ const KEY_FLAGS = {
   budget: 'TOKENS|unlimited',
   period: 'day|week|month|none',
   cap: 'CREDITS|none',
+  'capture-days': 'N|off',
 } as const;
 
 /** The flag for each field of the API, for error messages. */
@@ -46,6 +50,9 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   reason: '--reason',
+  month: '--month',
+  from: '--from',
+  to: '--to',
   entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
@@ -68,10 +75,14 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   format: '--format',
   account: '--account',
   cap: '--cap',
+  capture_days: '--capture-days',
   parent: '--parent',
   external_id: '--external-id',
   credit_cap: '--credit-cap',
   token_cap: '--token-cap',
+  type: '--type',
+  state: '--state',
+  url: '--url',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -146,15 +157,17 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT', id: 'ENTRY_ID' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a credit key',
+    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
+      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      const key = await api.addCredit(id, withoutAbsent(input));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   ...ACCOUNT_COMMANDS,
+  ...ALERT_COMMANDS,
   ...MONEY_COMMANDS,
   {
     words: ['audit'],
@@ -194,6 +207,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   REQUEST_CONTENT,
+  ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -264,10 +278,9 @@ export const TOP: CommandShape = {
 
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
-      usageLine(command),
-      command.summary,
-    ]),
+    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...IMPORTERS, ...COMMANDS].map(
+      (command) => [usageLine(command), command.summary],
+    ),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];
@@ -312,6 +325,7 @@ function keySettings(flags: CommandArguments['flags']): object {
     budget: flags.budget,
     period: flags.period,
     cap: flags.cap,
+    capture_days: flags['capture-days'],
   };
 }
 

@@ -7,7 +7,7 @@ import type { AuditTrailQuery as TrailQuery } from '../operators/port.ts';
 import { AdminError } from './api.ts';
 import { readLimits } from './limits.ts';
 import { AuditTrailQuery } from './schema/audit-trail.ts';
-import { CreditBody, KeyChangeBody, type KeySettings, NewKeyBody } from './schema/keys.ts';
+import { CAPTURE_DAYS_MAX, CreditBody, KeyChangeBody, type KeySettings, NewKeyBody } from './schema/keys.ts';
 import { fieldNames, invalid, missing, unexpected, validBody, validQuery } from './validate.ts';
 
 /** A validated new key: everything but its id and its secret. */
@@ -21,6 +21,8 @@ export interface CreditPlan {
   readonly amountNanos: bigint;
   readonly note: string | null;
   readonly entryId: string | null;
+  /** Of promotional credit. */
+  readonly expiresAtMs: number | null;
 }
 
 const DEFAULT_PERIOD: Period = 'month';
@@ -58,6 +60,7 @@ export function readNewKey(input: unknown): NewKeyPlan {
     budget: null,
     period: DEFAULT_PERIOD,
     cap: null,
+    captureDays: null,
     ...readSettings(body),
     mode,
     accountId,
@@ -75,10 +78,17 @@ export function readKeyChange(input: unknown): KeyChange {
 }
 
 export function readCredit(input: unknown): CreditPlan {
-  const { amount, note, entry_id } = validBody(CreditBody, input);
+  const { amount, note, entry_id, expires_at } = validBody(CreditBody, input);
   const amountNanos = readAmount('amount', amount);
   if (amountNanos === 0n) throw invalid('amount', 'must be more than 0 credits');
-  return { amountNanos, note: note?.toWellFormed() ?? null, entryId: entry_id?.toWellFormed() ?? null };
+  const expiresAtMs = expires_at == null ? null : readTime(expires_at);
+  if (expires_at != null && expiresAtMs === null) throw unexpected(CreditBody, 'expires_at', expires_at);
+  return {
+    amountNanos,
+    note: note?.toWellFormed() ?? null,
+    entryId: entry_id?.toWellFormed() ?? null,
+    expiresAtMs,
+  };
 }
 
 export function readAuditTrailQuery(input: unknown): TrailQuery {
@@ -103,7 +113,7 @@ function trailTime(field: 'since' | 'until', value: string | undefined): number 
 }
 
 function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
-  const { label, provider_scope, expires_at, budget, period, cap } = body;
+  const { label, provider_scope, expires_at, budget, period, cap, capture_days } = body;
   return {
     ...(label !== undefined && { label: label?.toWellFormed() || null }),
     ...(provider_scope !== undefined && { providerScope: provider_scope.toWellFormed() }),
@@ -111,8 +121,16 @@ function readSettings(body: KeySettings): Omit<KeyChange, 'status'> {
     ...(expires_at !== undefined && { expiresAtMs: readExpiry(expires_at) }),
     ...(budget !== undefined && { budget: readBudget(budget) }),
     ...(period !== undefined && { period }),
+    ...(capture_days !== undefined && { captureDays: readCaptureDays(capture_days) }),
     ...(cap !== undefined && { cap: cap === null || cap === 'none' ? null : readAmount('cap', cap) }),
   };
+}
+
+function readCaptureDays(value: NonNullable<KeySettings['capture_days']> | null): number | null {
+  if (value === null || value === 'off') return null;
+  const days = Number(value);
+  if (days < 1 || days > CAPTURE_DAYS_MAX) throw unexpected(KeyChangeBody, 'capture_days', value);
+  return days;
 }
 
 function readBudget(value: NonNullable<KeySettings['budget']> | null): bigint | null {

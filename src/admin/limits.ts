@@ -1,5 +1,6 @@
 /** Limits of keys and of accounts: from what an operator sent, and back. */
 import { isAddressRange } from '../core/address-list.ts';
+import { matchesModel } from '../core/model-pattern.ts';
 import type { OtherLimits } from '../ledger/port.ts';
 import { type CountField, LIMIT_MAXIMA, LimitsBody, type LimitsInput, type LimitsView } from './schema/limits.ts';
 import { invalid, unexpected } from './validate.ts';
@@ -17,6 +18,21 @@ export function readLimits(body: LimitsInput): Partial<Limits> {
     ...(models !== undefined && { models: models === 'all' ? null : readList('models', models) }),
     ...(addresses !== undefined && { addresses: addresses === 'any' ? null : readAddresses(addresses) }),
   };
+}
+
+/** A model, or a pattern that matches one; everything is accepted where no gateway is running. */
+export function requireKnownModels(
+  known: { readonly models: readonly string[] } | undefined,
+  models: readonly string[] | null,
+): void {
+  if (known === undefined) return;
+  const unknown = models?.find((entry) => !known.models.some((id) => entry === id || matchesModel(entry, id)));
+  if (unknown === undefined) return;
+  const isPattern = unknown.includes('*');
+  throw invalid(
+    'models',
+    `has ${JSON.stringify(unknown)}, which ${isPattern ? 'matches no' : 'is not a'} model of this gateway: expected ${isPattern ? 'ids or patterns of' : 'one of'} ${known.models.join(', ')}`,
+  );
 }
 
 function readCount(field: CountField, value: LimitsInput[CountField] & unknown): number | null {

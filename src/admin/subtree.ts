@@ -21,6 +21,7 @@ import type {
   NewKey,
   OtherVersion,
   RefundOutcome,
+  StatementOutcome,
   StoredDocument,
   VersionedAccountChange,
   VersionedKeyChange,
@@ -97,6 +98,16 @@ export class SubtreeLedger implements LedgerAdmin {
     throw ofTheOperator('credit');
   }
 
+  /** Who books at the operator's side is not for customers. */
+  async statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome> {
+    const inside = (await this.#hasAccount(id)) || (await this.getKey(id)) !== null;
+    const outcome: StatementOutcome = inside
+      ? await this.#ledger.statement(id, sinceMs, untilMs)
+      : { kind: 'unknown_payer' };
+    if (outcome.kind !== 'statement') return outcome;
+    return { ...outcome, entries: outcome.entries.map((entry) => ({ ...entry, actor: null })) };
+  }
+
   async findCharge(requestId: string): Promise<FoundCharge | null> {
     const found = await this.#ledger.findCharge(requestId);
     return found !== null && (await this.getKey(found.keyId)) !== null ? found : null;
@@ -107,8 +118,13 @@ export class SubtreeLedger implements LedgerAdmin {
     if (accountId === null) throw ofTheOperator('a key without an account', 'account');
     if (!(await this.#hasAccount(accountId))) throw new TypeError(`account ${accountId} was not looked up`);
     if (request.providerScope !== 'all') throw ofTheOperator('a provider', 'provider_scope');
+    if (request.captureDays != null) throw ofTheOperator('capture', 'capture_days');
     if (mode !== 'credit') throw ofTheOperator('a token budget, which no credit pays for,', 'mode');
     return this.#ledger.createKey(request);
+  }
+
+  async createKeys(): Promise<readonly KeyRecord[]> {
+    throw ofTheOperator('an import of keys');
   }
 
   async listKeys(): Promise<readonly KeySummary[]> {
@@ -131,6 +147,7 @@ export class SubtreeLedger implements LedgerAdmin {
       throw ofTheOperator('the end of the status disabled', 'status');
     }
     if (change.providerScope !== undefined) throw ofTheOperator('a provider', 'provider_scope');
+    if (change.captureDays !== undefined) throw ofTheOperator('capture', 'capture_days');
     const fields = Object.keys(change) as (keyof VersionedKeyChange)[];
     const other = fields.find((name) => !BUDGET_KEY_FIELDS.includes(name));
     if (key.mode === 'token_budget' && other !== undefined) {

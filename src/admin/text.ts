@@ -30,6 +30,7 @@ export function keyText(key: KeyView): readonly string[] {
     ['limits', limitsText(key)],
     ['addresses', key.addresses === null ? 'any' : key.addresses.join(', ')],
     ['expires', key.expires_at ?? 'never'],
+    ['content', key.capture_days === null ? 'not kept' : `kept for ${key.capture_days} days`],
     ['created', key.created_at],
     ['base URL', key.base_url],
   ];

@@ -26,6 +26,7 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     provider_scope: key.providerScope,
     ...limitsView(key),
     expires_at: isoTime(key.expiresAtMs),
+    capture_days: key.captureDays,
     created_at: new Date(key.createdAtMs).toISOString(),
     live_holds: summary.liveHolds,
     requests: summary.requests,

@@ -6,6 +6,7 @@ import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
+import { readAlerts } from './alerts.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
@@ -101,6 +102,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   if (tls !== null && settings.http === 'lean') {
     problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
   }
+  const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec });
+  problems.push(...alerts.problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
@@ -120,6 +123,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     accessLog: file.access_log ?? true,
     accountPage: file.account_page ?? false,
     usageKeepMs: usageKeepMs(file.usage),
+    alerts: alerts.policy,
   });
 }
 

@@ -13,9 +13,9 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
     'The key is missing, malformed, unknown, revoked or suspended; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. On the model routes and the usage route it also stands for an expired or disabled key and for the wrong origin. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
   key_expired: "The key's expiry has passed. The operator can move it, or create another key.",
   key_disabled:
-    "One of three: the operator disabled the key; the key is used on the other mode's origin, and the message names the base URL to use; or the model is outside the key's provider scope or its list of models. `GET /v1/models` with the key shows what it may use.",
+    "One of five: the operator disabled the key, or suspended its account; the key is used on the other mode's origin, and the message names the base URL to use; the request comes from an address that the key or its account does not allow; or the model is outside the key's provider scope, its list of models or that of its account. `GET /v1/models` with the key shows what it may use.",
   rate_limit_exceeded:
-    'The key has made `rpm_limit` requests in the last 60 seconds. `Retry-After` is the exact wait. A try before that is refused as well, and does not make the wait longer: what the limit refuses does not count.',
+    'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, or parallel requests. `Retry-After` is the exact wait, and 1 for parallel requests, whose end nobody knows. A try before that is refused as well, and does not make the wait longer: what a limit refuses counts in none. Input that is alone more than the tokens per minute is never admitted: send less.',
   balance_temporarily_reserved:
     'The balance would do, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
   limit_reached:

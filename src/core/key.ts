@@ -29,6 +29,8 @@ export interface KeyRecord extends RateLimits, Restrictions {
   readonly cap: bigint | null;
   /** Of the accounts above it that restrict something, from the nearest to the root: a copy, so that no account is read. */
   readonly inherited: readonly Restrictions[];
+  /** For how many days the content of its requests is kept; null: it is not. */
+  readonly captureDays: number | null;
   readonly createdAtMs: number;
   /** The first twelve characters of the newest secret. */
   readonly prefix: string;

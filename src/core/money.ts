@@ -98,8 +98,7 @@ export const PLAIN_TERMS: PriceTerms = { factor: ONE, feeNanos: ZERO };
 
 /** The exact cost in nanos, rounded up once. */
 export function costNanos(pricing: Pricing, tokens: TokenCounts, terms: ChargeTerms = PLAIN_TERMS): bigint {
-  const inputTokens = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h;
-  const { rates } = tierFor(pricing, inputTokens);
+  const { rates } = tierOf(pricing, tokens);
   let sum = BigInt(tokens.input) * rates.input + BigInt(tokens.output) * rates.output;
   // Every step with big integers allocates, and most requests leave these classes empty.
   if (tokens.cacheRead > 0) sum += BigInt(tokens.cacheRead) * rates.cacheRead;
@@ -155,11 +154,20 @@ export function creditsFromNanos(nanos: bigint): number {
   return Number(`${sign}${abs / NANOS_PER_CREDIT}.${(abs % NANOS_PER_CREDIT).toString().padStart(9, '0')}`);
 }
 
+/** All of its decimals and no more, never an exponent: what is added up anew must come out the same. */
+export function decimalCredits(nanos: bigint): string {
+  const abs = nanos < 0n ? -nanos : nanos;
+  const decimals = (abs % NANOS_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '');
+  return `${nanos < 0n ? '-' : ''}${abs / NANOS_PER_CREDIT}${decimals === '' ? '' : `.${decimals}`}`;
+}
+
 export function ceilDivide(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-function tierFor(pricing: Pricing, inputTokens: number): PriceTier {
+/** The one that counts for a request with these tokens. */
+export function tierOf(pricing: Pricing, tokens: TokenCounts): PriceTier {
+  const inputTokens = tokens.input + tokens.cacheRead + tokens.cacheWrite + tokens.cacheWrite1h;
   let chosen: PriceTier = pricing.tiers[0];
   for (const tier of pricing.tiers) if (inputTokens >= tier.fromInputTokens) chosen = tier;
   return chosen;

@@ -5,11 +5,12 @@
  * It holds no prompt and no answer, apart from `body`, which is for the time of the request only, and `capture`, which the
  * operator turns on for a key; what quotes a request has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
  */
-import type { Capture } from './capture.ts';
+import { Capture } from './capture.ts';
 import type { Condition } from './conditions.ts';
 import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
 import type { Target } from './model.ts';
+import type { Pricing } from './money.ts';
 import { withoutKeys, withoutRequestText } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
@@ -144,6 +145,8 @@ export class RequestRecord {
   usage: Usage | null = null;
   costNanos: bigint | null = null;
   providerCostNanos: bigint | null = null;
+  /** What its tokens were charged by; null where nothing was charged. */
+  pricing: Pricing | null = null;
   /** What the operator should look at in the charge. */
   flag: string | null = null;
 
@@ -182,11 +185,18 @@ export class RequestRecord {
   }
 
   /** Once, when the key is known, whether or not it may be used. */
-  authenticated({ id, label, mode }: KeyRecord, observer: RequestObserver): void {
+  authenticated({ id, label, mode, captureDays }: KeyRecord, observer: RequestObserver): void {
     this.keyId = id;
     this.keyLabel = label;
     this.mode = mode;
+    this.capture = captureDays === null ? null : new Capture(captureDays);
     observer.started(this);
+  }
+
+  /** It was judged by an old copy of its key; nothing has been answered yet. */
+  keyChanged({ captureDays }: KeyRecord): void {
+    this.capture = captureDays === null ? null : new Capture(captureDays);
+    if (this.body !== null) this.capture?.received(this.body);
   }
 
   /** `inCatalog`: whether there is a model of that name. */

@@ -14,6 +14,7 @@ export interface TargetName {
   readonly model: string;
   readonly provider: string;
   readonly upstream_model: string;
+  readonly format: string;
 }
 
 export interface ProbeTargetOptions {
@@ -30,11 +31,12 @@ export async function probeTarget(options: ProbeTargetOptions, wanted: TargetNam
   if (model === undefined)
     throw new AdminError('invalid_input', `model ${wanted.model} is not in the catalog`, { field: 'model' });
   const target = model.targets.find(
-    ({ provider, upstreamModel }) => provider === wanted.provider && upstreamModel === wanted.upstream_model,
+    ({ provider, upstreamModel, format }) =>
+      provider === wanted.provider && upstreamModel === wanted.upstream_model && format === wanted.format,
   );
   const provider = catalog.providers.get(wanted.provider);
   if (target === undefined || provider === undefined) {
-    const targets = model.targets.map((one) => `${one.upstreamModel} at ${one.provider}`).join(', ');
+    const targets = model.targets.map((one) => `${one.upstreamModel} at ${one.provider} (${one.format})`).join(', ');
     throw new AdminError('invalid_input', `model ${model.id} has no such target: it has ${targets}`, {
       field: 'provider',
     });

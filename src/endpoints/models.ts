@@ -4,33 +4,44 @@ import type { Model } from '../core/model.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticateOptional } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { mayUse, unknownModel } from '../exchange/make-plan.ts';
+import { unknownModel } from '../exchange/make-plan.ts';
 import type { ClientRequest } from '../exchange/request.ts';
+import { largestOutput, mayUse } from '../exchange/restrictions.ts';
 import type { CatalogModel, CatalogModelList, CatalogModelPage } from './models-schema.ts';
 
 export async function listModels(
   gateway: Gateway,
   request: ClientRequest,
 ): Promise<{ readonly body: CatalogModelList | CatalogModelPage }> {
-  const sees = await visibleTo(gateway, request);
-  const data = [...gateway.catalog().models.values()].filter(sees).map(publisherFor(request));
+  const seen = await seenBy(gateway, request);
+  const data = [...gateway.catalog().models.values()].flatMap((model) => seen(model) ?? []).map(publisherFor(request));
   return { body: namesVersion(request) ? onlyPage(data) : { object: 'list', data } };
 }
 
 /** A model that the caller does not see is as unknown as one that there is not. */
 export async function getModel(gateway: Gateway, request: ClientRequest): Promise<{ readonly body: CatalogModel }> {
-  const sees = await visibleTo(gateway, request);
+  const seen = await seenBy(gateway, request);
   const id = pathParameter(request.endpoint, request.path) ?? '';
-  const model = gateway.catalog().models.get(id);
-  if (model === undefined || !sees(model)) throw unknownModel(id);
+  const known = gateway.catalog().models.get(id);
+  const model = known === undefined ? null : seen(known);
+  if (model === null) throw unknownModel(id);
   return { body: publisherFor(request)(model) };
 }
 
-/** Without a credential: the models that the operator marked public. */
-async function visibleTo(gateway: Gateway, request: ClientRequest): Promise<(model: Model) => boolean> {
+/**
+ * A model as the caller may use it; null where it may not. Without a credential: the models that the operator marked public.
+ */
+async function seenBy(gateway: Gateway, request: ClientRequest): Promise<(model: Model) => Model | null> {
   const sender = await authenticateOptional(gateway, request);
   const caller = sender && (await countAgainstRateLimit(gateway, request, sender));
-  return (model) => (caller ? mayUse(caller.key, model) : model.public);
+  if (caller === null) return (model) => (model.public ? model : null);
+  const { key } = caller;
+  const limitsOutput = largestOutput(key, Number.POSITIVE_INFINITY) < Number.POSITIVE_INFINITY;
+  return (model) => {
+    if (!mayUse(key, model)) return null;
+    if (!limitsOutput) return model;
+    return { ...model, maxOutputTokens: largestOutput(key, model.maxOutputTokens ?? Number.POSITIVE_INFINITY) };
+  };
 }
 
 /** Anthropic's own SDKs always do. The interface gives the list no fields beyond its own, whatever the credential. */

@@ -23,7 +23,7 @@ export async function usage(gateway: Gateway, request: ClientRequest): Promise<U
   return usageAnswer(summary, prefix, gateway.policy().usdPerCredit, gateway.clock.nowMs());
 }
 
-export function usageAnswer(summary: Summary, prefix: string, usdPerCredit: number, nowMs: number): UsageAnswer {
+function usageAnswer(summary: Summary, prefix: string, usdPerCredit: number, nowMs: number): UsageAnswer {
   const credits = summary.key.mode === 'credit' ? creditFigures(summary, usdPerCredit) : NO_CREDIT;
   const tokens = tokenFigures(summary);
   return {

@@ -15,7 +15,7 @@ import {
   type Unit,
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
-import { keyRefused } from './authenticate.ts';
+import { keyRefused, requireAddress } from './authenticate.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Plan } from './plan.ts';
 import { couldAffordWithExactCount, holdAmounts, holdTokens } from './price.ts';
@@ -62,7 +62,9 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
     // Noted as soon as it is known, so that refusals carry it too.
     if ('rate' in outcome) input.request.record.rate = outcome.rate;
     if (outcome.kind === 'key_changed') {
-      progress = { ...progress, caller: await lookUpAgain(gateway, caller) };
+      const found = await lookUpAgain(gateway, input.request, caller);
+      input.request.record.keyChanged(found.key);
+      progress = { ...progress, caller: found };
     } else if (
       !progress.counted &&
       !(decision instanceof GatewayError) &&
@@ -163,25 +165,30 @@ function idempotencyOf({ kind }: AdmitOutcome, headers: RequestHeaders): Idempot
 /** For operations that hold no money: a slot of the rate limit and nothing else. */
 export async function countAgainstRateLimit(
   gateway: Gateway,
-  { record }: Pick<ClientRequest, 'record'>,
+  request: Pick<ClientRequest, 'record' | 'clientAddress'>,
   caller: Caller,
 ): Promise<Caller> {
   for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
     const { id: keyId, version: keyVersion } = caller.key;
     const outcome = await gateway.ledger.admit({ keyId, keyVersion, claim: null, hold: null }).catch(storeFailed);
-    if ('rate' in outcome) record.rate = outcome.rate;
+    if ('rate' in outcome) request.record.rate = outcome.rate;
     if (outcome.kind === 'admitted') return caller;
     if (outcome.kind === 'replay') throw new Error('the ledger replayed an answer where no claim was sent');
     if (outcome.kind !== 'key_changed') throw refusalOf(outcome, caller.key);
-    caller = await lookUpAgain(gateway, caller);
+    caller = await lookUpAgain(gateway, request, caller);
   }
   throw keyUnsteady();
 }
 
 /** The key has changed, and perhaps this secret of it is gone. */
-async function lookUpAgain(gateway: Gateway, caller: Caller): Promise<Caller> {
+async function lookUpAgain(
+  gateway: Gateway,
+  request: Pick<ClientRequest, 'clientAddress'>,
+  caller: Caller,
+): Promise<Caller> {
   const key = await gateway.keys.fetch(caller.digest).catch(storeFailed);
   if (!key) throw keyRefused('revoked');
+  requireAddress(key, request);
   return { key, digest: caller.digest };
 }
 

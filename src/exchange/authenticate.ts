@@ -5,6 +5,7 @@ import { KEY_PREFIX_LENGTH, type KeyRecord, type KeyStatus, keyStatus, type Mode
 import type { RateState } from '../ledger/port.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Caller, ClientRequest, RequestHeaders } from './request.ts';
+import { addressRefusal } from './restrictions.ts';
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
@@ -25,11 +26,15 @@ export async function authenticateOptional(gateway: Gateway, request: ClientRequ
     keys.knownDigest(sent.scheme, sent.header) ?? keys.digestOf(keyTextOf(endpoint, sent), sent.scheme, sent.header);
   if (digest === null) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
   const cached = keys.cached(digest);
-  // A cached key may have been resumed since: only a fresh copy can refuse.
-  const isActive = cached !== undefined && keyStatus(cached, gateway.clock.nowMs()) === 'active';
-  const key = isActive ? cached : await keys.fetch(digest).catch(storeFailed);
+  // A cached key may have been resumed since, or allowed from elsewhere: only a fresh copy can refuse.
+  const isGood =
+    cached !== undefined &&
+    keyStatus(cached, gateway.clock.nowMs()) === 'active' &&
+    addressRefusal(cached, request) === null;
+  const key = isGood ? cached : await keys.fetch(digest).catch(storeFailed);
   if (key) record.authenticated(key, gateway.observer);
   const caller = admissible(gateway, key, digest);
+  requireAddress(caller.key, request);
   if (caller.key.mode !== request.originMode) {
     record.rate = await rateOf(gateway, caller.key);
     throw wrongOrigin(gateway, request, caller.key.mode);
@@ -58,8 +63,20 @@ function wrongOrigin(gateway: Gateway, request: ClientRequest, mode: Mode): Gate
 }
 
 /** Of a digest that was sealed earlier: the key as it is now, if it may be used. */
-export async function authenticateDigest(gateway: Gateway, digest: string): Promise<Caller> {
-  return admissible(gateway, await gateway.keys.fetch(digest).catch(storeFailed), digest);
+export async function authenticateDigest(
+  gateway: Gateway,
+  digest: string,
+  request: Pick<ClientRequest, 'clientAddress'>,
+): Promise<Caller> {
+  const caller = admissible(gateway, await gateway.keys.fetch(digest).catch(storeFailed), digest);
+  requireAddress(caller.key, request);
+  return caller;
+}
+
+/** Whoever decides by another copy of the key asks again. */
+export function requireAddress(key: KeyRecord, request: Pick<ClientRequest, 'clientAddress'>): void {
+  const refusal = addressRefusal(key, request);
+  if (refusal !== null) throw refusal;
 }
 
 function admissible(gateway: Gateway, key: KeyRecord | null, digest: string): Caller {

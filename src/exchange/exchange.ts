@@ -303,6 +303,7 @@ export class Exchange implements InFlightExchange {
     record.usage = charge.usage;
     record.costNanos = charge.costNanos;
     record.providerCostNanos = charge.providerCostNanos;
+    record.pricing = this.plan.model.pricing;
     record.flag = charge.flag;
   }
 

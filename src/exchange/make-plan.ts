@@ -23,6 +23,7 @@ import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
 import { thinksUnasked } from './reasoning-models.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
+import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions.ts';
 
 /** A message request without `max_tokens`. */
 const MESSAGES_DEFAULT_OUTPUT = 1_024;
@@ -34,13 +35,7 @@ const SHRUNK_OUTPUT_MIN = 256;
 function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | GatewayError {
   const model = catalog.models.get(modelId);
   if (!model) return unknownModel(modelId);
-  if (!mayUse(key, model)) {
-    return new GatewayError('key_disabled', {
-      message: `This API key may not use the model ${JSON.stringify(model.id)}: it is limited to ${limitOf(key)}.`,
-      param: 'model',
-    });
-  }
-  return model;
+  return mayUse(key, model) ? model : modelRefused(key, model);
 }
 
 export function unknownModel(modelId: string): GatewayError {
@@ -48,13 +43,6 @@ export function unknownModel(modelId: string): GatewayError {
     message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
     param: 'model',
   });
-}
-
-export function mayUse(key: KeyRecord, model: Model): boolean {
-  return (
-    (key.providerScope === 'all' || key.providerScope === model.provider) &&
-    (key.models === null || key.models.includes(model.id))
-  );
 }
 
 /** What a request is judged by: both are read once per exchange. */
@@ -102,7 +90,7 @@ export function makePlan(
     });
   }
   const candidates = candidatesFor(endpoint.format, usable);
-  const limits = outputLimits(model, endpoint, info);
+  const limits = outputLimits(key, model, endpoint, info);
   // A first slice that carries all of the output never has to grow.
   const mayGrow = !(limits instanceof GatewayError) && limits.outputLimit > ELASTIC_SLICE_TOKENS;
   const elastic = mayGrow && isElastic(model, candidates, policy, key, endpoint, request);
@@ -253,11 +241,13 @@ function unpriced(
 }
 
 function outputLimits(
+  key: KeyRecord,
   model: Model,
   endpoint: Endpoint,
   info: RequestInfo,
 ): Pick<Plan, 'outputLimit' | 'outputLimitMin'> | GatewayError {
-  const published = model.maxOutputTokens ?? model.contextWindow ?? UNPUBLISHED_OUTPUT;
+  const ofModel = model.maxOutputTokens ?? model.contextWindow ?? UNPUBLISHED_OUTPUT;
+  const published = largestOutput(key, ofModel);
   if (endpoint.envelope === 'B') {
     const outputLimit = Math.min(info.outputLimit ?? MESSAGES_DEFAULT_OUTPUT, published);
     return {
@@ -269,15 +259,9 @@ function outputLimits(
     return { outputLimit: published, outputLimitMin: Math.min(SHRUNK_OUTPUT_MIN, published) };
   if (info.outputLimit > published) {
     return new GatewayError('invalid_request', {
-      message: `${info.outputLimitParam} is ${info.outputLimit}; the model ${model.id} gives at most ${published} tokens.`,
+      message: `${info.outputLimitParam} is ${info.outputLimit}; ${whoseOutput(key, model, ofModel)}.`,
       param: info.outputLimitParam,
     });
   }
   return { outputLimit: info.outputLimit, outputLimitMin: info.outputLimit };
-}
-
-function limitOf(key: KeyRecord): string {
-  const scope = key.providerScope === 'all' ? '' : `the provider ${JSON.stringify(key.providerScope)}`;
-  const models = key.models === null ? '' : `the models ${key.models.map((id) => JSON.stringify(id)).join(', ')}`;
-  return [scope, models].filter((part) => part !== '').join(' and ');
 }

@@ -4,9 +4,9 @@ import { CONDITIONS, type Condition } from '../core/conditions.ts';
 import { originOf } from '../core/endpoints.ts';
 import { type KeyRecord, keyStatus } from '../core/key.ts';
 import { DAY_MS, HOUR_MS, type UsageRow } from '../core/usage-report.ts';
-import { purseOf, tokensLeft, usageAnswer } from '../endpoints/usage.ts';
+import { purseOf, tokensLeft } from '../endpoints/usage.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
-import { mayUse } from '../exchange/make-plan.ts';
+import { mayUse } from '../exchange/restrictions.ts';
 import type { LedgerAdmin, Summary } from '../ledger/port.ts';
 import type { RequestView } from '../observe/request-log/entry.ts';
 import type { HolderSession } from './session.ts';
@@ -56,10 +56,7 @@ export async function lookUp(
       period: key.period,
       period_ends_at: isoOrNull(summary.periodEndsAtMs),
     },
-    balance: balanceOf(
-      summary,
-      usageAnswer(summary, session.prefix, gateway.policy().usdPerCredit, nowMs).body.explanation,
-    ),
+    balance: balanceOf(summary),
     live_holds: summary.liveHolds,
     running: gateway.inFlight
       .running()
@@ -72,7 +69,8 @@ export async function lookUp(
   };
 }
 
-function balanceOf(summary: Summary, explanation: string): KeyholderView['balance'] {
+function balanceOf(summary: Summary): KeyholderView['balance'] {
+  const limited_by = summary.path?.accountBinds === true ? 'account' : 'key';
   if (summary.key.mode === 'credit') {
     const { purchased, used, reserved, left } = purseOf(summary);
     return {
@@ -81,7 +79,7 @@ function balanceOf(summary: Summary, explanation: string): KeyholderView['balanc
       held: String(reserved),
       left: String(left),
       today: String(summary.todaySpend),
-      explanation,
+      limited_by,
     };
   }
   const left = tokensLeft(summary);
@@ -91,7 +89,7 @@ function balanceOf(summary: Summary, explanation: string): KeyholderView['balanc
     held: String(summary.reserved),
     left: left === null ? null : String(left),
     today: null,
-    explanation,
+    limited_by,
   };
 }
 

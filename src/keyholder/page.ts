@@ -3,6 +3,7 @@
  * afterwards. Every look at the key counts in its rate limit, as a look at `/v1/usage` does.
  */
 import { randomBytes } from 'node:crypto';
+import type { TrustedProxies } from '../core/client-address.ts';
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
 import { isKeyText, KEY_PREFIX_LENGTH, keyDigest } from '../core/key.ts';
@@ -12,6 +13,7 @@ import { authenticateDigest } from '../exchange/authenticate.ts';
 import type { Caller } from '../exchange/request.ts';
 import type { Pages } from '../http/app.ts';
 import { readBody } from '../http/body.ts';
+import { clientAddress } from '../http/http-request.ts';
 import { errorBody, failureHeaders } from '../http/reply.ts';
 import { newRequestId } from '../http/request-id.ts';
 import { contentSecurityPolicy } from '../lib/content-security-policy.ts';
@@ -36,6 +38,8 @@ export interface KeyholderOptions extends HolderSources {
   readonly installationSecret: string;
   /** Whether browsers reach the listener by TLS. */
   readonly secure: boolean;
+  /** Who tells where a request comes from; null where nobody does. */
+  readonly proxies: TrustedProxies | null;
 }
 
 interface Answer {
@@ -103,7 +107,8 @@ export class KeyholderPage implements Pages {
   async #signIn(request: IncomingRequest, record: RequestRecord): Promise<Answer> {
     const { gateway, installationSecret } = this.#options;
     const nowMs = gateway.clock.nowMs();
-    const waitMs = this.#throttle.waitMs(request.remoteAddress, nowMs);
+    const address = clientAddress(request, this.#options.proxies);
+    const waitMs = this.#throttle.waitMs(address, nowMs);
     if (waitMs > 0) {
       const retryAfterS = Math.ceil(waitMs / 1_000);
       const message = `Too many keys were tried from this address. Try again in ${retryAfterS} s.`;
@@ -119,12 +124,12 @@ export class KeyholderPage implements Pages {
     try {
       if (!isKeyText(text)) throw new GatewayError('invalid_credentials', { message: NOT_A_KEY });
       const digest = keyDigest(installationSecret, text);
-      await this.#caller(digest, record);
+      await this.#caller(digest, request, record);
       const cookie = this.#cookies.issue(digest, text.slice(0, KEY_PREFIX_LENGTH), nowMs);
       return { body: { signed_in: true }, cookie };
     } catch (error) {
       if (error instanceof GatewayError && error.condition === 'invalid_credentials') {
-        this.#throttle.failed(request.remoteAddress, nowMs);
+        this.#throttle.failed(address, nowMs);
       }
       throw error;
     }
@@ -134,15 +139,16 @@ export class KeyholderPage implements Pages {
     const { gateway } = this.#options;
     const session = this.#cookies.read(request.headers.get('cookie'), gateway.clock.nowMs());
     if (session === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
-    const { key } = await this.#caller(session.digest, record);
+    const { key } = await this.#caller(session.digest, request, record);
     const body = await lookUp(this.#options, key, session, origin);
     if (body === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
     return { body };
   }
 
-  async #caller(digest: string, record: RequestRecord): Promise<Caller> {
-    const { gateway } = this.#options;
-    return countAgainstRateLimit(gateway, { record }, await authenticateDigest(gateway, digest));
+  async #caller(digest: string, request: IncomingRequest, record: RequestRecord): Promise<Caller> {
+    const { gateway, proxies } = this.#options;
+    const sent = { record, clientAddress: clientAddress(request, proxies) };
+    return countAgainstRateLimit(gateway, sent, await authenticateDigest(gateway, digest, sent));
   }
 
   #sendFile(request: IncomingRequest, response: ServerResponse, path: string): void {

@@ -20,7 +20,8 @@ export interface KeyholderView {
     readonly held: string;
     readonly left: string | null;
     readonly today: string | null;
-    readonly explanation: string;
+    /** Whose limit leaves the least. */
+    readonly limited_by: 'key' | 'account';
   };
   /** How many requests hold something, on all gateways; `running` are those of them that this process serves. */
   readonly live_holds: number;

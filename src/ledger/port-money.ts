@@ -6,6 +6,11 @@ export interface EntryDetails {
   readonly actor?: string | null;
 }
 
+export interface PurchaseDetails extends EntryDetails {
+  /** Makes it promotional credit: spent before what was purchased, and gone at this time, but for what is held then. */
+  readonly expiresAtMs?: number | null;
+}
+
 export interface LedgerMoney {
   /** `entryId` makes it safe to send again. */
   correct(request: Correction): Promise<CorrectionOutcome>;
@@ -16,6 +21,8 @@ export interface LedgerMoney {
    * whoever paid: it raises what was purchased, and leaves `used` and caps as they are. `entryId` makes it safe to send again.
    */
   refund(request: Refund): Promise<RefundOutcome>;
+  /** From `sinceMs` until before `untilMs`. */
+  statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome>;
 }
 
 export interface Correction extends EntryDetails {
@@ -67,3 +74,48 @@ export type RefundOutcome =
     }
   | { readonly kind: 'unknown_charge' }
   | Refused;
+
+/**
+ * What happened to the money of a root, or of a key while it paid for itself, in a time; of an account below a root, what was
+ * spent through it. Once the time is over, nothing that comes later changes it.
+ */
+export interface Statement {
+  readonly kind: 'statement';
+  /** A key, a root, or an account below one. */
+  readonly of: 'key' | 'root' | 'account';
+  readonly name: string | null;
+  /** Null for an account below a root: it has no balance of its own. */
+  readonly opening: bigint | null;
+  readonly closing: bigint | null;
+  /** Everything but charges, in the order of time. */
+  readonly entries: readonly StatementEntry[];
+  readonly usage: readonly StatementUsage[];
+  /** When it was made, by the ledger's time. */
+  readonly nowMs: number;
+}
+
+export interface StatementEntry {
+  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+  readonly id: string;
+  /** With its sign: what it adds to the balance. */
+  readonly amount: bigint;
+  readonly atMs: number;
+  readonly note: string | null;
+  readonly actor: string | null;
+  /** The request that was refunded. */
+  readonly chargeId: string | null;
+  readonly expiresAtMs: number | null;
+  /** The other side of a transfer; of what has expired, the promotion. */
+  readonly otherId: string | null;
+}
+
+/** What one key was charged for one model. */
+export interface StatementUsage {
+  readonly keyId: string;
+  /** Null where nothing is known of the call. */
+  readonly model: string | null;
+  readonly charges: number;
+  readonly amount: bigint;
+}
+
+export type StatementOutcome = Statement | { readonly kind: 'unknown_payer' } | Refused;

@@ -1,5 +1,6 @@
 /** The key holder's page of a serving thread. */
 import type { Settings } from '../config/config.ts';
+import type { TrustedProxies } from '../core/client-address.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { Pages } from '../http/app.ts';
 import { KeyholderPage } from '../keyholder/page.ts';
@@ -19,6 +20,7 @@ export function openKeyholderPage(options: {
   readonly settings: Settings;
   readonly installationSecret: string;
   readonly secure: boolean;
+  readonly proxies: TrustedProxies | null;
 }): OpenedPage {
   const { gateway, ledger, settings, installationSecret } = options;
   const log = new LateRequestLogReader(settings);
@@ -26,6 +28,7 @@ export function openKeyholderPage(options: {
     gateway,
     ledger,
     installationSecret,
+    proxies: options.proxies,
     secure: options.secure || settings.publicUrl?.startsWith('https:') === true,
     requests: async (keyId) => {
       if (!gateway.policy().requestLog.enabled) return null;

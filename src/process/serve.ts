@@ -9,7 +9,7 @@ import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { RequestLogPolicy } from '../core/policy.ts';
+import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -63,6 +63,7 @@ export interface CatalogNames {
   readonly models: readonly string[];
   readonly sandbox: boolean;
   readonly requestLog: RequestLogPolicy;
+  readonly alerts: AlertPolicy | null;
 }
 
 export interface Serving {
@@ -188,14 +189,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
   const { installationSecret } = options;
-  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null });
+  const proxies = trustedProxies(settings);
+  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
   parts.defer(() => pages.close());
   const handler = requestHandler({
     gateway,
     pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
-    proxies: trustedProxies(settings),
+    proxies,
     corsOrigins: settings.corsOrigins,
     ready: () => readiness.ready(),
     accepting: () => !draining,
@@ -267,6 +269,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
+function namesOf({ catalog, sandbox, requestLog, alerts }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog, alerts };
 }

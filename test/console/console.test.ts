@@ -28,7 +28,7 @@ describe('the console', { skip }, () => {
       // Halfway through a fade a text has not its contrast yet.
       reducedMotion: 'reduce',
     });
-    context.setDefaultTimeout(6_000);
+    context.setDefaultTimeout(15_000);
     watched = await watchedPage(context, origin);
     page = watched.page;
   });
@@ -137,18 +137,173 @@ describe('the console', { skip }, () => {
     await page.setViewportSize({ width: 1_280, height: 800 });
   });
 
-  test('accounts in a tree, the audit, and who did what', async () => {
+  test('a customer, a team with a cap and its key; the cap is used up, explained, raised; suspended, it is refused', async () => {
     await page.getByRole('link', { name: 'Accounts' }).click();
     await page.getByRole('button', { name: 'Create account' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('Globex <i>');
     await page.getByRole('dialog').getByRole('button', { name: 'Create account' }).click();
-    await page.getByRole('cell', { name: 'Globex <i>' }).waitFor();
+    await page.getByRole('link', { name: 'Globex <i>' }).click();
+    await page.getByRole('button', { name: 'Add credit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add credit' }).click();
+    await page.getByText('10.0000 credits').waitFor();
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Create an account below it' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Support');
+    await page.getByLabel('Cap in credits').fill('0.001');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create account' }).click();
+    await page.getByRole('link', { name: 'Support' }).click();
+    await page.getByText('0.0010 credits').first().waitFor();
     await inOrder();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Support bot');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const secret = (await page.getByTestId('secret').textContent()) ?? '';
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'Support bot' }).waitFor();
+    await page.getByText('its account pays').waitFor();
+
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello!');
+    await page.getByRole('button', { name: 'Tools, and another key' }).click();
+    await page.getByLabel('Another key', { exact: true }).fill(secret);
+    const most = page.getByLabel('Most output');
+    await most.fill('20');
+    const answer = page.getByRole('region', { name: /^Answer of/ });
+    const sendIt = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'Send', exact: true }).click();
+      await answer.getByText('See the request').waitFor();
+    };
+    await sendIt();
+    await answer.getByText(/^charged /).waitFor();
+    await most.fill('5000');
+    await sendIt();
+    await answer.getByText("The limit of this key's account does not carry this request", { exact: false }).waitFor();
+    await inOrder();
+    await answer.getByText('See the request').click();
+    await page.getByText('What to do:', { exact: true }).waitFor();
+
+    const team = (await gateway.admin.accounts.list()).find(({ name }) => name === 'Support');
+    assert(team !== undefined && team.used > 0);
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.locator(`[title="${team.used} credits"]`).first().waitFor();
+    await page.getByRole('link', { name: 'Support' }).click();
+    await page.keyboard.press('e');
+    await page.getByLabel('Cap in credits').fill('2');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('left of its cap').waitFor();
+    const retry = (): Promise<Response> =>
+      call(`${gateway.origin}/v1/chat/completions`, {
+        key: secret,
+        body: { model: 'sandbox/alpha', max_tokens: 5_000, messages: [{ role: 'user', content: 'Hello!' }] },
+      });
+    assert.equal((await retry()).status, 200);
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    assert.equal((await retry()).status, 403);
+    const { page: holder } = await watchedPage(context, gateway.origin);
+    await holder.goto(`${gateway.origin}/account`);
+    await holder.getByLabel('API key', { exact: true }).fill(secret);
+    await holder.getByRole('button', { name: 'Show it' }).click();
+    await holder.getByText('The account of this key is suspended').waitFor();
+    await holder.close();
+    await inOrder();
+  });
+
+  test('two operators edit one key: the second is told what changed, and loses nothing', async () => {
+    const [key] = (await gateway.admin.listKeys()).filter(({ label }) => label === 'Acme');
+    await page.goto(`${origin}/keys/${key?.id}`);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Acme & Co');
+    await gateway.admin.changeKey(key?.id ?? '', { rpm_limit: 77 });
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Somebody else has changed this key').waitFor();
+    await page.getByText('Requests per minute: none').waitFor();
+    await inOrder();
+    await page.getByRole('button', { name: 'Save my changes on top' }).click();
+    await page.getByRole('heading', { name: 'Acme & Co' }).waitFor();
+    const { label, rpm_limit } = await gateway.admin.showKey(key?.id ?? '');
+    assert.deepEqual([label, rpm_limit], ['Acme & Co', 77]);
+  });
+
+  test('a request is refunded from its page, with its cost by class', async () => {
+    const { id, key } = await gateway.creditKey({ label: 'Refunded' });
+    const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] };
+    const answer = await call(`${gateway.origin}/v1/chat/completions`, { key, body });
+    await answer.text();
+    const { used } = await gateway.admin.showKey(id);
+    await page.goto(`${origin}/requests?live=1`);
+    await page.getByRole('heading', { name: 'Requests' }).waitFor();
+    await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
+    await page.getByRole('cell', { name: 'Refunded' }).first().waitFor();
+    await inOrder();
+    await page.goto(`${origin}/requests/${answer.headers.get('x-request-id')}`);
+    await page.getByRole('row', { name: /^Output/ }).waitFor();
+    await page.getByRole('button', { name: 'Refund' }).click();
+    await page.getByLabel('Reason').fill('<script>it was slow</script>');
+    await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click();
+    await page.getByText('credits given back').waitFor();
+    const after = await gateway.admin.showKey(id);
+    assert(after.mode === 'credit');
+    assert.equal(after.credit, Number((5 + used).toFixed(9)));
+    await inOrder();
+  });
+
+  test('a viewer sees everything and changes nothing', async () => {
+    if ('reason' in started) return;
+    const made = await adminFetch(gateway.dataDir)('/operators', 'POST', { name: 'Vera', role: 'viewer' });
+    const { token } = made.body as { token: string };
+    const own = await started.browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    const { page: seen, complaints } = await watchedPage(own, origin);
+    await seen.goto(`${origin}/keys`);
+    await seen.getByLabel('Token', { exact: true }).fill(token);
+    await seen.getByRole('button', { name: 'Sign in' }).click();
+    await seen.getByRole('link', { name: 'Acme & Co' }).click();
+    await seen.getByRole('heading', { name: 'Acme & Co' }).waitFor();
+    for (const name of ['Edit', 'Suspend', 'Rotate', 'Add credit']) {
+      assert.equal(await seen.getByRole('button', { name, exact: true }).count(), 0, name);
+    }
+    assert.equal(await seen.getByRole('link', { name: 'Playground' }).count(), 0);
+    await seen.goto(`${origin}/playground`);
+    await seen.getByText('The playground spends credit').waitFor();
+    assert.deepEqual(await axeViolations(seen), []);
+    assert.deepEqual(complaints, []);
+    await own.close();
+  });
+
+  test('the audit, the doctor, the settings in force, and who did what', async () => {
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Run the audit' }).click();
     await page.getByText('The books add up').waitFor();
-    await page.getByText('account.create').first().waitFor();
+    await page.getByRole('button', { name: 'Run the doctor' }).click();
+    await page.getByText('Everything is in order').waitFor();
+    await page.getByRole('cell', { name: 'limits.body_bytes' }).waitFor();
+    await page.getByText('request.refund').first().waitFor();
     await inOrder();
+  });
+
+  test('models with their sources; a target is tried; the playground shows what it held and charged', async () => {
+    await page.keyboard.press('g');
+    await page.keyboard.press('m');
+    await page.getByText('all of them answer').waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'sandbox/alpha' }).click();
+    await page.getByRole('button', { name: /^Test .* chat$/ }).click();
+    await page.getByText(/^answers, /).waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'Try it' }).click();
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello <b>there</b>');
+    await page.getByRole('combobox', { name: 'Compare with' }).click();
+    await page.getByRole('option', { name: 'sandbox/beta' }).click();
+    await page.getByRole('button', { name: 'Send to both' }).click();
+    const answer = page.getByRole('region', { name: 'Answer of sandbox/beta' });
+    await answer.getByText('See the request').waitFor();
+    await page.getByRole('region', { name: 'Answer of sandbox/alpha' }).getByText('See the request').waitFor();
+    const key = await gateway.admin.showKey('key_playground');
+    assert(key.mode === 'credit' && key.used > 0);
+    await page.getByText(`${(1 - key.used).toFixed(4)} credits`).waitFor();
+    await inOrder();
+    await answer.getByText('See the request').click();
+    await page.getByRole('figure', { name: 'What happened when' }).waitFor();
   });
 
   test("[R74] the key holder's page: signed in with the key, it shows this key; signed out, nothing", async () => {

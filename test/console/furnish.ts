@@ -4,6 +4,8 @@ import { adminFetch } from '../support/admin-fetch.ts';
 import { call, type StartedGateway } from '../support/started-gateway.ts';
 
 export interface Scene {
+  /** The key whose holder looks at its page. */
+  readonly holder: string;
   /** Name, path, and what to do there before the picture is taken. */
   readonly pages: readonly (readonly [string, string, ((page: Page) => Promise<void>)?])[];
 }
@@ -43,6 +45,7 @@ export async function furnish(gateway: StartedGateway): Promise<Scene> {
   const failed = recent.find(({ status }) => status === 402)?.id ?? '';
   const served = recent.find(({ status, streamed }) => status === 200 && streamed)?.id ?? '';
   return {
+    holder: acme.key,
     pages: [
       ['request', `/requests/${served}`],
       ['request-failed', `/requests/${failed}`],
@@ -50,7 +53,28 @@ export async function furnish(gateway: StartedGateway): Promise<Scene> {
       ['overview-24h', '/?period=24h&by=key&show=requests'],
       ['requests', '/requests'],
       ['accounts', '/accounts'],
-      ['settings', '/settings'],
+      ['models', '/models'],
+      ['model', '/models/sandbox/alpha'],
+      [
+        'playground',
+        '/playground?model=sandbox%2Falpha',
+        async (page) => {
+          await page.getByRole('combobox', { name: 'Compare with' }).fill('sandbox/beta');
+          await page.getByRole('option', { name: 'sandbox/beta' }).click();
+          await page.getByRole('textbox', { name: 'Message' }).fill('What is a gateway, in one sentence?');
+          await page.getByRole('button', { name: 'Send to both' }).click();
+          await page.getByText('See the request').nth(1).waitFor();
+        },
+      ],
+      [
+        'settings',
+        '/settings',
+        async (page) => {
+          await page.getByRole('button', { name: 'Run the audit' }).click();
+          await page.getByRole('button', { name: 'Run the doctor' }).click();
+          await page.getByText('Everything is in order').waitFor();
+        },
+      ],
       ['keys', '/keys'],
       ['key', `/keys/${acme.id}`],
       ['key-create', '/keys?create=1'],

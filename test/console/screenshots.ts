@@ -10,14 +10,18 @@ import { startedGateway } from '../support/started-gateway.ts';
 import { furnish } from './furnish.ts';
 
 const { values } = parseArgs({
-  options: { out: { type: 'string', default: 'screenshots' }, only: { type: 'string', default: '' } },
+  options: {
+    out: { type: 'string', default: 'screenshots' },
+    only: { type: 'string', default: '' },
+    full: { type: 'boolean', default: false },
+  },
 });
 const SIZES = { desktop: { width: 1_360, height: 860 }, phone: { width: 390, height: 844 } };
 
 const started = await startBrowser({ FONTCONFIG_FILE: fontsFile() });
 if ('reason' in started) throw new Error(started.reason);
 const { browser } = started;
-const gateway = await startedGateway();
+const gateway = await startedGateway({ config: 'account_page: true\n' });
 const scene = await furnish(gateway);
 const origin = `http://127.0.0.1:${gateway.adminPort}`;
 mkdirSync(values.out, { recursive: true });
@@ -37,6 +41,15 @@ try {
         await act?.(page);
         await shoot(page, name, size, theme);
       }
+      if ('account'.includes(values.only)) {
+        await page.goto(`${gateway.origin}/account`);
+        await page.getByLabel('API key', { exact: true }).waitFor();
+        await shoot(page, 'account-sign-in', size, theme);
+        await page.getByLabel('API key', { exact: true }).fill(scene.holder);
+        await page.getByRole('button', { name: 'Show it' }).click();
+        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await shoot(page, 'account', size, theme);
+      }
       await context.close();
     }
   }
@@ -53,7 +66,7 @@ async function signIn(page: Page): Promise<void> {
 
 async function shoot(page: Page, name: string, size: string, theme: string): Promise<void> {
   await page.waitForTimeout(350);
-  await page.screenshot({ path: join(values.out, `${name}-${size}-${theme}.png`) });
+  await page.screenshot({ fullPage: values.full, path: join(values.out, `${name}-${size}-${theme}.png`) });
 }
 
 /** A machine without a desktop has no system font worth the name: the one in the browser's package stands for it. */

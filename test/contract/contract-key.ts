@@ -16,6 +16,7 @@ export function keyContract(open: OpenBooks): void {
       ...rest,
       version: 1,
       inherited: [],
+      captureDays: null,
       status: 'active',
       createdAtMs: bench.clock.nowMs(),
       prefix: secret.prefix,
@@ -77,6 +78,11 @@ export function keyContract(open: OpenBooks): void {
     }
     assert.equal((await bench.ledger.changeKey(keyId, { expiresAtMs: 5 })).kind, 'changed');
     assert.equal((await bench.ledger.changeKey(keyId, { expiresAtMs: null })).kind, 'changed');
+    for (const captureDays of [7, null]) {
+      await bench.ledger.changeKey(keyId, { captureDays });
+      assert.equal((await bench.ledger.getKey(keyId))?.key.captureDays, captureDays);
+    }
+    assert.equal((await bench.ledger.changeKey(keyId, { captureDays: 0 })).kind, 'refused');
     assert.equal((await bench.ledger.changeKey(keyId, { status: 'revoked' })).kind, 'changed');
     assert.equal((await bench.ledger.changeKey(keyId, { status: 'revoked' })).kind, 'changed');
     for (const status of ['suspended', 'disabled', 'active'] as const) {

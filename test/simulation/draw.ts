@@ -22,7 +22,7 @@ const WEIGHTS = {
   settle: 17,
   mark: 8,
   void: 4,
-  extend: 7,
+  extend: 11,
   owner: 3,
   recover: 4,
   prune: 2,
@@ -176,8 +176,8 @@ export class Draw {
   #limits(): Partial<RateLimits> {
     const random = this.#random;
     return {
-      ...(random.chance(25) ? { tpmLimit: random.between(1, 60) } : {}),
-      ...(random.chance(25) ? { parallelLimit: random.between(1, 4) } : {}),
+      ...(random.chance(12) ? { tpmLimit: random.between(1, 60) } : {}),
+      ...(random.chance(8) ? { parallelLimit: random.between(1, 4) } : {}),
     };
   }
 
@@ -197,7 +197,22 @@ export class Draw {
 
   #accountCredit(accountId: string): Operation {
     const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(4_000);
-    return { op: 'addAccountCredit', accountId, entryId: this.#newId('p'), amountNanos, note: null };
+    return {
+      op: 'addAccountCredit',
+      accountId,
+      entryId: this.#newId('p'),
+      amountNanos,
+      note: null,
+      ...this.#promotional(),
+    };
+  }
+
+  /** Often for a short time only, so that it expires while something is held; at times it has expired already. */
+  #promotional(): { readonly expiresAtMs?: number } {
+    const random = this.#random;
+    if (!random.chance(45)) return {};
+    const seconds = random.chance(80) ? random.between(0, 40) : random.between(60, 4 * 86_400);
+    return { expiresAtMs: this.#model.nowMs + seconds * 1_000 };
   }
 
   #onAccounts(): Operation {
@@ -233,8 +248,9 @@ export class Draw {
     return random.pick<AccountChange>([
       { status: random.pick(['active', 'suspended', 'suspended', 'closed'] as const) },
       { rpmLimit: random.chance(50) ? null : random.between(0, 6) },
-      { tpmLimit: random.chance(40) ? null : random.between(0, 60) },
-      { parallelLimit: random.chance(40) ? null : random.between(0, 4) },
+      random.chance(60)
+        ? { tpmLimit: random.chance(50) ? null : random.between(0, 60) }
+        : { parallelLimit: random.chance(60) ? null : random.between(0, 4) },
       { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
       { creditCap: this.#cap(70, 2_500) },
       { tokenCap: this.#cap(70, 2_500) },
@@ -389,9 +405,9 @@ export class Draw {
     return random.pick<KeyChange>([
       { status: random.pick(['active', 'active', 'suspended', 'disabled', 'revoked'] as const) },
       { rpmLimit: random.chance(30) ? null : random.between(0, 5) },
-      { tpmLimit: random.chance(30) ? null : random.between(0, 60) },
-      { parallelLimit: random.chance(30) ? null : random.between(0, 4) },
-      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
+      random.chance(60)
+        ? { tpmLimit: random.chance(50) ? null : random.between(0, 60) }
+        : { parallelLimit: random.chance(60) ? null : random.between(0, 4) },
       { budget: random.chance(20) ? null : this.#amount(2_000) },
       { cap: random.chance(20) ? null : this.#amount(2_000) },
       { period: random.pick(PERIODS) },
@@ -410,6 +426,7 @@ export class Draw {
       entryId: earlier?.[0] ?? this.#newId('p'),
       amountNanos: earlier?.[1] ?? amountNanos,
       note: null,
+      ...(earlier === undefined || this.#random.chance(20) ? this.#promotional() : {}),
     };
   }
 

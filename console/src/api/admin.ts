@@ -35,3 +35,18 @@ export function useAccounts() {
     refetchInterval: 15_000,
   });
 }
+
+export function useSettings() {
+  return useQuery({
+    queryKey: ['settings'],
+    queryFn: ({ signal }) => call('get', '/admin/v1/settings', { signal }),
+  });
+}
+
+export function useAccount(id: string, everyMs = 10_000) {
+  return useQuery({
+    queryKey: ['accounts', id],
+    queryFn: ({ signal }) => call('get', '/admin/v1/accounts/{id}', { path: { id }, signal }),
+    refetchInterval: everyMs,
+  });
+}

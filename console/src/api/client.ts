@@ -20,7 +20,11 @@ type QueryOf<Operation> = Operation extends { parameters: { query?: infer Query 
   : { query?: undefined };
 export type CallOf<P extends keyof paths, M extends Method> = BodyOf<OperationOf<P, M>> &
   PathOf<OperationOf<P, M>> &
-  QueryOf<OperationOf<P, M>> & { signal?: AbortSignal };
+  QueryOf<OperationOf<P, M>> & {
+    signal?: AbortSignal;
+    /** The version that is to be changed: where somebody else has changed it since, nothing is done. */
+    version?: number;
+  };
 export type AnswerOf<P extends keyof paths, M extends Method> = Answer<OperationOf<P, M>>;
 
 /** A refusal of the gateway, in its own words. */
@@ -65,8 +69,8 @@ export function call<M extends Method, P extends PathsWith<M>>(
   path: P,
   options: CallOf<P, M>,
 ): Promise<AnswerOf<P, M>> {
-  const { body, path: names, query, signal } = options as Loose;
-  return send(method, addressOf(path, names, query), body, signal) as Promise<AnswerOf<P, M>>;
+  const { body, path: names, query, signal, version } = options as Loose;
+  return send(method, addressOf(path, names, query), body, signal, version) as Promise<AnswerOf<P, M>>;
 }
 
 interface Loose {
@@ -74,6 +78,7 @@ interface Loose {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
+  readonly version?: number;
 }
 
 export function addressOf(
@@ -88,17 +93,28 @@ export function addressOf(
 }
 
 /** Any JSON call of the admin API. A 401 asks the operator to sign in again, and what is on the page stays. */
-export async function send(method: string, address: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+export async function send(
+  method: string,
+  address: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  version?: number,
+): Promise<unknown> {
   const answer = await reach(address, {
     method: method.toUpperCase(),
-    headers: headersFor(method, body),
+    headers: { ...headersFor(method, body), ...(version !== undefined && { 'if-match': `"${version}"` }) },
     body: body === undefined ? null : JSON.stringify(body),
     signal: signal ?? null,
   });
   if (answer.ok) return answer.status === 204 ? null : answer.json();
+  throw await refusalOf(answer);
+}
+
+/** Of an answer that is none. */
+export async function refusalOf(answer: Response): Promise<ApiError> {
   const { error } = (await answer.json().catch(() => ({}))) as Partial<Schemas['Error']>;
   if (answer.status === 401) onSignedOut();
-  throw new ApiError(answer.status, error ?? {});
+  return new ApiError(answer.status, error ?? {});
 }
 
 export function headersFor(method: string, body: unknown): Record<string, string> {

@@ -213,6 +213,189 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/webhook': {
+    /** The webhook of an account */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Set the webhook of an account, with a new secret, shown once */
+    put: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewAccountWebhook'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Remove the webhook of an account */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts': {
+    /** Alerts, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          type?: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/deliveries': {
+    /** What became of each delivery, newest first; dead letters too */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          /** @description dead: tried for the last time; nobody has got it. */
+          state?: 'pending' | 'delivered' | 'dead';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertDeliveryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/test': {
+    /** Send a test to every webhook and command of the config file, and say what became of it */
+    post: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/audit': {
     /** Recompute every balance from its entries */
     get: {
@@ -543,6 +726,64 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/import': {
+    /** Create many keys, all or none */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['KeyImport'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['ImportedKeys'];
           };
         };
         /** @description Any error. */
@@ -1262,6 +1503,7 @@ export interface components {
   schemas: {
     /** Account */
     Account: {
+      addresses: string[] | null;
       balance: number | null;
       created_at: string;
       /** @description Everything bought so far; null below a root. */
@@ -1279,7 +1521,10 @@ export interface components {
         [key: string]: string;
       };
       live_holds: number;
+      models: string[] | null;
       name: string;
+      output_limit: number | null;
+      parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
       reserved: number;
@@ -1296,6 +1541,7 @@ export interface components {
       tokens_reserved: number;
       /** @description Tokens of the present period of the cap; without a cap, for ever. */
       tokens_used: number;
+      tpm_limit: number | null;
       /** @description Credits spent by keys below the account, for ever. */
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
@@ -1303,6 +1549,8 @@ export interface components {
     };
     /** AccountChange */
     AccountChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1318,8 +1566,14 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name?: string;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'closed';
@@ -1332,6 +1586,8 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** AccountKey */
     AccountKey: {
@@ -1349,6 +1605,63 @@ export interface components {
     /** AccountMove */
     AccountMove: {
       parent: string;
+    };
+    /** AccountWebhook */
+    AccountWebhook: {
+      account: string;
+      /** @description Signs what is posted. It is shown once, when the webhook is set. */
+      secret: string | null;
+      url: string | null;
+    };
+    /** Alert */
+    Alert: {
+      at: string;
+      data: {
+        [key: string]: unknown;
+      };
+      /** @description Sent as webhook-id; the same for the same event. */
+      id: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDelivery */
+    AlertDelivery: {
+      alert_id: string;
+      attempts: number;
+      ended_at: string | null;
+      /** @description Why the last attempt failed. */
+      error: string | null;
+      next_attempt_at: string | null;
+      raised_at: string;
+      /** @enum {unknown} */
+      state: 'pending' | 'delivered' | 'dead';
+      /** @description webhook NAME or command of the config file, or account ID. */
+      target: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDeliveryList */
+    AlertDeliveryList: {
+      data: components['schemas']['AlertDelivery'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertList */
+    AlertList: {
+      data: components['schemas']['Alert'][];
+      enabled: boolean;
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertTest */
+    AlertTest: {
+      deliveries: components['schemas']['AlertDelivery'][];
+      id: string;
+      ok: boolean;
     };
     /** Audit */
     Audit: {
@@ -1402,9 +1715,11 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1416,7 +1731,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1430,6 +1747,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1454,9 +1772,11 @@ export interface components {
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
       budget: number | null;
+      capture_days: number | null;
       created_at: string;
       expires_at: string | null;
       id: string;
@@ -1470,7 +1790,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @enum {unknown} */
       period: 'day' | 'week' | 'month' | 'none';
       period_ends_at: string | null;
@@ -1484,6 +1806,7 @@ export interface components {
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1492,6 +1815,7 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1502,6 +1826,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1517,7 +1842,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1529,6 +1856,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1539,6 +1867,7 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
       base_url: string;
@@ -1549,6 +1878,7 @@ export interface components {
         period: 'day' | 'week' | 'month' | 'none';
         used: number;
       };
+      capture_days: number | null;
       created_at: string;
       /** @description Everything bought so far. */
       credit: number;
@@ -1562,7 +1892,9 @@ export interface components {
       models: string[] | null;
       /** @description For clients of Format B, which append /v1/messages themselves. */
       origin: string;
+      output_limit: number | null;
       output_tokens: number;
+      parallel_limit: number | null;
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
@@ -1574,6 +1906,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
+      tpm_limit: number | null;
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
@@ -1647,6 +1980,15 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** ImportedKeys */
+    ImportedKeys: {
+      /** @description In the order in which they were given; empty for a dry run. */
+      data: components['schemas']['CreatedKey'][];
+      /** @description How many were made, or could be. */
+      keys: number;
+      /** @enum {string} */
+      object: 'list';
+    };
     /** IssuedOperatorToken */
     IssuedOperatorToken: {
       expires_at: string;
@@ -1659,15 +2001,23 @@ export interface components {
     Key: components['schemas']['CreditKey'] | components['schemas']['BudgetKey'];
     /** KeyChange */
     KeyChange: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description ISO 8601; UTC where no zone is given. */
       expires_at?: string | null;
       label?: string | '' | null;
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
@@ -1675,6 +2025,15 @@ export interface components {
       rpm_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
+    };
+    /** KeyImport */
+    KeyImport: {
+      /** @description Only says whether they could be made. */
+      dry_run?: boolean;
+      /** @description Keys as for POST /keys; `account` may also be the external id of an account. */
+      keys: unknown[];
     };
     /** KeyList */
     KeyList: {
@@ -1778,6 +2137,8 @@ export interface components {
     };
     /** NewAccount */
     NewAccount: {
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description The most credits that may be spent below the account in a period. */
       credit_cap?:
         | {
@@ -1793,10 +2154,16 @@ export interface components {
       labels?: {
         [key: string]: string;
       };
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
+      models?: string[] | 'all' | null;
       name: string;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @description Absent for the root of a new tree. */
       parent?: string | null;
-      /** @description Requests per minute of all keys below the account. */
+      /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
       /** @description The most tokens that may be spent below the account in a period. */
       token_cap?:
@@ -1807,6 +2174,13 @@ export interface components {
           }
         | string
         | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
+    };
+    /** NewAccountWebhook */
+    NewAccountWebhook: {
+      /** @description Where the alerts of the account, of those below it and of their keys are posted to. */
+      url: string;
     };
     /** NewCorrection */
     NewCorrection: {
@@ -1823,16 +2197,22 @@ export interface components {
       amount: string | number;
       /** @description Names the purchase: sent again with the same id, it is booked once. */
       entry_id?: string;
+      /** @description Makes it promotional credit: spent before what was purchased, and gone at this time. */
+      expires_at?: string | null;
       note?: string | null;
     };
     /** NewKey */
     NewKey: {
       /** @description The account that pays for the key, by its id. */
       account?: string | null;
+      /** @description Where requests may come from: IPv4 or IPv6 addresses, or ranges in CIDR notation. */
+      addresses?: string[] | 'any' | null;
       /** @description Tokens per period, for token_budget keys. */
       budget?: number | string | 'unlimited' | null;
       /** @description The most that a credit key of an account may spend in its period. */
       cap?: string | number | null;
+      /** @description For how long the content of its requests and responses is kept. "off" and null: it is not. */
+      capture_days?: number | string | 'off' | null;
       /** @description Decimal credits. A string is read exactly, a number by its shortest decimal form. */
       credit?: string | number;
       /** @description ISO 8601; UTC where no zone is given. */
@@ -1840,13 +2220,19 @@ export interface components {
       label?: string | '' | null;
       /** @enum {unknown} */
       mode: 'credit' | 'token_budget';
-      /** @description "all" and null: every model of the provider scope. */
+      /** @description Ids, or patterns in which * stands for any characters. "all" and null: every model. */
       models?: string[] | 'all' | null;
+      /** @description The most tokens of output of one request, as if the model had no more. */
+      output_limit?: number | string | 'none' | null;
+      /** @description Requests at a time. */
+      parallel_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       period?: 'day' | 'week' | 'month' | 'none';
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Tokens per minute: input when a request is admitted, output when it ends. */
+      tpm_limit?: number | string | 'none' | null;
     };
     /** NewOperator */
     NewOperator: {
@@ -1938,6 +2324,8 @@ export interface components {
       circuit_breaker: boolean;
       /** @description Above 0 where every credential rests. */
       cooling_ms: number;
+      /** @description When the provider refused a credential last (401 or 403), since the start. */
+      credential_refused_at: string | null;
       /** @description How many there are; none is ever shown. */
       credentials: number;
       credentials_cooling: number;
@@ -2020,6 +2408,15 @@ export interface components {
       mode: string | null;
       model: string | null;
       model_known: boolean;
+      /** @description What a token of each class was charged by: nanos of a credit = rate ÷ per. */
+      prices: {
+        cache_read: string;
+        cache_write: string;
+        cache_write_1h: string;
+        input: string;
+        output: string;
+        per: string;
+      } | null;
       provider_cost_nanos: string | null;
       rate: {
         limit: number;
@@ -2139,6 +2536,62 @@ export interface components {
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
     };
+    /** Statement */
+    Statement: {
+      /** @description false: the time is not over, and more may come. */
+      closed: boolean;
+      closing_balance: string | null;
+      entries: components['schemas']['StatementEntry'][];
+      from: string;
+      /** @description Of the account or the key. */
+      id: string;
+      /** @description The name or label that it has today. */
+      name: string | null;
+      /** @enum {string} */
+      object: 'statement';
+      /** @enum {unknown} */
+      of: 'key' | 'root' | 'account';
+      /** @description In credits; null for an account below a root, which has no balance of its own. */
+      opening_balance: string | null;
+      /** @description The first day that does not belong to it any more. */
+      to: string;
+      totals: {
+        charges: number;
+        /** @description The sum of the entries. */
+        entries: string;
+        /** @description The sum of the usage: opening_balance + entries - usage = closing_balance. */
+        usage: string;
+      };
+      usage: components['schemas']['StatementUsage'][];
+    };
+    /** StatementEntry */
+    StatementEntry: {
+      /** @description The operator who booked it. */
+      actor: string | null;
+      /** @description What it adds to the balance, with its sign. */
+      amount: string;
+      at: string;
+      /** @description Of promotional credit. */
+      expires_at: string | null;
+      id: string;
+      /** @enum {unknown} */
+      kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+      /** @description The other side of a transfer; of what has expired, the promotion. */
+      other: string | null;
+      reason: string | null;
+      /** @description The request that was refunded. */
+      request_id: string | null;
+    };
+    /** StatementUsage */
+    StatementUsage: {
+      /** @description What they were charged. */
+      amount: string;
+      /** @description Calls that were charged, cancelled ones too. */
+      charges: number;
+      key: string;
+      /** @description Null where nothing is known of the calls. */
+      model: string | null;
+    };
     /** StoppedRequest */
     StoppedRequest: {
       id: string;
@@ -2175,6 +2628,7 @@ export interface components {
     };
     /** TargetTestRun */
     TargetTestRun: {
+      format: string;
       model: string;
       provider: string;
       upstream_model: string;

@@ -8,14 +8,18 @@ interface SessionContext {
   readonly session: Session | null;
   /** `expired`: there was a session, and what was being done is still on the page. */
   readonly state: 'unknown' | 'signed-out' | 'signed-in' | 'expired';
+  /** Keys and accounts; an account-admin only those below its own account. */
   readonly mayWrite: boolean;
+  /** Everything that is the whole gateway's: credit, refunds, the playground, the checks. */
+  readonly mayOperate: boolean;
   readonly signIn: (token: string) => Promise<void>;
   readonly signOut: (everywhere: boolean) => Promise<void>;
 }
 
 const Context = createContext<SessionContext | null>(null);
 const ADDRESS = '/admin/v1/session';
-const WRITERS = ['owner', 'operator'];
+const OPERATORS = ['owner', 'operator'];
+const WRITERS = [...OPERATORS, 'account-admin'];
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [session, setSession] = useState<Session | null>(null);
@@ -53,10 +57,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     void restore();
   }, [take]);
 
-  const value = useMemo(
-    () => ({ session, state, mayWrite: WRITERS.includes(session?.operator.role ?? ''), signIn, signOut }),
-    [session, state, signIn, signOut],
-  );
+  const value = useMemo(() => {
+    const role = session?.operator.role ?? '';
+    return { session, state, mayWrite: WRITERS.includes(role), mayOperate: OPERATORS.includes(role), signIn, signOut };
+  }, [session, state, signIn, signOut]);
   return <Context value={value}>{children}</Context>;
 }
 

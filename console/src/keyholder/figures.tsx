@@ -43,7 +43,11 @@ export function KeyFigures({
       title={key.label ?? `${key.prefix}…`}
       answer={
         <>
-          <strong>{text(mode, balance.left, false)}</strong> left. {balance.explanation}
+          <strong>{text(mode, balance.left, false)}</strong> left
+          {balance.limited_by === 'account'
+            ? ', by the limit of this key’s account'
+            : balance.all !== null && ` of ${text(mode, balance.all, false)}`}
+          ; {view.live_holds === 0 ? 'nothing is held' : `${text(mode, balance.held)} held`}.
         </>
       }
       actions={
@@ -148,7 +152,7 @@ function Usage({ view: { key, usage } }: { view: KeyholderView }) {
       cell: ({ charged }) => <Amount mode={mode} value={charged} />,
       right: true,
     },
-    { id: 'requests', header: 'Requests', value: ({ requests }) => requests, right: true },
+    { id: 'requests', header: 'Requests', value: ({ requests }) => requests, right: true, minor: true },
     {
       id: 'in',
       header: 'Tokens in',

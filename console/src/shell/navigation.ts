@@ -1,5 +1,15 @@
 /** The pages of the rail, in their order. */
-import { IconAccounts, IconKeys, IconOverview, IconRequests, IconSettings } from '../ui/icons.tsx';
+import { useMemo } from 'react';
+import { useSession } from '../api/session.tsx';
+import {
+  IconAccounts,
+  IconKeys,
+  IconModels,
+  IconOverview,
+  IconPlayground,
+  IconRequests,
+  IconSettings,
+} from '../ui/icons.tsx';
 
 export interface Place {
   readonly href: string;
@@ -7,6 +17,8 @@ export interface Place {
   readonly icon: (props: { size?: number }) => React.ReactNode;
   /** The letter after `g`. */
   readonly letter: string;
+  /** Who has nothing to do there does not see it. */
+  readonly hiddenFrom?: readonly string[];
 }
 
 export const PLACES: readonly Place[] = [
@@ -14,5 +26,19 @@ export const PLACES: readonly Place[] = [
   { href: '/requests', label: 'Requests', icon: IconRequests, letter: 'r' },
   { href: '/accounts', label: 'Accounts', icon: IconAccounts, letter: 'a' },
   { href: '/keys', label: 'Keys', icon: IconKeys, letter: 'k' },
-  { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's' },
+  { href: '/models', label: 'Models', icon: IconModels, letter: 'm', hiddenFrom: ['account-admin'] },
+  {
+    href: '/playground',
+    label: 'Playground',
+    icon: IconPlayground,
+    letter: 'p',
+    hiddenFrom: ['viewer', 'account-admin'],
+  },
+  { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's', hiddenFrom: ['account-admin'] },
 ];
+
+/** Those that this operator can use. */
+export function usePlaces(): readonly Place[] {
+  const role = useSession().session?.operator.role ?? '';
+  return useMemo(() => PLACES.filter(({ hiddenFrom = [] }) => !hiddenFrom.includes(role)), [role]);
+}

@@ -2,9 +2,11 @@
 import { Modal, UnstyledButton } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { useModels } from '../api/models.ts';
 import { useKeys } from '../api/queries.ts';
-import { IconKeys, IconRequests, IconSearch } from '../ui/icons.tsx';
-import { PLACES } from './navigation.ts';
+import { modelHref } from '../pages/models/model-href.ts';
+import { IconKeys, IconModels, IconRequests, IconSearch } from '../ui/icons.tsx';
+import { usePlaces } from './navigation.ts';
 import css from './palette.module.css';
 
 interface Hit {
@@ -101,16 +103,20 @@ function Finder({ close }: { close: () => void }) {
 
 function useHits(text: string): readonly Hit[] {
   const keys = useKeys();
+  const models = useModels();
+  const places = usePlaces();
   return useMemo(() => {
     const wanted = text.toLowerCase();
     const fits = (...names: readonly (string | null)[]): boolean =>
       names.some((name) => name?.toLowerCase().includes(wanted) ?? false);
-    const pages = PLACES.filter(({ label }) => fits(label)).map(({ href, label, icon }) => ({
-      href,
-      label,
-      detail: 'Page',
-      icon,
-    }));
+    const pages = places
+      .filter(({ label }) => fits(label))
+      .map(({ href, label, icon }) => ({
+        href,
+        label,
+        detail: 'Page',
+        icon,
+      }));
     const request = /^req_[0-9a-z]+$/i.test(text)
       ? [{ href: `/requests/${text}`, label: text, detail: 'Request', icon: IconRequests }]
       : [];
@@ -122,6 +128,9 @@ function useHits(text: string): readonly Hit[] {
         detail: `${key.prefix}…`,
         icon: IconKeys,
       }));
-    return [...request, ...pages, ...found].slice(0, HITS_MAX);
-  }, [keys.data, text]);
+    const offered = (models.data ?? [])
+      .filter((model) => text !== '' && fits(model.id, model.display_name))
+      .map(({ id, provider }) => ({ href: modelHref(id), label: id, detail: provider, icon: IconModels }));
+    return [...request, ...pages, ...found, ...offered].slice(0, HITS_MAX);
+  }, [keys.data, models.data, places, text]);
 }

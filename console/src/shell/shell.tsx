@@ -8,7 +8,7 @@ import { useSession } from '../api/session.tsx';
 import { IconMenu, IconMoon, IconSearch, IconSun } from '../ui/icons.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Help } from './help.tsx';
-import { PLACES } from './navigation.ts';
+import { usePlaces } from './navigation.ts';
 import { Palette } from './palette.tsx';
 import css from './shell.module.css';
 import { useShortcuts } from './shortcuts.ts';
@@ -65,6 +65,7 @@ function Brand() {
 }
 
 function Rail({ onSearch, inside = false }: { onSearch: () => void; inside?: boolean }) {
+  const places = usePlaces();
   const [location] = useLocation();
   return (
     <div className={css.inside}>
@@ -79,7 +80,7 @@ function Rail({ onSearch, inside = false }: { onSearch: () => void; inside?: boo
         <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
       </UnstyledButton>
       <nav aria-label="Pages" className={css.nav}>
-        {PLACES.map(({ href, label, icon: Icon }) => {
+        {places.map(({ href, label, icon: Icon }) => {
           const here = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
           return (
             <Link key={href} href={href} className={css.place} aria-current={here ? 'page' : undefined}>

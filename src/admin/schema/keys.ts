@@ -16,6 +16,8 @@ export const Credits = Type.Union([Type.String(), Type.Number()], {
 });
 
 /** What can be set when a key is created and changed later. */
+export const CAPTURE_DAYS_MAX = 365;
+
 const keySettings = {
   label: Type.Optional(Type.Union([OneLine, Type.Literal(''), Type.Null()])),
   provider_scope: Type.Optional(
@@ -38,6 +40,12 @@ const keySettings = {
     }),
   ),
   period: Type.Optional(Type.Enum(['day', 'week', 'month', 'none'])),
+  capture_days: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: CAPTURE_DAYS_MAX }), Digits, Type.Literal('off'), Type.Null()], {
+      expected: `a whole number of days from 1 to ${CAPTURE_DAYS_MAX}, or "off"`,
+      description: 'For how long the content of its requests and responses is kept. "off" and null: it is not.',
+    }),
+  ),
   cap: Type.Optional(
     Type.Union([Type.String(), Type.Number(), Type.Null()], {
       expected: 'a decimal number of credits from 0 up, or "none"',
@@ -56,6 +64,23 @@ export const NewKeyBody = Type.Object(
     ...keySettings,
   },
   { title: 'NewKey', ...closed },
+);
+
+/** More than this goes in several files. */
+export const IMPORTED_KEYS_MAX = 5_000;
+
+/** Every key is validated by itself, so that a refusal names it. */
+export const KeyImportBody = Type.Object(
+  {
+    keys: Type.Array(Type.Unknown(), {
+      minItems: 1,
+      maxItems: IMPORTED_KEYS_MAX,
+      expected: `a list of 1 to ${IMPORTED_KEYS_MAX} keys`,
+      description: 'Keys as for POST /keys; `account` may also be the external id of an account.',
+    }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only says whether they could be made.' })),
+  },
+  { title: 'KeyImport', ...closed },
 );
 
 export const KeyChangeBody = Type.Object(
@@ -77,6 +102,12 @@ export const CreditBody = Type.Object(
     entry_id: Type.Optional(
       Type.String({ ...OneLine, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
     ),
+    expires_at: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        expected: 'a time to come like 2030-01-31T12:00:00Z, or a date like 2030-01-31 (UTC)',
+        description: 'Makes it promotional credit: spent before what was purchased, and gone at this time.',
+      }),
+    ),
   },
   { title: 'NewCredit', ...closed },
 );
@@ -97,6 +128,7 @@ const keyFields = {
   provider_scope: Type.String(),
   ...limitFields,
   expires_at: nullable.text,
+  capture_days: Type.Union([Type.Integer(), Type.Null()]),
   created_at: Type.String(),
   used: Type.Number(),
   reserved: Type.Number(),
@@ -167,4 +199,13 @@ export const CreatedKey = Type.Union(
     Type.Object({ ...budgetFields, key: text }, { title: 'CreatedBudgetKey' }),
   ],
   { title: 'CreatedKey' },
+);
+
+export const ImportedKeys = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CreatedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
+    keys: Type.Integer({ description: 'How many were made, or could be.' }),
+  },
+  { title: 'ImportedKeys' },
 );

@@ -104,6 +104,20 @@ export const LoggedRequest = Type.Object(
     bytes_in: Type.Integer(),
     bytes_out: Type.Integer(),
     chunks: Type.Integer(),
+    prices: Type.Union(
+      [
+        Type.Object({
+          per: Type.String(),
+          input: Type.String(),
+          output: Type.String(),
+          cache_read: Type.String(),
+          cache_write: Type.String(),
+          cache_write_1h: Type.String(),
+        }),
+        Type.Null(),
+      ],
+      { description: 'What a token of each class was charged by: nanos of a credit = rate ÷ per.' },
+    ),
   },
   { title: 'Request', description: 'Times are milliseconds since it was received.' },
 );

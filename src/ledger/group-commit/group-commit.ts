@@ -12,6 +12,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'findItems',
   'deleteResponse',
   'createKey',
+  'createKeys',
   'getKey',
   'changeKey',
   'addSecret',
@@ -34,6 +35,7 @@ const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
   'audit',
   'usageReport',
   'findCharge',
+  'statement',
   'rollUp',
 ]);
 

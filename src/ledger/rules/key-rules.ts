@@ -20,7 +20,7 @@ export function decideChange(key: KeyRecord, { ifVersion, ...change }: Versioned
   if (!mayMoveStatus(key.status, next.status)) {
     return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
   }
-  const wrong = wrongLimits(key.mode, next) ?? wrongCap(next);
+  const wrong = wrongLimits(key.mode, next) ?? wrongCapture(next.captureDays) ?? wrongCap(next);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
   return { kind: 'change', key: { ...next, version: key.version + 1 } };
 }
@@ -53,6 +53,11 @@ export function wrongLimits(
   return budget < 0n || budget > AMOUNT_MAX ? 'the budget is out of range' : null;
 }
 
+export function wrongCapture(captureDays: number | null): string | null {
+  if (captureDays === null || (Number.isSafeInteger(captureDays) && captureDays >= 1)) return null;
+  return 'content is kept for a whole number of days from 1';
+}
+
 /** A cap limits what a credit key takes from the account that pays; a token-budget key has a budget instead. */
 export function wrongCap({ mode, accountId, cap }: Pick<KeyRecord, 'mode' | 'accountId' | 'cap'>): string | null {
   if (cap === null) return null;
@@ -73,6 +78,7 @@ function sameKey(key: KeyRecord, next: KeyRecord): boolean {
     key.expiresAtMs === next.expiresAtMs &&
     key.budget === next.budget &&
     key.cap === next.cap &&
-    key.period === next.period
+    key.period === next.period &&
+    key.captureDays === next.captureDays
   );
 }

@@ -30,6 +30,7 @@ export function totalsFrom(row: ColumnReaders): AccountTotals {
     outputTokens: row.amount('output_tokens'),
     requests: integer('requests'),
     holdMs: integer('hold_ms'),
+    promoMs: row.isNull('promo_ms') ? null : integer('promo_ms'),
   };
 }
 
@@ -52,6 +53,7 @@ export function keyFrom(row: ColumnReaders): KeyRecord {
     cap: row.isNull('cap') ? null : row.amount('cap'),
     // Written by `inheritedText`.
     inherited: row.isNull('inherited') ? [] : (JSON.parse(row.text('inherited')) as Restrictions[]),
+    captureDays: integerOrNull('capture_days'),
     createdAtMs: Number(row.amount('created_at_ms')),
     prefix: row.text('prefix'),
   };
@@ -71,6 +73,7 @@ export function nodeFrom(row: ColumnReaders): NodeTotals {
     tokensStartMs: integer('tokens_start_ms'),
     tokensUsed: row.amount('tokens_used'),
     holdMs: integer('hold_ms'),
+    promoMs: row.isNull('promo_ms') ? null : integer('promo_ms'),
   };
 }
 

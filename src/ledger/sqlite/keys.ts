@@ -9,6 +9,7 @@ import {
   keySummary,
   REVOKED_IS_FINAL,
   wrongCap,
+  wrongCapture,
   wrongCredit,
   wrongLimits,
   wrongPurchase,
@@ -17,7 +18,9 @@ import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../r
 import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, text } from './columns.ts';
-import { addEntry, findEntry } from './entries.ts';
+import { addEntry } from './entries.ts';
+import { purchase } from './money.ts';
+import { expirePromotions } from './promotions.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -40,6 +43,7 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   const wrong =
     wrongLimits(request.mode, limits) ??
     wrongCredit(request) ??
+    wrongCapture(request.captureDays ?? null) ??
     wrongCap({ mode: request.mode, accountId, cap }) ??
     wrongAccount(accounts, request.id, accountId);
   if (wrong !== null) throw new RangeError(wrong);
@@ -47,8 +51,8 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
 
   sql
     .cold(`INSERT INTO keys (id, version, mode, label, status, expires_at_ms, provider_scope, budget, period, account_id,
-      cap, created_at_ms, prefix, inherited, ${LIMIT_COLUMNS.join(', ')})
-      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      cap, created_at_ms, prefix, capture_days, inherited, ${LIMIT_COLUMNS.join(', ')})
+      VALUES (?, 1, ?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     .run(
       request.id,
       request.mode,
@@ -61,6 +65,7 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
       cap,
       nowMs,
       request.secret.prefix,
+      request.captureDays ?? null,
       inheritedText(accounts.inheritedFrom(accountId)),
       ...limitValues(limits),
     );
@@ -120,32 +125,21 @@ export function revokeSecret(accounts: AccountCache, keyId: string, prefix: stri
   return changedSecrets(accounts, account, newest);
 }
 
-export function addCredit(
-  accounts: AccountCache,
-  keyId: string,
-  { entryId, amountNanos, note, actor }: Purchase,
-): CreditOutcome {
+export function addCredit(accounts: AccountCache, keyId: string, given: Purchase): CreditOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  // Those of earlier releases are among the charges.
-  const earlier = findEntry(accounts, keyId, 'purchase', entryId) ?? accounts.sql.entry.get(keyId, 'purchase', entryId);
-  if (earlier === undefined) {
-    const wrong = wrongPurchase(account, amountNanos);
-    if (wrong !== null) return refused(wrong);
-    accounts.markDirty(account);
-    account.purchased += amountNanos;
-    addEntry(accounts, { nodeId: keyId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
-  } else if (amount(earlier, 'amount') !== amountNanos) {
-    return refused('this purchase was booked before, with another amount');
-  }
+  expirePromotions(accounts, account);
+  const wrong = purchase(accounts, account, given, () => wrongPurchase(account, given.amountNanos));
+  if (wrong !== null) return refused(wrong);
   const balance = account.key.accountId === null ? account.purchased - account.used : 0n;
   return { kind: 'added', key: account.key, balance };
 }
 
 export function getKey(accounts: AccountCache, keyId: string): KeySummary | null {
   const account = accounts.get(keyId);
+  if (account !== undefined) expirePromotions(accounts, account);
   return account === undefined ? null : keySummary(account, accounts.nowMs, secretPrefixes(accounts, keyId));
 }
 
@@ -187,7 +181,7 @@ function changedSecrets(accounts: AccountCache, account: Account, prefix: string
 export function saveKey(accounts: AccountCache, key: KeyRecord): void {
   accounts.sql
     .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, budget = ?,
-      period = ?, account_id = ?, cap = ?, prefix = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      period = ?, account_id = ?, cap = ?, prefix = ?, capture_days = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
       WHERE id = ?`)
     .run(
       key.version,
@@ -200,6 +194,7 @@ export function saveKey(accounts: AccountCache, key: KeyRecord): void {
       key.accountId,
       key.cap,
       key.prefix,
+      key.captureDays,
       inheritedText(key.inherited),
       ...limitValues(key),
       key.id,

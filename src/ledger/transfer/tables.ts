@@ -24,8 +24,8 @@ const STAYS: ReadonlySet<string> = new Set([
   'usage_key_days',
 ]);
 
-/** The log of requests is no part of the ledger; PostgreSQL has a table for each of its days. */
-const REQUEST_LOG = /^request_log/;
+/** The log of requests, and what is captured of them, is no part of the ledger; PostgreSQL has a table for each of its days. */
+const REQUEST_LOG = /^request_(log|captures)/;
 
 /** Columns that only PostgreSQL has, and that begin anew: the order of creation, the time seen, places in rate limits. */
 const OWN: ReadonlySet<string> = new Set([

@@ -2,6 +2,7 @@
  * What is stored of a request: a few columns to search by, and everything else as one JSON array. Without the names the
  * array is half as large and written in two thirds of the time; a later release may only add to its end.
  */
+import { type PriceTier, type Pricing, tierOf } from '../../core/money.ts';
 import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
 import type { Usage } from '../../core/usage.ts';
 
@@ -74,6 +75,7 @@ function detailOf(record: RequestRecord): readonly unknown[] {
     record.bytesIn,
     record.bytesOut,
     record.chunks,
+    record.pricing === null || usage === null ? null : pricesOf(record.pricing, usage),
   ];
 }
 
@@ -100,6 +102,20 @@ function attemptOf(attempt: AttemptRecord, receivedAt: number): readonly unknown
 function usageOf({ source, tokens }: Usage): readonly unknown[] {
   const { input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning } = tokens;
   return [source, input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning];
+}
+
+const prices = new WeakMap<PriceTier, readonly unknown[]>();
+
+/** The same array for all requests of a tier: a catalog has few of them. */
+function pricesOf(pricing: Pricing, { tokens }: Usage): readonly unknown[] {
+  const tier = tierOf(pricing, tokens);
+  let cells = prices.get(tier);
+  if (cells === undefined) {
+    const { input, output, cacheRead, cacheWrite, cacheWrite1h } = tier.rates;
+    cells = [pricing.per, input, output, cacheRead, cacheWrite, cacheWrite1h].map(amount);
+    prices.set(tier, cells);
+  }
+  return cells;
 }
 
 /** In one millisecond. */
@@ -167,6 +183,17 @@ export interface RequestView {
   readonly bytes_in: number;
   readonly bytes_out: number;
   readonly chunks: number;
+  /** What a token of each class was charged by: nanos = rate ÷ per. Null in records of earlier releases. */
+  readonly prices: PricesView | null;
+}
+
+export interface PricesView {
+  readonly per: string;
+  readonly input: string;
+  readonly output: string;
+  readonly cache_read: string;
+  readonly cache_write: string;
+  readonly cache_write_1h: string;
 }
 
 export interface AttemptView {
@@ -243,6 +270,7 @@ export function viewOf(entry: RequestEntry): RequestView {
     bytes_in: detail.number() ?? 0,
     bytes_out: detail.number() ?? 0,
     chunks: detail.number() ?? 0,
+    prices: detail.optional(pricesView),
   };
 }
 
@@ -264,6 +292,18 @@ function attemptView(row: readonly unknown[]): AttemptView {
     condition: cells.text(),
     message: cells.text(),
     retry_after_s: cells.number(),
+  };
+}
+
+function pricesView(row: readonly unknown[]): PricesView {
+  const [per = 1, input = 0, output = 0, cache_read = 0, cache_write = 0, cache_write_1h = 0] = row;
+  return {
+    per: String(per),
+    input: String(input),
+    output: String(output),
+    cache_read: String(cache_read),
+    cache_write: String(cache_write),
+    cache_write_1h: String(cache_write_1h),
   };
 }
 

@@ -21,6 +21,53 @@ import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
 import { adminProcess, gateway, gatewayJson, temporaryFolder } from '../../support/admin-fixture.ts';
 
 describe('gateway commands without a gateway', () => {
+  test('limits of keys and of accounts: set, shown, taken back, and refused by the name of their flag', async (t) => {
+    const data = temporaryFolder(t);
+    const flags = [
+      '--tpm',
+      '9000',
+      '--parallel',
+      '3',
+      '--max-output',
+      '500',
+      '--models',
+      'a,b/*',
+      '--addresses',
+      '10.0.0.0/8,::1',
+    ];
+    const set = { tpm_limit: 9_000, parallel_limit: 3, output_limit: 500, models: ['a', 'b/*'] };
+    const limits = { ...set, addresses: ['10.0.0.0/8', '::1'] };
+    const none = { tpm_limit: null, parallel_limit: null, output_limit: null, models: null, addresses: null };
+    const open = [
+      '--tpm',
+      'none',
+      '--parallel',
+      'none',
+      '--max-output',
+      'none',
+      '--models',
+      'all',
+      '--addresses',
+      'any',
+    ];
+    const limitsOf = (view: Record<string, unknown>) =>
+      Object.fromEntries(Object.keys(none).map((name) => [name, view[name]]));
+    for (const [what, create] of [
+      ['keys', ['--mode', 'credit', '--credit', '1']],
+      ['accounts', ['Acme']],
+    ] as const) {
+      const made = await gatewayJson<Record<string, unknown>>(data, what, 'create', ...create, ...flags);
+      assert.deepEqual(limitsOf(made), limits, what);
+      const { stdout } = await gateway(data, what, 'show', String(made.id));
+      assert.match(stdout, /limits +9000 tokens per minute, 3 at a time, 500 tokens of output/);
+      assert.match(stdout, /addresses +10\.0\.0\.0\/8, ::1/);
+      assert.deepEqual(limitsOf(await gatewayJson(data, what, 'update', String(made.id), ...open)), none, what);
+      const { code, stderr } = await gateway(data, what, 'update', String(made.id), '--addresses', '10.0.0.0/40');
+      assert.equal(code, 2);
+      assert.match(stderr, /^gateway: --addresses has "10\.0\.0\.0\/40", which is no IPv4 or IPv6 address/);
+    }
+  });
+
   test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async (t) => {
     const data = join(temporaryFolder(t), 'deep', 'data');
     const made = await gatewayJson<CreatedKey>(
@@ -140,7 +187,7 @@ describe('gateway commands without a gateway', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
-        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, requests, top, keys, credit, accounts, refund, correct, audit, usage, operators, audit-trail, help, --version/,
+        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, requests, top, keys, credit, accounts, refund, statement, reconcile, correct, audit, usage, import, export, operators, audit-trail, help, --version/,
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],

@@ -22,7 +22,12 @@ interface State {
 
 interface ModelState {
   readonly id: string;
-  readonly targets: readonly { readonly provider: string; readonly upstream_model: string }[];
+  readonly targets: readonly {
+    readonly provider: string;
+    readonly upstream_model: string;
+    readonly format: string;
+    readonly weight?: number;
+  }[];
 }
 
 async function state(): Promise<State> {
@@ -112,7 +117,8 @@ describe('the playground', () => {
     const { data } = (await (await admin('/models')).json()) as { data: readonly ModelState[] };
     const { id, targets = [] } = data.find((model) => model.id === 'sandbox/alpha') ?? {};
     const [first] = targets;
-    const wanted = { model: id, provider: first?.provider, upstream_model: first?.upstream_model };
+    const { weight: _weight, ...name } = first ?? {};
+    const wanted = { model: id, ...name };
     const answer = await admin('/targets/test', wanted);
     assert.equal(answer.status, 200);
     assert.match(await answer.text(), /"state":"ok"/);

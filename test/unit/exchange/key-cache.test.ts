@@ -24,6 +24,7 @@ const KEY: KeyRecord = {
   period: 'none',
   accountId: null,
   cap: null,
+  captureDays: null,
   createdAtMs: 0,
   prefix: '',
 };

@@ -191,6 +191,16 @@ describe('what is stored of a request', () => {
       chunks: 3,
       clientClosed: true,
       stopped: 'client_gone',
+      pricing: {
+        per: 1_000n,
+        tiers: [
+          { fromInputTokens: 0, rates: { input: 9n, output: 9n, cacheRead: 9n, cacheWrite: 9n, cacheWrite1h: 9n } },
+          {
+            fromInputTokens: 13,
+            rates: { input: 1n, output: 2n ** 60n, cacheRead: 3n, cacheWrite: 4n, cacheWrite1h: 5n },
+          },
+        ],
+      },
     });
     const view = viewOf(entryOf(record));
     assert.equal(view.key_label, record.keyLabel);
@@ -213,6 +223,11 @@ describe('what is stored of a request', () => {
     });
     assert.deepEqual([view.admitted_ms, view.bytes_in, view.bytes_out, view.chunks], [2, 10, 20, 3]);
     assert.deepEqual([view.client_closed, view.stopped], [true, 'client_gone']);
+    assert.deepEqual(
+      view.prices,
+      { per: '1000', input: '1', output: String(2n ** 60n), cache_read: '3', cache_write: '4', cache_write_1h: '5' },
+      'of the tier that its 13 tokens of input are in',
+    );
     assert.deepEqual(
       [view.attempts[0]?.started_ms, view.attempts[0]?.status, view.attempts[1]?.provider],
       [1.25, 500, 'two'],

@@ -11,83 +11,38 @@ import {
   TextInput,
 } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
-import { ApiError, call, type Schemas } from '../../api/client.ts';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { useAccounts } from '../../api/admin.ts';
+import { ApiError, call } from '../../api/client.ts';
 import { useModelNames } from '../../api/models.ts';
-import type { CreatedKey, Key } from '../../api/queries.ts';
+import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
+import { useSession } from '../../api/session.tsx';
+import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
 import { FormButtons } from '../../ui/form-buttons.tsx';
 import { Failure } from '../../ui/page.tsx';
+import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { changesOf, type Draft, draftOf, FIELD_NAMES, NEW, settingsOf } from './key-draft.ts';
 import { keyName } from './key-words.tsx';
 
-interface Draft {
-  readonly label: string;
-  readonly mode: Key['mode'];
-  readonly credit: string;
-  readonly budget: string;
-  readonly period: string;
-  readonly rpm_limit: string;
-  readonly models: readonly string[];
-  readonly provider_scope: string;
-  readonly expires_at: string;
-}
-
-const NEW: Draft = {
-  label: '',
-  mode: 'credit',
-  credit: '5',
-  budget: '1000000',
-  period: 'month',
-  rpm_limit: '',
-  models: [],
-  provider_scope: 'all',
-  expires_at: '',
-};
-
-function draftOf(key: Key): Draft {
-  return {
-    ...NEW,
-    label: key.label ?? '',
-    mode: key.mode,
-    budget: key.mode === 'token_budget' && key.budget !== null ? String(key.budget) : '',
-    period: key.mode === 'token_budget' ? key.period : 'month',
-    rpm_limit: key.rpm_limit === null ? '' : String(key.rpm_limit),
-    models: key.models ?? [],
-    provider_scope: key.provider_scope,
-    expires_at: key.expires_at === null ? '' : key.expires_at.slice(0, 10),
-  };
-}
-
-function settingsOf(draft: Draft) {
-  return {
-    label: draft.label.trim(),
-    provider_scope: draft.provider_scope.trim() === '' ? 'all' : draft.provider_scope.trim(),
-    models: draft.models.length === 0 ? ('all' as const) : [...draft.models],
-    rpm_limit: draft.rpm_limit.trim() === '' ? ('none' as const) : draft.rpm_limit.trim(),
-    expires_at: draft.expires_at === '' ? 'never' : draft.expires_at,
-    ...(draft.mode === 'token_budget' && {
-      budget: draft.budget.trim() === '' ? ('unlimited' as const) : draft.budget.trim(),
-      period: draft.period as Schemas['NewKey']['period'],
-    }),
-  };
-}
-
-/** Only what was changed: a colleague's edit of another field stays. */
-function changesOf(before: Draft, after: Draft): Schemas['KeyChange'] {
-  const old = settingsOf(before) as Record<string, unknown>;
-  const changed = Object.entries(settingsOf(after)).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]),
-  );
-  return Object.fromEntries(changed);
-}
-
-export function CreateKey({ close, created }: { close: () => void; created: (key: CreatedKey) => void }) {
+export function CreateKey({
+  close,
+  created,
+  account = null,
+}: {
+  close: () => void;
+  created: (key: CreatedKey) => void;
+  account?: string | null;
+}) {
+  const { session } = useSession();
+  const [initial] = useState(() => ({ ...NEW, account: account ?? session?.operator.account_id ?? null }));
   const create = useMutation({
     mutationFn: (draft: Draft) =>
       call('post', '/admin/v1/keys', {
         body: {
           mode: draft.mode,
-          ...(draft.mode === 'credit' && { credit: draft.credit.trim() }),
+          ...(draft.account !== null && { account: draft.account }),
+          ...(draft.mode === 'credit' && draft.account === null && { credit: draft.credit.trim() }),
           ...settingsOf(draft),
         },
       }),
@@ -97,7 +52,7 @@ export function CreateKey({ close, created }: { close: () => void; created: (key
     <KeyForm
       title="Create a key"
       verb="Create key"
-      initial={NEW}
+      initial={initial}
       close={close}
       error={create.error}
       busy={create.isPending}
@@ -110,26 +65,47 @@ export function CreateKey({ close, created }: { close: () => void; created: (key
 export function EditKey({ of: key, close }: { of: Key; close: () => void }) {
   // What the form began with, also when the key is renewed behind it.
   const [before] = useState(() => draftOf(key));
+  const [version, setVersion] = useState(key.version);
   const change = useMutation({
-    mutationFn: (draft: Draft) =>
-      call('patch', '/admin/v1/keys/{id}', { path: { id: key.id }, body: changesOf(before, draft) }),
+    mutationFn: ({ draft, over }: { draft: Draft; over: number }) =>
+      call('patch', '/admin/v1/keys/{id}', { path: { id: key.id }, body: changesOf(before, draft), version: over }),
     onSuccess: () => {
       toast('Saved');
       close();
     },
   });
+  const conflict = isConflict(change.error) && change.variables !== undefined;
+  // The page behind the form has the newer one as soon as it is read.
+  const fresh = useKey(key.id, conflict ? 1_000 : 10_000).data ?? key;
   return (
     <KeyForm
       title={`Edit ${keyName(key)}`}
       verb="Save"
       initial={before}
       close={close}
-      error={change.error}
+      error={conflict ? null : change.error}
       busy={change.isPending}
-      submit={change.mutate}
+      submit={(draft) => change.mutate({ draft, over: version })}
+      conflict={
+        conflict && (
+          <Conflict
+            what="key"
+            found={differences(FIELD_NAMES, { ...before }, { ...draftOf(fresh) })}
+            overwrite={() => {
+              setVersion(fresh.version);
+              change.mutate({ draft: change.variables.draft, over: fresh.version });
+            }}
+          />
+        )
+      }
     />
   );
 }
+
+const LIMITS: readonly string[] = [
+  ...['rpm_limit', 'tpm_limit', 'parallel_limit', 'output_limit'],
+  ...['models', 'addresses', 'provider_scope', 'expires_at'],
+];
 
 function KeyForm({
   title,
@@ -140,6 +116,7 @@ function KeyForm({
   submit,
   error,
   busy,
+  conflict,
 }: {
   title: string;
   verb: string;
@@ -149,10 +126,13 @@ function KeyForm({
   submit: (draft: Draft) => void;
   error: Error | null;
   busy: boolean;
+  conflict?: ReactNode;
 }) {
   const [draft, setDraft] = useState(initial);
   const [limits, setLimits] = useState(!isNew);
   const models = useModelNames();
+  const accounts = useAccounts();
+  const { mayOperate } = useSession();
   const set = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const field = error instanceof ApiError ? error.field : null;
   const at = (name: string): string | undefined => (field === name ? error?.message : undefined);
@@ -161,7 +141,7 @@ function KeyForm({
     event.preventDefault();
     submit(draft);
   };
-  const inLimits = ['rpm_limit', 'models', 'provider_scope', 'expires_at'].includes(field ?? '');
+  const inLimits = LIMITS.includes(field ?? '');
   return (
     <Modal opened onClose={close} title={title} size={520} closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={onSubmit} noValidate>
@@ -188,7 +168,36 @@ function KeyForm({
               ]}
             />
           )}
-          {isNew && draft.mode === 'credit' && (
+          {isNew && (accounts.data?.length ?? 0) > 0 && (
+            <Select
+              label="Account"
+              description="Who pays for it. Without one it has a balance of its own."
+              placeholder="none: it pays for itself"
+              clearable={mayOperate}
+              allowDeselect={mayOperate}
+              searchable
+              data={accounts.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+              value={draft.account}
+              error={at('account')}
+              onChange={(account) => set({ account })}
+            />
+          )}
+          {draft.mode === 'credit' && draft.account !== null && (
+            <SimpleGrid cols={2} spacing="sm">
+              <TextInput
+                label="Cap"
+                placeholder="none of its own"
+                inputMode="decimal"
+                rightSection={<span className="muted">credits</span>}
+                rightSectionWidth={64}
+                value={draft.cap}
+                error={at('cap')}
+                onChange={(event) => set({ cap: event.currentTarget.value })}
+              />
+              <PeriodSelect value={draft.period} error={at('period')} onChange={(period) => set({ period })} />
+            </SimpleGrid>
+          )}
+          {isNew && draft.mode === 'credit' && draft.account === null && (
             <TextInput
               label="Credit"
               description="What it can spend. More can be added at any time."
@@ -210,19 +219,7 @@ function KeyForm({
                 error={at('budget')}
                 onChange={(event) => set({ budget: event.currentTarget.value })}
               />
-              <Select
-                label="Period"
-                allowDeselect={false}
-                value={draft.period}
-                error={at('period')}
-                onChange={(period) => set({ period: period ?? 'month' })}
-                data={[
-                  { value: 'day', label: 'per day' },
-                  { value: 'week', label: 'per week' },
-                  { value: 'month', label: 'per month' },
-                  { value: 'none', label: 'in all' },
-                ]}
-              />
+              <PeriodSelect value={draft.period} error={at('period')} onChange={(period) => set({ period })} />
             </SimpleGrid>
           )}
           {isNew && (
@@ -249,6 +246,32 @@ function KeyForm({
                   onChange={(event) => set({ rpm_limit: event.currentTarget.value })}
                 />
                 <TextInput
+                  label="Tokens per minute"
+                  placeholder="no limit"
+                  inputMode="numeric"
+                  value={draft.tpm_limit}
+                  error={at('tpm_limit')}
+                  onChange={(event) => set({ tpm_limit: event.currentTarget.value })}
+                />
+                <TextInput
+                  label="Requests at a time"
+                  placeholder="no limit"
+                  inputMode="numeric"
+                  value={draft.parallel_limit}
+                  error={at('parallel_limit')}
+                  onChange={(event) => set({ parallel_limit: event.currentTarget.value })}
+                />
+                <TextInput
+                  label="Largest output"
+                  placeholder="the model’s own"
+                  inputMode="numeric"
+                  rightSection={<span className="muted">tokens</span>}
+                  rightSectionWidth={60}
+                  value={draft.output_limit}
+                  error={at('output_limit')}
+                  onChange={(event) => set({ output_limit: event.currentTarget.value })}
+                />
+                <TextInput
                   label="Expires"
                   type="date"
                   value={draft.expires_at}
@@ -258,11 +281,19 @@ function KeyForm({
               </SimpleGrid>
               <TagsInput
                 label="Models"
+                description="Ids, or patterns such as openai/*."
                 placeholder={draft.models.length === 0 ? 'all models' : ''}
-                data={models.models}
+                data={[...models]}
                 value={[...draft.models]}
                 error={at('models')}
                 onChange={(chosen) => set({ models: chosen })}
+              />
+              <TagsInput
+                label="Client addresses"
+                placeholder={draft.addresses.length === 0 ? 'from anywhere' : '10.0.0.0/8'}
+                value={[...draft.addresses]}
+                error={at('addresses')}
+                onChange={(chosen) => set({ addresses: chosen })}
               />
               <TextInput
                 label="Provider"
@@ -273,6 +304,7 @@ function KeyForm({
               />
             </Stack>
           </Collapse>
+          {conflict}
           {!known && <Failure error={error} />}
           <FormButtons close={close} verb={verb} busy={busy} />
         </Stack>

@@ -1,11 +1,12 @@
 /** One key: how much is left, what holds it, who may use it for what. */
-import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
-import { ApiError, call } from '../../api/client.ts';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useAccounts } from '../../api/admin.ts';
+import { call } from '../../api/client.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
-import { FormButtons } from '../../ui/form-buttons.tsx';
 import { count, plural } from '../../ui/format.ts';
 import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
@@ -13,6 +14,7 @@ import { Meter } from '../../ui/meter.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
+import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
 import { amountText, KeyStatus, keyName, PERIODS } from './key-words.tsx';
 import css from './keys.module.css';
@@ -20,7 +22,7 @@ import { NewSecret } from './secret.tsx';
 import { Snippets } from './snippets.tsx';
 
 const BACK = { href: '/keys', label: 'Keys' };
-type Dialog = 'edit' | 'credit' | 'revoke' | 'rotate' | null;
+type Dialog = 'edit' | 'credit' | 'revoke' | 'rotate' | 'account' | null;
 
 export function KeyPage({ id }: { id: string }) {
   const { data: key, error, isPending, refetch } = useKey(id);
@@ -54,8 +56,11 @@ export function KeyPage({ id }: { id: string }) {
           ['Requests', count(key.requests)],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
-          ['Rate limit', key.rpm_limit === null ? 'none' : `${count(key.rpm_limit)} requests per minute`],
+          ['Account', <AccountOf key="account" id={key.account} />],
+          ['Rate limit', limitsText(key)],
+          key.output_limit !== null && ['Largest output', `${count(key.output_limit)} tokens`],
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
+          key.addresses !== null && ['Client addresses', key.addresses.join(', ')],
           ['Provider', key.provider_scope],
           ['Expires', key.expires_at === null ? 'never' : <Time key="expires" at={key.expires_at} />],
           ['Created', <Time key="created" at={key.created_at} />],
@@ -73,6 +78,7 @@ export function KeyPage({ id }: { id: string }) {
       </Section>
       {dialog === 'edit' && <EditKey of={key} close={close} />}
       {dialog === 'credit' && <AddCredit of={key} close={close} />}
+      {dialog === 'account' && <PutUnder of={key} close={close} />}
       {dialog === 'revoke' && <Revoke of={key} close={close} />}
       {dialog === 'rotate' && (
         <Rotate
@@ -89,32 +95,69 @@ export function KeyPage({ id }: { id: string }) {
   );
 }
 
+/** A credit key of an account has no balance of its own: a cap at most. */
+function purseOf(key: Key): { all: number | null; used: number; left: number | null; period: string | null } {
+  if (key.mode === 'token_budget') return { all: key.budget, used: key.used, left: key.remaining, period: key.period };
+  if (key.account === undefined) return { all: key.credit, used: key.used, left: key.remaining, period: null };
+  if (key.cap === undefined) return { all: null, used: key.used, left: null, period: null };
+  const { amount, used, period } = key.cap;
+  return { all: amount, used, left: Math.max(0, amount - used - key.reserved), period };
+}
+
 function Answer({ of: key }: { of: Key }) {
-  const all = key.mode === 'credit' ? key.credit : key.budget;
+  const { all, used, left, period } = purseOf(key);
+  const held = key.live_holds > 0 && (
+    <>
+      ; {amountText(key, key.reserved)} held by {plural(key.live_holds, 'running request')}
+    </>
+  );
+  if (key.account !== undefined && all === null) {
+    return (
+      <>
+        <strong>{amountText(key, used)}</strong> used; its account pays, and its limits count{held}.
+      </>
+    );
+  }
   return (
     <>
-      <strong>{amountText(key, key.remaining)}</strong> left{all !== null && <> of {amountText(key, all)}</>}
-      {key.mode === 'token_budget' && key.period !== 'none' && <> {PERIODS[key.period]}</>}
-      {key.live_holds > 0 && (
-        <>
-          ; {amountText(key, key.reserved)} held by {plural(key.live_holds, 'running request')}
-        </>
-      )}
-      .
+      <strong>{amountText(key, left)}</strong> left{all !== null && <> of {amountText(key, all)}</>}
+      {period !== null && period !== 'none' && <> {PERIODS[period]}</>}
+      {key.account !== undefined && <>, where its account has as much</>}
+      {held}.
     </>
   );
 }
 
 /** A key without an end has no line. */
 function Spent({ of: key }: { of: Key }) {
-  const all = key.mode === 'credit' ? key.credit : key.budget;
+  const { all, used, left } = purseOf(key);
   if (all === null || all <= 0) return null;
   const text = (value: number | null): string => amountText(key, value, true);
-  const texts = { used: text(key.used), held: text(key.reserved), left: text(key.remaining) };
-  return <Meter all={all} used={key.used} held={key.reserved} texts={texts} />;
+  const texts = { used: text(used), held: text(key.reserved), left: text(left) };
+  return <Meter all={all} used={used} held={key.reserved} texts={texts} />;
+}
+
+function AccountOf({ id }: { id: string | undefined }) {
+  const accounts = useAccounts();
+  if (id === undefined) return 'none: it pays for itself';
+  return (
+    <Link href={`/accounts/${id}`} className={css.name}>
+      {accounts.data?.find((account) => account.id === id)?.name ?? id}
+    </Link>
+  );
+}
+
+function limitsText({ rpm_limit: requests, tpm_limit: tokens, parallel_limit: parallel }: Key): string {
+  const limits = [
+    requests !== null && `${count(requests)} requests per minute`,
+    tokens !== null && `${count(tokens)} tokens per minute`,
+    parallel !== null && `${count(parallel)} at a time`,
+  ].filter((limit) => limit !== false);
+  return limits.length === 0 ? 'none' : limits.join(', ');
 }
 
 function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void }) {
+  const { mayOperate } = useSession();
   const status = useMutation({
     mutationFn: (next: 'active' | 'suspended') =>
       call('patch', '/admin/v1/keys/{id}', { path: { id: key.id }, body: { status: next } }),
@@ -124,7 +167,9 @@ function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void })
   const suspended = key.status === 'suspended' || key.status === 'disabled';
   return (
     <>
-      {key.mode === 'credit' && <Button onClick={() => open('credit')}>Add credit</Button>}
+      {mayOperate && key.mode === 'credit' && key.account === undefined && (
+        <Button onClick={() => open('credit')}>Add credit</Button>
+      )}
       <Button variant="default" data-key="e" onClick={() => open('edit')}>
         Edit
       </Button>
@@ -143,135 +188,13 @@ function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void })
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => open('rotate')}>Rotate the secret…</Menu.Item>
+          <Menu.Item onClick={() => open('account')}>Put it under an account…</Menu.Item>
           <Menu.Item color="red" onClick={() => open('revoke')}>
             Revoke the key…
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
     </>
-  );
-}
-
-function AddCredit({ of: key, close }: { of: Key; close: () => void }) {
-  const [amount, setAmount] = useState('5');
-  const [note, setNote] = useState('');
-  // Sent again after a lost answer, it is still one purchase.
-  const [entryId] = useState(() => `credit_${crypto.randomUUID().replaceAll('-', '').slice(0, 20)}`);
-  const add = useMutation({
-    mutationFn: () =>
-      call('post', '/admin/v1/keys/{id}/credit', {
-        path: { id: key.id },
-        body: { amount: amount.trim(), entry_id: entryId, ...(note.trim() !== '' && { note: note.trim() }) },
-      }),
-    onSuccess: (changed) => {
-      toast(`${amountText(changed, changed.remaining)} left now`);
-      close();
-    },
-  });
-  const field = add.error instanceof ApiError ? add.error.field : null;
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    add.mutate();
-  };
-  return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Add credit to ${keyName(key)}`}
-      size={420}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <form onSubmit={submit} noValidate>
-        <Stack gap="md">
-          <TextInput
-            label="Amount"
-            inputMode="decimal"
-            data-autofocus
-            rightSection={<span className="muted">credits</span>}
-            rightSectionWidth={64}
-            value={amount}
-            error={field === 'amount' ? add.error?.message : undefined}
-            onChange={(event) => setAmount(event.currentTarget.value)}
-          />
-          <TextInput
-            label="Note"
-            placeholder="Invoice 2026-114"
-            value={note}
-            error={field === 'note' ? add.error?.message : undefined}
-            onChange={(event) => setNote(event.currentTarget.value)}
-          />
-          {field === null && <Failure error={add.error} />}
-          <FormButtons close={close} verb="Add credit" busy={add.isPending} />
-        </Stack>
-      </form>
-    </Modal>
-  );
-}
-
-function Revoke({ of: key, close }: { of: Key; close: () => void }) {
-  const revoke = useMutation({
-    mutationFn: () => call('delete', '/admin/v1/keys/{id}', { path: { id: key.id } }),
-    onSuccess: () => {
-      toast('The key is revoked');
-      close();
-    },
-  });
-  return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Revoke ${keyName(key)}?`}
-      size={420}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <Stack gap="md">
-        <Text size="sm">
-          Applications that use it are refused from now on, and it cannot be brought back. What it did stays in the
-          ledger. To stop it for a while only, suspend it.
-        </Text>
-        <Failure error={revoke.error} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep it
-          </Button>
-          <Button color="red.8" loading={revoke.isPending} onClick={() => revoke.mutate()}>
-            Revoke key
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
-  );
-}
-
-function Rotate({ of: key, close, rotated }: { of: Key; close: () => void; rotated: (made: CreatedKey) => void }) {
-  const rotate = useMutation({
-    mutationFn: () => call('post', '/admin/v1/keys/{id}/secrets', { path: { id: key.id } }),
-    onSuccess: rotated,
-  });
-  return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Rotate the secret of ${keyName(key)}?`}
-      size={420}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <Stack gap="md">
-        <Text size="sm">
-          You get a second secret. The one in use keeps working until you revoke it, so that applications can change
-          over one by one.
-        </Text>
-        <Failure error={rotate.error} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button loading={rotate.isPending} onClick={() => rotate.mutate()} data-autofocus>
-            Make a new secret
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
   );
 }
 

@@ -111,7 +111,7 @@ function WithUnit({ of, value }: { of: Key; value: number | null }) {
 export function KeysPage() {
   const { data: keys, error, isPending, refetch } = useKeys();
   const { mayWrite } = useSession();
-  const { filters, set } = useFilters(['q', 'status', 'create'] as const);
+  const { filters, set } = useFilters(['q', 'status', 'create', 'account'] as const);
   const [created, setCreated] = useState<CreatedKey | null>(null);
   const [, navigate] = useLocation();
   const shown = useMemo(
@@ -159,6 +159,7 @@ export function KeysPage() {
       )}
       {filters.create !== undefined && mayWrite && (
         <CreateKey
+          account={filters.account ?? null}
           close={() => set('create', null)}
           created={(key) => {
             set('create', null);

@@ -1,7 +1,7 @@
 /** The overview: what was spent, against the period before, by whom and on what. */
 import { SegmentedControl, Select } from '@mantine/core';
-import { lazy, Suspense, useMemo } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
 import { useKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
 import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
@@ -14,37 +14,18 @@ import {
   milliseconds,
   nanosOf,
   percent,
-  plural,
   shortCount,
   shortCredits,
 } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
-import { type Column, DataTable } from '../../ui/table.tsx';
-import { Credits, useNow } from '../../ui/values.tsx';
-import type { Point, Series } from './chart.tsx';
+import { DataTable } from '../../ui/table.tsx';
+import { useNow } from '../../ui/values.tsx';
+import { DIMENSIONS, type Dimension, MEASURES, type Measure, requestsHref, tokensIn } from './measures.ts';
+import { OverTime } from './over-time.tsx';
 import css from './overview.module.css';
-import { beginOf, PERIODS, type Period, stepMs, stepsOf } from './periods.ts';
-
-const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
-
-type Dimension = 'model' | 'provider' | 'key' | 'format';
-const DIMENSIONS: readonly { value: Dimension; label: string }[] = [
-  { value: 'model', label: 'by model' },
-  { value: 'key', label: 'by key' },
-  { value: 'provider', label: 'by provider' },
-  { value: 'format', label: 'by format' },
-];
-
-type Measure = 'cost' | 'requests' | 'tokens';
-const MEASURES: readonly { value: Measure; label: string }[] = [
-  { value: 'cost', label: 'Spend' },
-  { value: 'requests', label: 'Requests' },
-  { value: 'tokens', label: 'Tokens' },
-];
-
-const OTHER = 'other';
-const SERIES_MAX = 5;
+import { beginOf, PERIODS, type Period } from './periods.ts';
+import { columnsFor } from './usage-columns.tsx';
 
 export function OverviewPage() {
   const { filters, set } = useFilters(['period', 'by', 'show'] as const);
@@ -254,168 +235,4 @@ function Delta({ now, before }: { now: number; before: number }) {
       {count(Math.abs(value))} %
     </span>
   );
-}
-
-function tokensIn(row: UsageFigures): number {
-  return row.input_tokens + row.cache_read_tokens + row.cache_write_tokens + row.cache_write_1h_tokens;
-}
-
-function measured(row: UsageFigures, measure: Measure): number {
-  if (measure === 'cost') return row.cost;
-  return measure === 'requests' ? row.requests + row.cancelled : tokensIn(row) + row.output_tokens;
-}
-
-function OverTime({
-  rows,
-  period,
-  by,
-  measure,
-  nameOf,
-  now,
-}: {
-  rows: readonly UsageRow[];
-  period: Period;
-  by: Dimension;
-  measure: Measure;
-  nameOf: (value: string | null) => string;
-  now: number;
-}) {
-  const [, navigate] = useLocation();
-  const sums = new Map<string, number>();
-  for (const row of rows) sums.set(row[by] ?? '', (sums.get(row[by] ?? '') ?? 0) + measured(row, measure));
-  const ranked = [...sums].sort((a, b) => b[1] - a[1]).map(([id]) => id);
-  const own = ranked.length > SERIES_MAX + 1 ? ranked.slice(0, SERIES_MAX) : ranked.slice(0, SERIES_MAX + 1);
-  const hasOther = own.length < ranked.length;
-  const series: Series[] = own.map((id, index) => ({
-    id: `s:${id}`,
-    name: nameOf(id === '' ? null : id),
-    color: index < SERIES_MAX ? `var(--series-${index + 1})` : 'var(--series-other)',
-  }));
-  if (hasOther) series.push({ id: OTHER, name: `${ranked.length - own.length} others`, color: 'var(--series-other)' });
-  const points: Point[] = stepsOf(period, now).map((at) => ({ at, values: {} }));
-  const byTime = new Map(points.map((point) => [point.at, point.values as Record<string, number>]));
-  for (const row of rows) {
-    const values = byTime.get(Date.parse(row[period.step] ?? ''));
-    if (values === undefined) continue;
-    const id = own.includes(row[by] ?? '') ? `s:${row[by] ?? ''}` : OTHER;
-    values[id] = (values[id] ?? 0) + measured(row, measure);
-  }
-  const open = (at: number, id: string): void => {
-    const value = id === OTHER ? null : id.slice(2);
-    navigate(
-      requestsHref(by, value, {
-        since: new Date(at).toISOString(),
-        until: new Date(at + stepMs(period)).toISOString(),
-      }),
-    );
-  };
-  return (
-    <>
-      <div className={css.legend}>
-        {series.map(({ id, name, color }) => (
-          <span key={id}>
-            <span className={css.swatch} style={{ background: color }} />
-            {name}
-          </span>
-        ))}
-      </div>
-      <Suspense fallback={<div className={css.chartPlace} />}>
-        <Chart
-          label={`${measure} over time, grouped by ${by}; the table below has the figures`}
-          points={points}
-          series={series}
-          format={(value) => (measure === 'cost' ? `${shortCredits(nanosOf(value))} credits` : count(value))}
-          time={(at) => timeText(at, period)}
-          open={open}
-        />
-      </Suspense>
-    </>
-  );
-}
-
-const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-
-function timeText(at: number, { step }: Period): string {
-  return (step === 'hour' ? hours : days).format(at);
-}
-
-function requestsHref(by: Dimension, value: string | null, range: { since: string; until?: string }): string {
-  const parameters = new URLSearchParams(range);
-  if (value !== null && by !== 'format') parameters.set(by, value);
-  return `/requests?${parameters}`;
-}
-
-function columnsFor(by: Dimension, nameOf: (value: string | null) => string): readonly Column<UsageRow>[] {
-  return [
-    {
-      id: by,
-      header: by[0]?.toUpperCase() + by.slice(1),
-      value: (row) => nameOf(row[by] ?? null),
-    },
-    {
-      id: 'cost',
-      header: 'Spend, credits',
-      value: (row) => row.cost,
-      cell: (row) => <Credits value={row.cost} />,
-      right: true,
-    },
-    {
-      id: 'margin',
-      header: 'Margin, credits',
-      value: (row) => row.margin ?? 0,
-      cell: (row) => row.margin !== null && <Credits value={row.margin} />,
-      right: true,
-      minor: true,
-    },
-    {
-      id: 'requests',
-      header: 'Requests',
-      value: (row) => row.requests,
-      cell: (row) => count(row.requests),
-      right: true,
-    },
-    {
-      id: 'unfinished',
-      header: 'Broken off',
-      value: (row) => row.broken + row.cancelled,
-      cell: (row) => plural(row.broken + row.cancelled, '', '').trim(),
-      right: true,
-      minor: true,
-    },
-    { id: 'in', header: 'Tokens in', value: tokensIn, cell: (row) => count(tokensIn(row)), right: true, minor: true },
-    {
-      id: 'out',
-      header: 'Tokens out',
-      value: (row) => row.output_tokens,
-      cell: (row) => count(row.output_tokens),
-      right: true,
-      minor: true,
-    },
-    {
-      id: 'first',
-      header: 'First byte p50',
-      value: (row) => row.first_byte_ms?.p50 ?? null,
-      cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p50),
-      right: true,
-      minor: true,
-    },
-    {
-      id: 'first95',
-      header: 'p95',
-      value: (row) => row.first_byte_ms?.p95 ?? null,
-      cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p95),
-      right: true,
-      minor: true,
-    },
-    {
-      id: 'total95',
-      header: 'Took p95',
-      value: (row) => row.duration_ms?.p95 ?? null,
-      cell: (row) => row.duration_ms && milliseconds(row.duration_ms.p95),
-      right: true,
-      minor: true,
-      hidden: true,
-    },
-  ];
 }

@@ -1,12 +1,14 @@
 /** One request: a sentence, a picture, what it cost, and what to do where it failed. */
 import { Link } from 'wouter';
-import { type LoggedRequest, useRequest } from '../../api/requests.ts';
+import { useRequest } from '../../api/requests.ts';
 import { Code } from '../../ui/code.tsx';
-import { bytes, count, exactCredits, milliseconds } from '../../ui/format.ts';
+import { bytes, count, milliseconds } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { Id, Time } from '../../ui/values.tsx';
-import { Outcome, sentence, tokensOf, toneOf, words } from './request-words.tsx';
+import { Content } from './content.tsx';
+import { Cost } from './cost.tsx';
+import { Outcome, sentence, toneOf, words } from './request-words.tsx';
 import css from './requests.module.css';
 import { Timeline } from './timeline.tsx';
 
@@ -77,6 +79,7 @@ export function RequestPage({ id }: { id: string }) {
           />
         </Section>
       </div>
+      <Content id={request.id} />
       <Section title="The whole story" note="As gateway requests show prints it.">
         <Code label="The whole story" text={explanation.join('\n')} />
       </Section>
@@ -94,75 +97,4 @@ function paragraphsOf(lines: readonly string[]): readonly (readonly [string, str
     else if (last !== undefined && line.startsWith('  ')) last[1] += ` ${line.trim()}`;
   }
   return found;
-}
-
-const CLASSES = [
-  ['input', 'Input'],
-  ['cache_read', 'Read from cache'],
-  ['cache_write', 'Written to cache'],
-  ['cache_write_1h', 'Written to cache, 1 h'],
-  ['output', 'Output'],
-] as const;
-
-function Cost({ of: request }: { of: LoggedRequest }) {
-  const { usage, cost_nanos: cost, provider_cost_nanos: provider } = request;
-  if (usage === null) {
-    return (
-      <Section title="Cost">
-        <p className="muted">No tokens were used, and nothing is charged.</p>
-      </Section>
-    );
-  }
-  return (
-    <Section
-      title="Cost"
-      note={usage.source === 'reported' ? 'Tokens as the provider reported them.' : 'Tokens counted by the gateway.'}
-    >
-      <table className={css.classes}>
-        <thead>
-          <tr>
-            <th scope="col">Class</th>
-            <th scope="col">Tokens</th>
-          </tr>
-        </thead>
-        <tbody>
-          {CLASSES.filter(([name]) => usage[name] > 0).map(([name, label]) => (
-            <tr key={name}>
-              <th scope="row">
-                {label}
-                {name === 'output' && usage.reasoning > 0 && (
-                  <span className="muted"> ({count(usage.reasoning)} of it reasoning)</span>
-                )}
-              </th>
-              <td>{count(usage[name])}</td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">All tokens</th>
-            <td>{count(tokensOf(request) ?? 0)}</td>
-          </tr>
-          {cost !== null && (
-            <tr>
-              <th scope="row">Cost</th>
-              <td>{exactCredits(BigInt(cost))} credits</td>
-            </tr>
-          )}
-          {provider !== null && (
-            <tr>
-              <th scope="row">Provider asks</th>
-              <td>{exactCredits(BigInt(provider))} credits</td>
-            </tr>
-          )}
-          {cost !== null && provider !== null && (
-            <tr>
-              <th scope="row">Margin</th>
-              <td>{exactCredits(BigInt(cost) - BigInt(provider))} credits</td>
-            </tr>
-          )}
-        </tfoot>
-      </table>
-    </Section>
-  );
 }

@@ -1,0 +1,295 @@
+/** Create and edit an account, move it, add credit. */
+import { Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { type Account, useAccount } from '../../api/admin.ts';
+import { ApiError, call, type Schemas } from '../../api/client.ts';
+import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
+import { FormDialog } from '../../ui/form-dialog.tsx';
+import { Failure } from '../../ui/page.tsx';
+import { PeriodSelect } from '../../ui/period-select.tsx';
+import { toast } from '../../ui/toast.tsx';
+
+interface Draft {
+  readonly name: string;
+  readonly parent: string | null;
+  readonly external_id: string;
+  readonly credit_cap: string;
+  readonly credit_period: string;
+  readonly token_cap: string;
+  readonly token_period: string;
+  readonly rpm_limit: string;
+}
+
+const NEW: Draft = {
+  name: '',
+  parent: null,
+  external_id: '',
+  credit_cap: '',
+  credit_period: 'month',
+  token_cap: '',
+  token_period: 'month',
+  rpm_limit: '',
+};
+
+const NAMES = {
+  name: 'Name',
+  external_id: 'Your id',
+  credit_cap: 'Cap in credits',
+  credit_period: 'Its period',
+  token_cap: 'Cap in tokens',
+  token_period: 'Its period',
+  rpm_limit: 'Requests per minute',
+};
+
+function draftOf(account: Account): Draft {
+  return {
+    name: account.name,
+    parent: account.parent,
+    external_id: account.external_id ?? '',
+    credit_cap: account.credit_cap === null ? '' : String(account.credit_cap.amount),
+    credit_period: account.credit_cap?.period ?? 'month',
+    token_cap: account.token_cap === null ? '' : String(account.token_cap.amount),
+    token_period: account.token_cap?.period ?? 'month',
+    rpm_limit: account.rpm_limit === null ? '' : String(account.rpm_limit),
+  };
+}
+
+function settingsOf(draft: Draft) {
+  return {
+    name: draft.name.trim(),
+    external_id: draft.external_id.trim(),
+    credit_cap: draft.credit_cap.trim() === '' ? null : `${draft.credit_cap.trim()}/${draft.credit_period}`,
+    token_cap: draft.token_cap.trim() === '' ? null : `${draft.token_cap.trim()}/${draft.token_period}`,
+    rpm_limit: draft.rpm_limit.trim() === '' ? null : draft.rpm_limit.trim(),
+  };
+}
+
+/** Only what was changed: a colleague's edit of another field stays. */
+function changesOf(before: Draft, after: Draft): Schemas['AccountChange'] {
+  const old = settingsOf(before) as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(settingsOf(after)).filter(([name, value]) => value !== old[name]));
+}
+
+export function CreateAccount({
+  accounts,
+  below,
+  close,
+}: {
+  accounts: readonly Account[];
+  below: string | null;
+  close: () => void;
+}) {
+  const [draft, setDraft] = useState<Draft>({ ...NEW, parent: below });
+  const create = useMutation({
+    mutationFn: () => {
+      const { name, ...settings } = settingsOf(draft);
+      const given = Object.entries(settings).filter(([, value]) => value !== null && value !== '');
+      const body = { name, ...(draft.parent !== null && { parent: draft.parent }), ...Object.fromEntries(given) };
+      return call('post', '/admin/v1/accounts', { body });
+    },
+    onSuccess: () => {
+      toast('The account is there');
+      close();
+    },
+  });
+  return (
+    <FormDialog
+      title="Create an account"
+      verb="Create account"
+      close={close}
+      busy={create.isPending}
+      submit={create.mutate}
+    >
+      <Select
+        label="Below"
+        placeholder="nothing: a customer of its own"
+        clearable
+        searchable
+        data={accounts.map(({ id, name: label }) => ({ value: id, label }))}
+        value={draft.parent}
+        error={fieldError(create.error, 'parent')}
+        onChange={(parent) => setDraft({ ...draft, parent })}
+      />
+      <Fields draft={draft} set={setDraft} error={create.error} />
+    </FormDialog>
+  );
+}
+
+export function EditAccount({ of: account, close }: { of: Account; close: () => void }) {
+  const [before] = useState(() => draftOf(account));
+  const [draft, setDraft] = useState(before);
+  const [version, setVersion] = useState(account.version);
+  const change = useMutation({
+    mutationFn: (over: number) =>
+      call('patch', '/admin/v1/accounts/{id}', {
+        path: { id: account.id },
+        body: changesOf(before, draft),
+        version: over,
+      }),
+    onSuccess: () => {
+      toast('Saved');
+      close();
+    },
+  });
+  const conflict = isConflict(change.error);
+  const fresh = useAccount(account.id, conflict ? 1_000 : 15_000).data ?? account;
+  return (
+    <FormDialog
+      title={`Edit ${account.name}`}
+      verb="Save"
+      close={close}
+      busy={change.isPending}
+      submit={() => change.mutate(version)}
+    >
+      <Fields draft={draft} set={setDraft} error={conflict ? null : change.error} />
+      {conflict && (
+        <Conflict
+          what="account"
+          found={differences(NAMES, { ...before }, { ...draftOf(fresh) })}
+          overwrite={() => {
+            setVersion(fresh.version);
+            change.mutate(fresh.version);
+          }}
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+function fieldError(error: Error | null, name: string): string | undefined {
+  return error instanceof ApiError && error.field === name ? error.message : undefined;
+}
+
+function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => void; error: Error | null }) {
+  const text = (name: keyof Draft) => ({
+    value: draft[name] ?? '',
+    error: fieldError(error, name),
+    onChange: (event: React.ChangeEvent<HTMLInputElement>) => set({ ...draft, [name]: event.currentTarget.value }),
+  });
+  const shown = error instanceof ApiError && error.field !== null && [...Object.keys(NEW)].includes(error.field);
+  return (
+    <>
+      <TextInput label="Name" data-autofocus {...text('name')} />
+      <SimpleGrid cols={2} spacing="sm">
+        <TextInput
+          label="Cap in credits"
+          placeholder="none"
+          inputMode="decimal"
+          rightSection={<span className="muted">credits</span>}
+          rightSectionWidth={64}
+          {...text('credit_cap')}
+        />
+        <PeriodSelect
+          label="Period of the credits"
+          value={draft.credit_period}
+          onChange={(credit_period) => set({ ...draft, credit_period })}
+        />
+        <TextInput
+          label="Cap in tokens"
+          placeholder="none"
+          inputMode="numeric"
+          rightSection={<span className="muted">tokens</span>}
+          rightSectionWidth={60}
+          {...text('token_cap')}
+        />
+        <PeriodSelect
+          label="Period of the tokens"
+          value={draft.token_period}
+          onChange={(token_period) => set({ ...draft, token_period })}
+        />
+        <TextInput label="Requests per minute" placeholder="no limit" inputMode="numeric" {...text('rpm_limit')} />
+        <TextInput label="Your id" placeholder="none" {...text('external_id')} />
+      </SimpleGrid>
+      {!shown && <Failure error={error} />}
+    </>
+  );
+}
+
+export function MoveAccount({
+  of: account,
+  accounts,
+  close,
+}: {
+  of: Account;
+  accounts: readonly Account[];
+  close: () => void;
+}) {
+  const [parent, setParent] = useState<string | null>(account.parent);
+  const move = useMutation({
+    mutationFn: () =>
+      call('post', '/admin/v1/accounts/{id}/move', { path: { id: account.id }, body: { parent: parent ?? '' } }),
+    onSuccess: () => {
+      toast('Moved');
+      close();
+    },
+  });
+  const others = accounts.filter(({ id, root }) => root === account.root && id !== account.id);
+  return (
+    <FormDialog title={`Move ${account.name}`} verb="Move" close={close} busy={move.isPending} submit={move.mutate}>
+      <Text size="sm">It keeps its keys and accounts; from now on the caps of its new place count.</Text>
+      <Select
+        label="Below"
+        searchable
+        allowDeselect={false}
+        data={others.map(({ id, name: label }) => ({ value: id, label }))}
+        value={parent}
+        onChange={setParent}
+      />
+      <Failure error={move.error} />
+    </FormDialog>
+  );
+}
+
+export function AddCredit({
+  roots,
+  of = null,
+  close,
+}: {
+  roots: readonly Account[];
+  of?: string | null;
+  close: () => void;
+}) {
+  const [id, setId] = useState<string | null>(of ?? roots[0]?.id ?? null);
+  const [amount, setAmount] = useState('10');
+  // Sent again after a lost answer, it is still one purchase.
+  const [entryId] = useState(() => `credit_${crypto.randomUUID().replaceAll('-', '').slice(0, 20)}`);
+  const add = useMutation({
+    mutationFn: () =>
+      call('post', '/admin/v1/accounts/{id}/credit', {
+        path: { id: id ?? '' },
+        body: { amount: amount.trim(), entry_id: entryId },
+      }),
+    onSuccess: () => {
+      toast('The credit is there');
+      close();
+    },
+  });
+  return (
+    <FormDialog
+      title="Add credit to an account"
+      verb="Add credit"
+      close={close}
+      busy={add.isPending}
+      submit={add.mutate}
+    >
+      <Select
+        label="Account"
+        allowDeselect={false}
+        data={roots.map(({ id: value, name: label }) => ({ value, label }))}
+        value={id}
+        onChange={setId}
+      />
+      <TextInput
+        label="Amount"
+        inputMode="decimal"
+        data-autofocus
+        rightSection={<span className="muted">credits</span>}
+        rightSectionWidth={64}
+        value={amount}
+        onChange={(event) => setAmount(event.currentTarget.value)}
+      />
+      <Failure error={add.error} />
+    </FormDialog>
+  );
+}

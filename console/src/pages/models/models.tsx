@@ -1,0 +1,134 @@
+/** Models and providers: what is offered at which price, and how those do that serve it. */
+import { Link } from 'wouter';
+import { type Model, type Provider, useModels, useProviders } from '../../api/models.ts';
+import { count, plural } from '../../ui/format.ts';
+import { Loading } from '../../ui/loading.tsx';
+import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
+import { type Column, DataTable } from '../../ui/table.tsx';
+import { Dot } from '../../ui/values.tsx';
+import { modelHref } from './model-href.ts';
+import { Health, Limit, marginText, priceText, restText } from './model-words.tsx';
+
+const MODEL_COLUMNS: readonly Column<Model>[] = [
+  {
+    id: 'id',
+    header: 'Model',
+    value: ({ id }) => id,
+    cell: ({ id }) => <Link href={modelHref(id)}>{id}</Link>,
+  },
+  {
+    id: 'price',
+    header: 'USD per million, in / out',
+    value: ({ price }) => price.value.input ?? 0,
+    cell: (model) => priceText(model),
+    right: true,
+  },
+  {
+    id: 'margin',
+    header: 'Margin',
+    value: ({ markup }) => markup,
+    cell: (model) => marginText(model),
+    right: true,
+    minor: true,
+  },
+  {
+    id: 'window',
+    header: 'Context window',
+    value: ({ context_window }) => context_window.value,
+    cell: ({ context_window }) => <Limit of={context_window} />,
+    right: true,
+    minor: true,
+  },
+  {
+    id: 'output',
+    header: 'Largest output',
+    value: ({ max_output_tokens }) => max_output_tokens.value,
+    cell: ({ max_output_tokens }) => <Limit of={max_output_tokens} />,
+    right: true,
+    minor: true,
+  },
+  {
+    id: 'targets',
+    header: 'Targets',
+    value: ({ targets }) => [...new Set(targets.map(({ provider }) => provider))].join(', '),
+    minor: true,
+  },
+  {
+    id: 'public',
+    header: 'Listed without a key',
+    value: ({ public: open }) => (open ? 'yes' : 'no'),
+    minor: true,
+    hidden: true,
+  },
+];
+
+const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
+  { id: 'name', header: 'Provider', value: ({ name }) => name },
+  { id: 'health', header: 'Health', value: ({ health }) => health, cell: ({ health }) => <Health of={health} /> },
+  { id: 'rest', header: 'Why', value: restText, minor: true },
+  {
+    id: 'credentials',
+    header: 'Credentials',
+    value: ({ credentials }) => credentials,
+    cell: ({ credentials, credentials_cooling: resting }) =>
+      resting === 0 ? count(credentials) : `${count(credentials - resting)} of ${count(credentials)} in use`,
+    right: true,
+    minor: true,
+  },
+  { id: 'formats', header: 'Formats', value: ({ formats }) => formats.join(', '), minor: true },
+  { id: 'base', header: 'Address', value: ({ base_url }) => base_url, minor: true },
+];
+
+export function ModelsPage() {
+  const models = useModels();
+  const providers = useProviders();
+  return (
+    <Page title="Models" answer={<Answer models={models.data} providers={providers.data} />}>
+      <Failure error={models.error ?? providers.error} retry={() => void models.refetch()} />
+      {models.isPending && <Loading />}
+      {models.data?.length === 0 && (
+        <Empty title="No models yet">
+          Set the key of a provider in the environment (<code>OPENAI_API_KEY</code>, <code>ANTHROPIC_API_KEY</code>, …)
+          and start again, or name providers and models in <code>gateway.yaml</code>.
+        </Empty>
+      )}
+      {models.data && models.data.length > 0 && (
+        <DataTable
+          name="Models"
+          rows={models.data}
+          columns={MODEL_COLUMNS}
+          rowId={({ id }) => id}
+          href={({ id }) => modelHref(id)}
+        />
+      )}
+      {providers.data && (
+        <Section title="Providers">
+          <DataTable name="Providers" rows={providers.data} columns={PROVIDER_COLUMNS} rowId={({ name }) => name} />
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+function Answer({
+  models,
+  providers,
+}: {
+  models: readonly Model[] | undefined;
+  providers: readonly Provider[] | undefined;
+}) {
+  if (models === undefined || providers === undefined) return null;
+  const ill = providers.filter(({ health }) => health !== 'ok');
+  return (
+    <>
+      <strong>{plural(models.length, 'model')}</strong> from {plural(providers.length, 'provider')};{' '}
+      {ill.length === 0 ? (
+        <Dot tone="ok">all of them answer</Dot>
+      ) : (
+        <Dot tone={ill.some(({ health }) => health === 'down') ? 'bad' : 'warn'}>
+          {ill.map(({ name, health }) => `${name} is ${health}`).join(', ')}
+        </Dot>
+      )}
+    </>
+  );
+}

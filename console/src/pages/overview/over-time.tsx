@@ -1,0 +1,89 @@
+/** The chart: one series per group, the smallest of them together. A bar leads to the requests behind it. */
+import { lazy, Suspense } from 'react';
+import { useLocation } from 'wouter';
+import type { UsageRow } from '../../api/usage.ts';
+import { count, nanosOf, shortCredits } from '../../ui/format.ts';
+import type { Point, Series } from './chart.tsx';
+import { type Dimension, type Measure, measured, requestsHref } from './measures.ts';
+import css from './overview.module.css';
+import { type Period, stepMs, stepsOf } from './periods.ts';
+
+const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
+
+const OTHER = 'other';
+const SERIES_MAX = 5;
+
+export function OverTime({
+  rows,
+  period,
+  by,
+  measure,
+  nameOf,
+  now,
+}: {
+  rows: readonly UsageRow[];
+  period: Period;
+  by: Dimension;
+  measure: Measure;
+  nameOf: (value: string | null) => string;
+  now: number;
+}) {
+  const [, navigate] = useLocation();
+  const sums = new Map<string, number>();
+  for (const row of rows) sums.set(row[by] ?? '', (sums.get(row[by] ?? '') ?? 0) + measured(row, measure));
+  const ranked = [...sums].sort((a, b) => b[1] - a[1]).map(([id]) => id);
+  const own = ranked.length > SERIES_MAX + 1 ? ranked.slice(0, SERIES_MAX) : ranked.slice(0, SERIES_MAX + 1);
+  const hasOther = own.length < ranked.length;
+  const series: Series[] = own.map((id, index) => ({
+    id: `s:${id}`,
+    name: nameOf(id === '' ? null : id),
+    color: index < SERIES_MAX ? `var(--series-${index + 1})` : 'var(--series-other)',
+  }));
+  if (hasOther) series.push({ id: OTHER, name: `${ranked.length - own.length} others`, color: 'var(--series-other)' });
+  const points: Point[] = stepsOf(period, now).map((at) => ({ at, values: {} }));
+  const byTime = new Map(points.map((point) => [point.at, point.values as Record<string, number>]));
+  for (const row of rows) {
+    const values = byTime.get(Date.parse(row[period.step] ?? ''));
+    if (values === undefined) continue;
+    const id = own.includes(row[by] ?? '') ? `s:${row[by] ?? ''}` : OTHER;
+    values[id] = (values[id] ?? 0) + measured(row, measure);
+  }
+  const open = (at: number, id: string): void => {
+    const value = id === OTHER ? null : id.slice(2);
+    navigate(
+      requestsHref(by, value, {
+        since: new Date(at).toISOString(),
+        until: new Date(at + stepMs(period)).toISOString(),
+      }),
+    );
+  };
+  return (
+    <>
+      <div className={css.legend}>
+        {series.map(({ id, name, color }) => (
+          <span key={id}>
+            <span className={css.swatch} style={{ background: color }} />
+            {name}
+          </span>
+        ))}
+      </div>
+      <Suspense fallback={<div className={css.chartPlace} />}>
+        <Chart
+          label={`${measure} over time, grouped by ${by}; the table below has the figures`}
+          points={points}
+          series={series}
+          format={(value) => (measure === 'cost' ? `${shortCredits(nanosOf(value))} credits` : count(value))}
+          time={(at) => timeText(at, period)}
+          open={open}
+        />
+      </Suspense>
+    </>
+  );
+}
+
+const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+function timeText(at: number, { step }: Period): string {
+  return (step === 'hour' ? hours : days).format(at);
+}

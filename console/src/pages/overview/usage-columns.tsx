@@ -1,0 +1,80 @@
+/** The table below the chart. */
+import type { UsageRow } from '../../api/usage.ts';
+import { count, milliseconds, plural } from '../../ui/format.ts';
+import type { Column } from '../../ui/table.tsx';
+import { Credits } from '../../ui/values.tsx';
+import { type Dimension, tokensIn } from './measures.ts';
+
+export function columnsFor(by: Dimension, nameOf: (value: string | null) => string): readonly Column<UsageRow>[] {
+  return [
+    {
+      id: by,
+      header: by[0]?.toUpperCase() + by.slice(1),
+      value: (row) => nameOf(row[by] ?? null),
+    },
+    {
+      id: 'cost',
+      header: 'Spend, credits',
+      value: (row) => row.cost,
+      cell: (row) => <Credits value={row.cost} />,
+      right: true,
+    },
+    {
+      id: 'margin',
+      header: 'Margin, credits',
+      value: (row) => row.margin ?? 0,
+      cell: (row) => row.margin !== null && <Credits value={row.margin} />,
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'requests',
+      header: 'Requests',
+      value: (row) => row.requests,
+      cell: (row) => count(row.requests),
+      right: true,
+    },
+    {
+      id: 'unfinished',
+      header: 'Broken off',
+      value: (row) => row.broken + row.cancelled,
+      cell: (row) => plural(row.broken + row.cancelled, '', '').trim(),
+      right: true,
+      minor: true,
+    },
+    { id: 'in', header: 'Tokens in', value: tokensIn, cell: (row) => count(tokensIn(row)), right: true, minor: true },
+    {
+      id: 'out',
+      header: 'Tokens out',
+      value: (row) => row.output_tokens,
+      cell: (row) => count(row.output_tokens),
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'first',
+      header: 'First byte p50',
+      value: (row) => row.first_byte_ms?.p50 ?? null,
+      cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p50),
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'first95',
+      header: 'p95',
+      value: (row) => row.first_byte_ms?.p95 ?? null,
+      cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p95),
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'total95',
+      header: 'Took p95',
+      value: (row) => row.duration_ms?.p95 ?? null,
+      cell: (row) => row.duration_ms && milliseconds(row.duration_ms.p95),
+      right: true,
+      minor: true,
+      hidden: true,
+    },
+  ];
+}

@@ -1,0 +1,35 @@
+/** Whether every balance is the sum of its entries. */
+import { Button, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { call } from '../../api/client.ts';
+import { Code } from '../../ui/code.tsx';
+import { count, plural } from '../../ui/format.ts';
+import { Failure, Section } from '../../ui/page.tsx';
+import { Dot } from '../../ui/values.tsx';
+
+/** Recomputed on request: it reads every entry of the ledger. */
+export function Books() {
+  const audit = useMutation({ mutationFn: () => call('get', '/admin/v1/audit', {}) });
+  const report = audit.data;
+  return (
+    <Section
+      title="Audit"
+      note="Every balance, computed again from its entries."
+      actions={
+        <Button variant="default" loading={audit.isPending} onClick={() => audit.mutate()}>
+          Run the audit
+        </Button>
+      }
+    >
+      <Failure error={audit.error} />
+      {report && (
+        <Text size="sm">
+          <Dot tone={report.ok ? 'ok' : 'bad'}>{report.ok ? 'The books add up' : 'The books do not add up'}</Dot>:{' '}
+          {plural(report.keys, 'key')}, {count(report.entries)} entries, {plural(report.live_holds, 'live hold')},{' '}
+          {plural(report.flagged, 'charge')} to look at.
+        </Text>
+      )}
+      {report && report.findings.length > 0 && <Code label="Findings" text={report.findings.join('\n')} />}
+    </Section>
+  );
+}
