@@ -1,4 +1,4 @@
-/** Installs the pinned clients: JavaScript by npm into this folder, Python into a virtual environment beside it. */
+/** Installs the pinned clients: JavaScript by npm into this folder, Python into virtual environments beside it. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,20 +22,40 @@ export function installNodeClients(): void {
   writeFileSync(done, lock);
 }
 
-/** The interpreter, or why there is none. */
-export function installPythonClients(): { readonly python: string } | { readonly reason: string } {
-  const wanted = readFileSync(join(HERE, 'python/requirements.txt'), 'utf8');
-  const folder = join(HERE, 'node_modules/.python');
-  const python = join(folder, 'bin/python');
-  const done = join(folder, '.installed');
+/** The programs whose client wants other versions than the rest have an environment of their own. */
+const ENVIRONMENTS: Readonly<Record<string, string>> = {
+  instructor_client: 'instructor',
+  litellm_client: 'litellm',
+  aider: 'aider',
+};
+/** Resolves and installs in seconds what takes pip half an hour. */
+const UV = 'uv==0.13.7';
+
+/** The interpreter with the packages that this program needs, or why there is none. */
+export function installPython(program: string): { readonly python: string } | { readonly reason: string } {
+  const name = ENVIRONMENTS[program] ?? 'sdks';
+  const lock = `python/${name}.txt`;
+  const wanted = readFileSync(join(HERE, lock), 'utf8');
+  const root = join(HERE, 'node_modules/.python');
+  const python = join(root, name, 'bin/python');
+  const done = join(root, name, '.installed');
   if (existsSync(done) && readFileSync(done, 'utf8') === wanted) return { python };
   try {
-    console.log('Installing the Python clients …');
-    run('python3', ['-m', 'venv', folder]);
-    run(python, ['-m', 'pip', 'install', '--quiet', '--no-deps', '-r', 'python/requirements.txt']);
+    console.log(`Installing the Python clients of ${lock} …`);
+    const uv = installUv(root);
+    run(uv, ['venv', '--quiet', '--clear', join(root, name)]);
+    run(uv, ['pip', 'sync', '--quiet', '--python', python, lock]);
     writeFileSync(done, wanted);
     return { python };
   } catch (error) {
     return { reason: error instanceof Error ? error.message.replaceAll(/\s+/g, ' ').slice(0, 200) : String(error) };
   }
+}
+
+function installUv(root: string): string {
+  const uv = join(root, 'tools/bin/uv');
+  if (existsSync(uv)) return uv;
+  run('python3', ['-m', 'venv', join(root, 'tools')]);
+  run(join(root, 'tools/bin/python'), ['-m', 'pip', 'install', '--quiet', '--no-deps', UV]);
+  return uv;
 }

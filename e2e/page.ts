@@ -1,47 +1,81 @@
-/** docs/compatibility.md, from what a run has seen. */
+/** docs/compatibility.md and the pages of clients, from what the last run of each client has seen. */
 import type { Row, Sight } from './scenarios.ts';
 
-export interface RunFacts {
+/** What one run of one client program, or of one agent, has seen. */
+export interface Result {
+  /** `2026-11-15` */
   readonly date: string;
+  readonly rows: readonly Row[];
+  readonly sights: readonly Sight[];
+}
+
+export interface RunFacts {
   readonly command: string;
   /** Clients that were not run, with the reason. */
   readonly notRun: readonly (readonly [client: string, reason: string])[];
 }
 
-export function compatibilityPage(rows: readonly Row[], sights: readonly Sight[], facts: RunFacts): string {
-  const clients = [...new Map(rows.map(({ client, version }) => [client, version]))];
+export function compatibilityPage(results: readonly Result[], { command, notRun }: RunFacts): string {
+  const rows = results.flatMap((result) => result.rows);
+  const sights = results.flatMap((result) => result.sights);
   const failed = [...rows, ...sights].filter(({ problem }) => problem !== null).length;
+  const clients = results.flatMap(({ date, rows: own }) =>
+    [...new Map(own.map(({ client, version }) => [client, version]))].map(([client, version]) => ({
+      client,
+      version,
+      date,
+    })),
+  );
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${facts.command}\` on ${facts.date}: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario runs with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. How to set a client up is in [clients.md](clients.md).`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. How to set a client up is in [clients.md](clients.md). The tool loops of the agents are played by \`npm run agents\`.`,
     '',
     '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family.',
     '',
-    '| Client | Version |',
-    '|---|---|',
-    ...clients.map(([client, version]) => `| ${client} | ${version} |`),
-    ...facts.notRun.map(([client, reason]) => `| ${client} | not run: ${reason} |`),
+    '| Client | Version | Tried on |',
+    '|---|---|---|',
+    ...clients.map(({ client, version, date }) => `| ${client} | ${version} | ${date} |`),
+    ...notRun.map(([client, reason]) => `| ${client} | not run: ${reason} | |`),
     '',
   ];
-  for (const [client] of clients) {
-    lines.push(`## ${client}`, '', '| Scenario | Route | Native | Translated |', '|---|---|---|---|');
-    const own = rows.filter((row) => row.client === client);
-    for (const what of new Set(own.map((row) => row.what))) {
-      const here = own.filter((row) => row.what === what);
-      const lane = (name: Row['lane']): string => outcome(here.filter((row) => row.lane === name));
-      lines.push(`| ${what} | \`${here[0]?.route}\` | ${lane('native')} | ${lane('translated')} |`);
-    }
-    const seen = sights.filter((sight) => sight.client === client);
-    if (seen.length > 0) {
-      lines.push('', '| When there is | its user sees |', '|---|---|');
-      for (const { fault, message, problem } of seen) {
-        lines.push(`| ${fault} | ${cell(message)}${problem === null ? '' : ` **(${problem})**`} |`);
-      }
-    }
-    lines.push('');
+  for (const { client } of clients) lines.push(`## ${client}`, '', ...tables(results, client), '');
+  return lines.join('\n');
+}
+
+/** The part of a client's page that a run writes. */
+export function clientPart(results: readonly Result[], clients: readonly string[]): string {
+  const lines: string[] = [];
+  for (const client of clients) {
+    const own = results.find(({ rows }) => rows.some((row) => row.client === client));
+    const version = own?.rows.find((row) => row.client === client)?.version;
+    if (own === undefined || version === undefined) continue;
+    lines.push(`**${client} ${version}**, ${own.date}:`, '', ...tables(results, client), '');
   }
   return lines.join('\n');
+}
+
+function tables(results: readonly Result[], client: string): string[] {
+  const own = results.flatMap(({ rows }) => rows).filter((row) => row.client === client);
+  const lines = ['| Scenario | Route | Native | Translated |', '|---|---|---|---|'];
+  for (const what of new Set(own.map((row) => row.what))) {
+    const here = own.filter((row) => row.what === what);
+    const lane = (name: Row['lane']): string => outcome(here.filter((row) => row.lane === name));
+    lines.push(`| ${what} | \`${here[0]?.route}\` | ${lane('native')} | ${lane('translated')} |`);
+  }
+  const seen = results.flatMap(({ sights }) => sights).filter((sight) => sight.client === client);
+  if (seen.length === 0) return lines;
+  const counted = seen.some(({ requests }) => requests !== undefined);
+  lines.push(
+    '',
+    `| When there is | its user sees |${counted ? ' requests |' : ''}`,
+    `|---|---|${counted ? '---|' : ''}`,
+  );
+  for (const { fault, message, problem, requests } of seen) {
+    const told = `${cell(message)}${problem === null ? '' : ` **(${problem})**`}`;
+    lines.push(`| ${fault} | ${told} |${counted ? ` ${requests ?? ''} |` : ''}`);
+  }
+  return lines;
 }
 
 function outcome(rows: readonly Row[]): string {
@@ -59,6 +93,7 @@ function cell(text: string): string {
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')
     .replaceAll(/\s+/g, ' ')
     .replaceAll('|', '\\|')
+    .replaceAll('<', '&lt;')
     .trim();
   return plain.length > 240 ? `${plain.slice(0, 240)}…` : plain;
 }

@@ -1,33 +1,23 @@
 /**
- * `npm run e2e [-- NAME …]`: the real clients against a started gateway, and docs/compatibility.md from what they saw. Words
- * after the command choose client programs by their file's name; the page is written only by a run of all of them.
+ * `npm run e2e [-- NAME …]`: the real clients against a started gateway, and docs/compatibility.md and docs/clients from what
+ * they saw. Words after the command choose clients by their path (`clients/`, `python/langchain`, `agents/codex`).
  */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+import { installAgents } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
+import { AGENTS, type Agent, PYTHON_AGENTS } from '../test/agents/set-ups.ts';
 import { auditClean } from '../test/support/requests.ts';
 import { type StartedGateway, startedGateway } from '../test/support/started-gateway.ts';
+import { playAgent } from './agents.ts';
 import { type Announcement, ClientProgram } from './client-program.ts';
-import { installNodeClients, installPythonClients } from './install.ts';
-import { compatibilityPage } from './page.ts';
+import { installNodeClients, installPython } from './install.ts';
+import { type Program, programsIn } from './programs.ts';
+import { keepResult, writePages } from './results.ts';
 import { playCases, playFaults, type Row, type Sight } from './scenarios.ts';
 
 const HERE = import.meta.dirname;
-const PAGE = join(HERE, '../docs/compatibility.md');
-
-interface Program {
-  readonly name: string;
-  readonly command: string;
-  readonly file: string;
-}
-
-async function programsIn(folder: string, ending: string, command: string): Promise<Program[]> {
-  const files = (await readdir(join(HERE, folder))).filter(
-    (file) => file.endsWith(ending) && !file.startsWith('protocol'),
-  );
-  return files.sort().map((file) => ({ name: file.slice(0, -ending.length), command, file: join(HERE, folder, file) }));
-}
 
 interface Played {
   readonly rows: readonly Row[];
@@ -68,36 +58,67 @@ function report(name: string, { rows, sights }: Played, ms: number): number {
   return failed.length;
 }
 
-async function main(words: readonly string[]): Promise<void> {
-  const isChosen = ({ file }: Program): boolean => words.length === 0 || words.some((word) => file.includes(word));
-  const chosen = (await programsIn('clients', '.mjs', process.execPath)).filter(isChosen);
-  const inPython = (await programsIn('python', '.py', '')).filter(isChosen);
-  installNodeClients();
-  const python = inPython.length === 0 ? null : installPythonClients();
-  const notRun: (readonly [client: string, reason: string])[] = [];
-  for (const program of inPython) {
-    if (python !== null && 'python' in python) chosen.push({ ...program, command: python.python });
-    else notRun.push([`${program.name} (Python)`, python?.reason ?? '']);
-  }
+/** A client of whatever kind, ready to be played. */
+interface Playable {
+  readonly name: string;
+  play(gateway: StartedGateway): Promise<Played>;
+}
 
+type NotRun = readonly [client: string, reason: string];
+
+/** Those that words choose by their path, and those that cannot be run here. */
+async function playables(words: readonly string[]): Promise<{ chosen: Playable[]; notRun: NotRun[] }> {
+  const isNamed = (path: string): boolean => words.length === 0 || words.some((word) => path.includes(word));
+  const isChosen = ({ file }: Program): boolean => isNamed(relative(HERE, file));
+  const chosen: Playable[] = [];
+  const notRun: NotRun[] = [];
+  const add = (program: Program): void => {
+    chosen.push({ name: program.name, play: (gateway) => play(program, gateway) });
+  };
+  const inNode = (await programsIn('clients', '.mjs', process.execPath)).filter(isChosen);
+  if (inNode.length > 0) installNodeClients();
+  inNode.forEach(add);
+  for (const program of (await programsIn('python', '.py', '')).filter(isChosen)) {
+    const environment = installPython(program.name);
+    if ('python' in environment) add({ ...program, command: environment.python });
+    else notRun.push([`${program.name} (Python)`, environment.reason]);
+  }
+  for (const [name, agent] of Object.entries<Agent>(PYTHON_AGENTS)) {
+    if (!isNamed(`agents/${name}`)) continue;
+    const environment = installPython(name);
+    if ('reason' in environment) {
+      notRun.push([agent.title, environment.reason]);
+      continue;
+    }
+    const installed = resolve(environment.python, '../..');
+    chosen.push({ name, play: (gateway) => playAgent({ agent, installed, gateway }) });
+  }
+  const agents = Object.entries<Agent>(AGENTS).filter(([name]) => isNamed(`agents/${name}`));
+  if (agents.length === 0) return { chosen, notRun };
+  const installed = await installAgents();
+  for (const [name, agent] of agents) {
+    chosen.push({ name, play: (gateway) => playAgent({ agent, installed, gateway }) });
+  }
+  return { chosen, notRun };
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const { chosen, notRun } = await playables(words);
   const tally = { passed: 0, failed: 0 };
-  const rows: Row[] = [];
-  const sights: Sight[] = [];
   await using gateway = await startedGateway({ env: { GATEWAY_SANDBOX: 'strict' } });
-  for (const program of chosen) {
+  for (const { name, play: playIt } of chosen) {
     const startedMs = performance.now();
-    const played = await play(program, gateway);
-    const failed = report(program.name, played, Math.round(performance.now() - startedMs));
+    const played = await playIt(gateway);
+    const failed = report(name, played, Math.round(performance.now() - startedMs));
     tally.failed += failed;
     tally.passed += played.rows.length + played.sights.length - failed;
-    rows.push(...played.rows);
-    sights.push(...played.sights);
+    // CI looks and writes nothing.
+    if (process.env.CI === undefined) {
+      await keepResult(name, { date: new Date().toISOString().slice(0, 10), ...played });
+    }
   }
   for (const [client, reason] of notRun) console.log(`NOT RUN ${client}: ${reason}`);
-  if (words.length === 0) {
-    const date = new Date().toISOString().slice(0, 10);
-    await writeFile(PAGE, compatibilityPage(rows, sights, { date, command: 'npm run e2e', notRun }));
-  }
+  if (process.env.CI === undefined) await writePages({ command: 'npm run e2e', notRun });
   console.log(`${tally.passed} passed, ${tally.failed} failed`);
   process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
 }

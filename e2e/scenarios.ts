@@ -1,7 +1,9 @@
 /** What every client does, and what goes wrong for it. */
 import type { CreatedKey } from '../src/admin/api.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
-import type { Announcement, Answer, ClientProgram, StreamMode, Task } from './client-program.ts';
+import type { Announcement, ClientProgram, StreamMode, Task } from './client-program.ts';
+import { FAULTS } from './faults.ts';
+import { settled, unlikeBooks } from './ledger.ts';
 
 export interface Row {
   readonly client: string;
@@ -23,6 +25,8 @@ export interface Sight {
   readonly fault: string;
   readonly message: string;
   readonly problem: string | null;
+  /** How many requests the client made of it, where that was counted. */
+  readonly requests?: number | undefined;
 }
 
 const NATIVE: Readonly<Record<string, string>> = {
@@ -81,58 +85,6 @@ export async function playCases(
   return rows;
 }
 
-/** USD per million tokens of the sandbox models, and so thousandths of a billionth of a credit per token. */
-const PRICE = { input: 1, output: 4 };
-
-/** How the ledger differs from what the client saw; null where it does not. */
-async function unlikeBooks(
-  gateway: StartedGateway,
-  key: CreatedKey,
-  { input, output, answers }: Extract<Answer, { ok: true }>,
-): Promise<string | null> {
-  const view = await settled(gateway, key);
-  if (view.live_holds > 0 || view.reserved > 0) return `${view.live_holds} holds are left`;
-  const [used, seen] =
-    key.mode === 'credit'
-      ? [Math.round(view.used * 1e9), (input * PRICE.input + output * PRICE.output) * 1_000]
-      : [view.used, input + output];
-  if (used !== seen) return `${used} was charged, the client saw ${input} + ${output} tokens in ${answers} answers`;
-  return null;
-}
-
-async function settled(gateway: StartedGateway, key: CreatedKey) {
-  for (let tries = 0; ; tries++) {
-    const view = await gateway.admin.showKey(key.id);
-    if (view.live_holds === 0 || tries === 100) return view;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-interface Fault {
-  readonly name: string;
-  /** What must be said of it. */
-  readonly words: RegExp;
-  readonly credit?: string;
-  task(key: CreatedKey): Partial<Task>;
-}
-
-const FAULTS: readonly Fault[] = [
-  { name: 'a wrong key', words: /API key|malformed|401/i, task: () => ({ key: 'mg_c_wrong' }) },
-  { name: 'a model that does not exist', words: /not in the catalog/i, task: () => ({ model: 'no/such' }) },
-  { name: 'no credit left', words: /credit|balance/i, credit: '0', task: () => ({}) },
-  {
-    name: 'a wrong base URL',
-    words: /no route|404|not found/i,
-    task: ({ origin }) => ({ origin: `${origin}/nowhere`, baseUrl: `${origin}/nowhere/v1` }),
-  },
-  { name: 'the provider is down', words: /provider|50[0-9]/i, task: () => ({ text: 'Hello [[status=503]]' }) },
-  {
-    name: 'the context is full',
-    words: /context length|too long/i,
-    task: () => ({ model: 'sandbox/tiny', text: 'word '.repeat(6_000) }),
-  },
-];
-
 /** By the client's first case, whole. Nothing may be charged, and one sentence must say what is wrong. */
 export async function playFaults(
   gateway: StartedGateway,
@@ -141,8 +93,9 @@ export async function playFaults(
 ): Promise<Sight[]> {
   const sights: Sight[] = [];
   const [first] = cases;
-  for (const { name: fault, words, credit, task } of first === undefined ? [] : FAULTS) {
+  for (const { name: fault, words, credit, prepare, task } of first === undefined ? [] : FAULTS) {
     const key = await gateway.creditKey(credit === undefined ? {} : { credit });
+    await prepare?.(gateway, key);
     const answer = await program.run(taskOf(first?.name ?? '', key, task(key)));
     const message = answer.ok ? '' : answer.message;
     const { used, live_holds } = await settled(gateway, key);

@@ -5,6 +5,7 @@ import { type AdminConnection, AdminError } from './admin/api.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import {
+  CHECK_CONFIG,
   COMMANDS,
   DOCTOR,
   FLAG_OF_FIELD,
@@ -17,23 +18,26 @@ import {
 } from './admin/commands.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { IMPORTERS } from './admin/import/shapes.ts';
 import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
+import { Alerts } from './alerts/alerts.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
+import { NO_LOG } from './core/log.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
 import { openShared } from './process/open-store.ts';
-import { openOperators } from './process/operators.ts';
+import { openOperatorData } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -104,6 +108,16 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
+  if (first === 'config') {
+    const command = findCommand([CHECK_CONFIG], line);
+    const { operands, switches } = readArguments(command, line);
+    const [file = ''] = operands;
+    const { checkConfigFile } = await import('./process/config-check.ts');
+    const output = await checkConfigFile(file, readSettings(process.env), process.env, switches.has('json'));
+    process.stdout.write(output.text);
+    process.exitCode = output.exitCode;
+    return;
+  }
   if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
     const { runDataCommand } = await import('./process/data/commands.ts');
     await runDataCommand(line, {
@@ -113,11 +127,25 @@ async function run(line: readonly string[]): Promise<void> {
     });
     return;
   }
+  if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
+    const importer = findCommand(IMPORTERS, line);
+    const { runImporter } = await import('./admin/import/run.ts');
+    process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
+    return;
+  }
   if (first === 'requests' || first === 'top') {
     await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, TOP]);
+  const command = findCommand(COMMANDS, line, [
+    START,
+    DOCTOR,
+    MODELS,
+    CHECK_CONFIG,
+    ...DATA_COMMANDS,
+    SHOW_REQUEST,
+    TOP,
+  ]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
@@ -196,11 +224,22 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { ledger, secret } =
     databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
   const clock = systemClock();
-  const operators = openOperators(settings, secret, clock);
+  const data = openOperatorData(settings, secret, clock);
+  // What was raised and delivered can be read; only a gateway watches and delivers.
+  const alerts = new Alerts({
+    store: data.alertStore,
+    ledger,
+    policy: () => null,
+    providers: async () => [],
+    installationSecret: secret,
+    log: NO_LOG,
+    nowMs: () => clock.nowMs(),
+  });
   const { openRequestLogReader } = await import('./process/request-log.ts');
   const requestLog = await openRequestLogReader(settings);
   const options: AdminServiceOptions = {
-    operators,
+    operators: data.operators,
+    alerts,
     consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
@@ -226,7 +265,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   return {
     api: new AdminService(options, COMMAND),
     close: async () => {
-      await operators.close();
+      await data.close();
       await requestLog?.close();
       await ledger.close();
     },

@@ -1,8 +1,7 @@
 from anthropic import Anthropic
 
-from protocol import SUNNY, WEATHER, Seen, expect, serve
+from protocol import BOTH, SUNNY, WEATHER, Seen, expect, serve
 
-BOTH = ["whole", "streamed"]
 TOOL = {"name": WEATHER["name"], "description": WEATHER["description"], "input_schema": WEATHER["parameters"]}
 
 

@@ -2,9 +2,7 @@ import json
 
 from openai import OpenAI
 
-from protocol import SUNNY, WEATHER, Seen, expect, serve
-
-BOTH = ["whole", "streamed"]
+from protocol import BOTH, SUNNY, WEATHER, Seen, expect, serve
 
 
 def client(task):

@@ -15,6 +15,7 @@ WEATHER = {
     },
 }
 SUNNY = "sunny in the city"
+BOTH = ["whole", "streamed"]
 
 
 class Seen:
@@ -35,14 +36,16 @@ def expect(condition, what):
         raise AssertionError(f"unexpected: {what}")
 
 
-def serve(client, package, cases):
-    """`cases`: name -> (route, modes, function of a task)."""
+def serve(client, package, cases, also=()):
+    """`cases`: name -> (route, modes, function of a task); `also`: packages whose versions are told too."""
 
     def say(line):
         print(json.dumps(line, separators=(",", ":")), flush=True)
 
+    others = ", ".join(f"{name} {version(name)}" for name in also)
+    versions = f"{version(package)} ({others})" if others else version(package)
     announced = [{"name": name, "route": route, "modes": modes} for name, (route, modes, _) in cases.items()]
-    say({"client": client, "version": version(package), "cases": announced})
+    say({"client": client, "version": versions, "cases": announced})
     for line in sys.stdin:
         task = json.loads(line)
         try:

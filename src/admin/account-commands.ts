@@ -75,14 +75,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'credit'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT', id: 'ENTRY_ID' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a root, for all keys below it',
-    run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) =>
-      shown(
-        await api.accounts.addCredit(id, withoutAbsent({ amount: amountGiven, note: flags.note, entry_id: flags.id })),
-        switches,
-      ),
+    summary:
+      'add credits to a root, for all keys below it; with --expires they are promotional: spent first, and gone then',
+    run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
+      const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      return shown(await api.accounts.addCredit(id, withoutAbsent(input)), switches);
+    },
   },
   {
     words: ['accounts', 'add-key'],

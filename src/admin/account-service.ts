@@ -121,11 +121,12 @@ export class AccountService implements AccountsApi {
   }
 
   async #addCredit(accountId: string, input: unknown): Promise<AccountView> {
-    const { entryId, amountNanos, note } = readCredit(input);
+    const { entryId, amountNanos, note, expiresAtMs } = readCredit(input);
     requireAccount(
       accountId,
       await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
         actor: this.#trail.actorId,
+        expiresAtMs,
       }),
     );
     return this.show(accountId);

@@ -4,6 +4,14 @@
  * validates the inputs.
  */
 import type { Account as AccountSchema } from './schema/accounts.ts';
+import type {
+  AccountWebhook as AccountWebhookSchema,
+  AlertDeliveryList as AlertDeliveryListSchema,
+  AlertDelivery as AlertDeliverySchema,
+  AlertList as AlertListSchema,
+  Alert as AlertSchema,
+  AlertTest as AlertTestSchema,
+} from './schema/alerts.ts';
 import type { Audit as AuditSchema } from './schema/audit.ts';
 import type {
   AuditTrailEntry as AuditTrailEntrySchema,
@@ -13,6 +21,7 @@ import type {
   BudgetKey as BudgetKeySchema,
   CreatedKey as CreatedKeySchema,
   CreditKey as CreditKeySchema,
+  ImportedKeys as ImportedKeysSchema,
   KeyList as KeyListSchema,
   Key as KeySchema,
 } from './schema/keys.ts';
@@ -20,7 +29,11 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
-import type { CorrectionView as CorrectionSchema, RefundView as RefundSchema } from './schema/money.ts';
+import type {
+  CorrectionView as CorrectionSchema,
+  PromotionList as PromotionListSchema,
+  RefundView as RefundSchema,
+} from './schema/money.ts';
 import type {
   IssuedToken as IssuedTokenSchema,
   OperatorList as OperatorListSchema,
@@ -35,6 +48,7 @@ import type {
   TargetState as TargetStateSchema,
   TargetTest as TargetTestSchema,
 } from './schema/state.ts';
+import type { Statement as StatementSchema } from './schema/statement.ts';
 import type { UsageReport as UsageReportSchema } from './schema/usage.ts';
 import type { View } from './schema/view.ts';
 
@@ -42,6 +56,8 @@ export interface AdminApi {
   readonly accounts: AccountsApi;
   readonly money: MoneyApi;
   createKey(input: object): Promise<CreatedKey>;
+  /** All of them or none. */
+  importKeys(input: object): Promise<ImportedKeysView>;
   /** Newest first. */
   listKeys(): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
@@ -61,6 +77,7 @@ export interface AdminApi {
   /** Asks them again. */
   refreshModelLists(): Promise<ModelListsRefreshView>;
   readonly operators: OperatorsApi;
+  readonly alerts: AlertsApi;
   /** Newest first. */
   auditTrail(query: object): Promise<AuditTrailPageView>;
 }
@@ -77,6 +94,19 @@ export interface OperatorsApi {
   revokeToken(id: string, tokenId: string): Promise<OperatorView>;
   /** A link that signs in at the console, once. */
   link(id: string): Promise<SignInLinkView>;
+}
+
+export interface AlertsApi {
+  /** Newest first. */
+  list(query: object): Promise<AlertPageView>;
+  /** Newest first. */
+  deliveries(query: object): Promise<AlertDeliveryPageView>;
+  /** To everybody that the configuration names. */
+  test(): Promise<AlertTestView>;
+  webhook(accountId: string): Promise<AccountWebhookView>;
+  /** With a new secret, shown once. */
+  setWebhook(accountId: string, input: object): Promise<AccountWebhookView>;
+  removeWebhook(accountId: string): Promise<AccountWebhookView>;
 }
 
 /** Accounts in a tree, and the keys that belong to them. */
@@ -96,6 +126,10 @@ export interface AccountsApi {
 export interface MoneyApi {
   refund(requestId: string, input: object): Promise<RefundView>;
   correct(payerId: string, input: object): Promise<CorrectionView>;
+  /** What is left of promotional credit, in the order in which it expires. */
+  promotions(id: string): Promise<PromotionListView>;
+  /** Of an account, or of a key. */
+  statement(id: string, query: object): Promise<StatementView>;
 }
 
 /** The operations of the running gateway where one answers, otherwise of the store itself. */
@@ -110,9 +144,12 @@ export type KeyView = View<typeof KeySchema>;
 export type KeyPageView = View<typeof KeyListSchema>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKeySchema>;
+export type ImportedKeysView = View<typeof ImportedKeysSchema>;
 export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;
+export type StatementView = View<typeof StatementSchema>;
+export type PromotionListView = View<typeof PromotionListSchema>;
 export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;
@@ -127,6 +164,13 @@ export type IssuedTokenView = View<typeof IssuedTokenSchema>;
 export type SignInLinkView = View<typeof SignInLinkSchema>;
 export type AuditTrailEntryView = View<typeof AuditTrailEntrySchema>;
 export type AuditTrailPageView = View<typeof AuditTrailPageSchema>;
+
+export type AlertView = View<typeof AlertSchema>;
+export type AlertPageView = View<typeof AlertListSchema>;
+export type AlertDeliveryView = View<typeof AlertDeliverySchema>;
+export type AlertDeliveryPageView = View<typeof AlertDeliveryListSchema>;
+export type AlertTestView = View<typeof AlertTestSchema>;
+export type AccountWebhookView = View<typeof AccountWebhookSchema>;
 
 export type ModelStateView = View<typeof ModelStateSchema>;
 export type ProviderStateView = View<typeof ProviderStateSchema>;

@@ -7,9 +7,11 @@ import {
   type AdminApi,
   AdminError,
   type AdminErrorCode,
+  type AlertsApi,
   type AuditTrailPageView,
   type AuditView,
   type CreatedKey,
+  type ImportedKeysView,
   type KeyView,
   type ListedOperatorView,
   type ModelListsRefreshView,
@@ -57,10 +59,22 @@ export class AdminClient implements AdminApi {
     addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
     addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
   };
+  readonly alerts: AlertsApi = {
+    list: (query) => this.#call('GET', ['alerts'], undefined, { parameters: Object.entries(query) }),
+    deliveries: (query) =>
+      this.#call('GET', ['alerts', 'deliveries'], undefined, { parameters: Object.entries(query) }),
+    test: () => this.#call('POST', ['alerts', 'test']),
+    webhook: (id) => this.#call('GET', ['accounts', id, 'webhook']),
+    setWebhook: (id, input) => this.#call('PUT', ['accounts', id, 'webhook'], input),
+    removeWebhook: (id) => this.#call('DELETE', ['accounts', id, 'webhook']),
+  };
   readonly money: MoneyApi = {
     refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
     // Both routes take both: whose id it is, is looked up.
     correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
+    promotions: (id) => this.#call('GET', ['accounts', id, 'promotions']),
+    statement: (id, query) =>
+      this.#call('GET', ['accounts', id, 'statement'], undefined, { parameters: Object.entries(query) }),
   };
   readonly #path: string;
 
@@ -75,6 +89,10 @@ export class AdminClient implements AdminApi {
 
   createKey(input: object): Promise<CreatedKey> {
     return this.#call('POST', ['keys'], input);
+  }
+
+  importKeys(input: object): Promise<ImportedKeysView> {
+    return this.#call('POST', ['keys', 'import'], input);
   }
 
   async listKeys(): Promise<readonly KeyView[]> {

@@ -2,9 +2,12 @@
 
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORTERS } from './import/shapes.ts';
+import { IMPORT_COMMANDS } from './import-commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
@@ -47,6 +50,9 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   expires_at: '--expires',
   note: '--note',
   reason: '--reason',
+  month: '--month',
+  from: '--from',
+  to: '--to',
   entry_id: '--id',
   slower_than: '--slower',
   costlier_than: '--costlier',
@@ -74,6 +80,9 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   external_id: '--external-id',
   credit_cap: '--credit-cap',
   token_cap: '--token-cap',
+  type: '--type',
+  state: '--state',
+  url: '--url',
 };
 
 export const COMMANDS: readonly Command[] = [
@@ -148,15 +157,17 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['credit', 'add'],
     operands: ['ID', 'AMOUNT'],
-    flags: { note: 'TEXT', id: 'ENTRY_ID' },
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a credit key',
+    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const key = await api.addCredit(id, withoutAbsent({ amount, note: flags.note, entry_id: flags.id }));
+      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      const key = await api.addCredit(id, withoutAbsent(input));
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   ...ACCOUNT_COMMANDS,
+  ...ALERT_COMMANDS,
   ...MONEY_COMMANDS,
   {
     words: ['audit'],
@@ -196,6 +207,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   REQUEST_CONTENT,
+  ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];
 
@@ -224,6 +236,16 @@ export const MODELS: CommandShape = {
   flags: {},
   switches: ['json'],
   summary: 'every model with its price and limits, and where and when each of them comes from',
+};
+
+/** Not among the others: it looks at a file, and at no store. */
+export const CHECK_CONFIG: CommandShape = {
+  words: ['config', 'check'],
+  operands: ['FILE'],
+  flags: {},
+  switches: ['json'],
+  summary:
+    'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
 };
 
 /** Not among the others: they read the request log, which is no part of the store. */
@@ -264,12 +286,16 @@ export const TOP: CommandShape = {
   summary: 'the requests that run now, their holds and tokens per second, by model and key',
 };
 
+/** Every command, in the order of the help. */
+export const ALL_COMMANDS: readonly CommandShape[] = [
+  ...[START, DOCTOR, MODELS, CHECK_CONFIG, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP],
+  ...IMPORTERS,
+  ...COMMANDS,
+];
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...COMMANDS].map((command) => [
-      usageLine(command),
-      command.summary,
-    ]),
+    ...ALL_COMMANDS.map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];

@@ -21,6 +21,8 @@ export interface CreditPlan {
   readonly amountNanos: bigint;
   readonly note: string | null;
   readonly entryId: string | null;
+  /** Of promotional credit. */
+  readonly expiresAtMs: number | null;
 }
 
 const DEFAULT_PERIOD: Period = 'month';
@@ -76,10 +78,17 @@ export function readKeyChange(input: unknown): KeyChange {
 }
 
 export function readCredit(input: unknown): CreditPlan {
-  const { amount, note, entry_id } = validBody(CreditBody, input);
+  const { amount, note, entry_id, expires_at } = validBody(CreditBody, input);
   const amountNanos = readAmount('amount', amount);
   if (amountNanos === 0n) throw invalid('amount', 'must be more than 0 credits');
-  return { amountNanos, note: note?.toWellFormed() ?? null, entryId: entry_id?.toWellFormed() ?? null };
+  const expiresAtMs = expires_at == null ? null : readTime(expires_at);
+  if (expires_at != null && expiresAtMs === null) throw unexpected(CreditBody, 'expires_at', expires_at);
+  return {
+    amountNanos,
+    note: note?.toWellFormed() ?? null,
+    entryId: entry_id?.toWellFormed() ?? null,
+    expiresAtMs,
+  };
 }
 
 export function readAuditTrailQuery(input: unknown): TrailQuery {

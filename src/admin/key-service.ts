@@ -4,13 +4,22 @@ import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '
 import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import type { AccountService } from './account-service.ts';
-import { AdminError, type CreatedKey, type KeyPageView, type KeyView } from './api.ts';
+import {
+  type AccountView,
+  AdminError,
+  type CreatedKey,
+  type ImportedKeysView,
+  type KeyPageView,
+  type KeyView,
+} from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { type KeyFilters, keyPage } from './key-page.ts';
 import { requireKnownModels } from './limits.ts';
+import { KeyImportBody } from './schema/keys.ts';
+import { invalid, validBody } from './validate.ts';
 import { keyView } from './view.ts';
 
 export interface KeyServiceOptions {
@@ -63,6 +72,45 @@ export class KeyService {
     // The text exists only here: a second read of the store could fail and lose it.
     const summary = this.#freshSummary(plan, key);
     return { ...keyView(summary, this.#options.gatewayOrigin), key: secret.text };
+  }
+
+  import(input: unknown): Promise<ImportedKeysView> {
+    const change = { action: 'key.import', target: null, after: ({ keys }: ImportedKeysView) => ({ keys }) };
+    return this.#trail.change<ImportedKeysView>(change, () => this.#import(input));
+  }
+
+  async #import(input: unknown): Promise<ImportedKeysView> {
+    const { keys, dry_run = false } = validBody(KeyImportBody, input);
+    const accounts = await this.#accounts.list();
+    const made = keys.map((given, index) => {
+      try {
+        return this.#planned(withAccountId(given, accounts), accounts);
+      } catch (error) {
+        if (!(error instanceof AdminError)) throw error;
+        throw new AdminError(error.code, `keys[${index}] ${error.message}`, { field: `keys[${index}]`, cause: error });
+      }
+    });
+    if (dry_run) return { object: 'list', data: [], keys: made.length };
+    const records = await this.#options.ledger.createKeys(made.map(({ request }) => request));
+    const data = made.map(({ plan, text }, index) => {
+      const key = records[index];
+      if (key === undefined) throw new TypeError('the ledger made fewer keys than it was given');
+      return { ...keyView(this.#freshSummary(plan, key), this.#options.gatewayOrigin), key: text };
+    });
+    return { object: 'list', data, keys: data.length };
+  }
+
+  /** Whether it can be made is known now, but for what the ledger alone knows. */
+  #planned(given: unknown, accounts: readonly AccountView[]) {
+    const plan = readNewKey(given);
+    this.#requireKnown(plan.providerScope, plan.models);
+    const account = accounts.find(({ id }) => id === plan.accountId);
+    if (plan.accountId !== null && account === undefined) {
+      throw invalid('account', `is ${JSON.stringify(plan.accountId)}: there is no account with this id or external id`);
+    }
+    if (account?.status === 'closed') throw invalid('account', `is ${JSON.stringify(account.id)}, which is closed`);
+    const { text, digest, prefix } = this.#newSecret(plan.mode);
+    return { plan, text, request: { ...plan, id: newId('key'), secret: { digest, prefix } } };
   }
 
   async list(): Promise<readonly KeyView[]> {
@@ -140,6 +188,7 @@ export class KeyService {
     const entryId = plan.entryId ?? newId('credit');
     const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note, {
       actor: this.#trail.actorId,
+      expiresAtMs: plan.expiresAtMs,
     });
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
@@ -203,6 +252,14 @@ export class KeyService {
     }
     requireKnownModels(known, models);
   }
+}
+
+/** An account may be named by its external id. */
+function withAccountId(given: unknown, accounts: readonly AccountView[]): unknown {
+  const named: unknown = Reflect.get(Object(given), 'account');
+  if (typeof named !== 'string' || accounts.some(({ id }) => id === named)) return given;
+  const account = accounts.find(({ external_id }) => external_id === named);
+  return account === undefined ? given : { ...Object(given), account: account.id };
 }
 
 function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {

@@ -1,6 +1,14 @@
-/** The operator's commands for refunds and corrections. */
+/** The operator's commands for refunds, corrections, statements and the comparison with providers. */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { AdminError } from './api.ts';
+import { UsageError } from './arguments.ts';
 import type { Command } from './commands.ts';
 import { json, lines, withoutAbsent } from './output.ts';
+import { EXPORT_FORMATS } from './provider-export.ts';
+import { reconcile } from './reconcile.ts';
+import { reconciliationCsv, reconciliationTable } from './reconcile-text.ts';
+import { statementCsv, statementHtml, statementTable } from './statement-text.ts';
 import { amount } from './text.ts';
 
 export const MONEY_COMMANDS: readonly Command[] = [
@@ -22,6 +30,67 @@ export const MONEY_COMMANDS: readonly Command[] = [
     },
   },
   {
+    words: ['promotions'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'what is left of the promotional credit of an account or key, in the order in which it expires',
+    run: async (api, { operands: [id = ''], switches }) => {
+      const { data } = await api.money.promotions(id);
+      if (switches.has('json')) return json(data);
+      if (data.length === 0) return lines([`${id} has no promotional credit`]);
+      return lines(
+        data.map(
+          (each) => `${amount(each.left)} of ${amount(each.amount)} credits until ${each.expires_at} (${each.id})`,
+        ),
+      );
+    },
+  },
+  {
+    words: ['statement'],
+    operands: ['ID'],
+    flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },
+    switches: ['csv', 'html', 'json'],
+    summary:
+      'opening balance, entries, usage and closing balance of an account or key; without --month, of the last month that is over',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      if (switches.size > 1) throw new UsageError('give one of --csv, --html and --json');
+      const statement = await api.money.statement(id, flags);
+      if (switches.has('json')) return json(statement);
+      if (switches.has('csv')) return lines(statementCsv(statement));
+      return switches.has('html') ? { text: statementHtml(statement), exitCode: 0 } : lines(statementTable(statement));
+    },
+  },
+  {
+    words: ['reconcile'],
+    operands: ['FILE.csv'],
+    flags: {
+      provider: 'NAME',
+      export: EXPORT_FORMATS.join('|'),
+      models: 'THEIRS=OURS,…',
+      tolerance: 'PERCENT',
+      'usd-per-credit': 'USD',
+    },
+    switches: ['csv', 'json'],
+    summary:
+      "hold a provider's usage or cost export against the usage records by day and model; exit 1 where they differ",
+    run: async (api, { operands: [file = ''], flags, switches }) => {
+      if (switches.size > 1) throw new UsageError('give --csv or --json, not both');
+      const { provider } = flags;
+      if (provider === undefined) throw new UsageError('reconcile needs --provider NAME, as the usage reports name it');
+      const found = await reconcile(api, basename(file), contentOf(file), {
+        provider,
+        format: flags.export,
+        models: flags.models,
+        tolerance: flags.tolerance,
+        usdPerCredit: flags['usd-per-credit'],
+      });
+      const exitCode = found.differences.length === 0 ? 0 : 1;
+      if (switches.has('json')) return { ...json(found), exitCode };
+      return { ...lines(switches.has('csv') ? reconciliationCsv(found) : reconciliationTable(found)), exitCode };
+    },
+  },
+  {
     words: ['correct'],
     operands: ['ID'],
     flags: { by: 'CREDITS', reason: 'TEXT', id: 'ENTRY_ID' },
@@ -39,3 +108,14 @@ export const MONEY_COMMANDS: readonly Command[] = [
     },
   },
 ];
+
+/** Of a file that the operator names. */
+export function contentOf(file: string): Uint8Array {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new AdminError('invalid_input', `${file} cannot be read: ${error instanceof Error ? error.message : error}`, {
+      cause: error,
+    });
+  }
+}

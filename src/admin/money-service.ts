@@ -1,18 +1,29 @@
 /** Refunds and corrections on an opened store. */
+import type { Clock } from '../core/clock.ts';
 import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../core/money.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
-import { AdminError, type CorrectionView, type MoneyApi, type RefundView } from './api.ts';
+import {
+  AdminError,
+  type CorrectionView,
+  type MoneyApi,
+  type PromotionListView,
+  type RefundView,
+  type StatementView,
+} from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { newId } from './ids.ts';
 import { CorrectionBody, RefundBody } from './schema/money.ts';
+import { readStatementTime, statementView } from './statement.ts';
 import { unexpected, validBody } from './validate.ts';
 
 /** Inputs are `unknown` here because this is where they are validated. */
 export class MoneyService implements MoneyApi {
   readonly #ledger: LedgerAdmin;
+  readonly #clock: Clock;
   readonly #trail: AuditTrail;
 
-  constructor(ledger: LedgerAdmin, trail: AuditTrail) {
+  constructor(ledger: LedgerAdmin, clock: Clock, trail: AuditTrail) {
+    this.#clock = clock;
     this.#ledger = ledger;
     this.#trail = trail;
   }
@@ -54,6 +65,28 @@ export class MoneyService implements MoneyApi {
     };
   }
 
+  async promotions(id: string): Promise<PromotionListView> {
+    const open = await this.#ledger.promotions(id);
+    if (open === null) throw unknownPayer(id);
+    return {
+      object: 'list',
+      data: open.map(({ id: entryId, amount, left, expiresAtMs }) => ({
+        id: entryId,
+        amount: creditsFromNanos(amount),
+        left: creditsFromNanos(left),
+        expires_at: new Date(expiresAtMs).toISOString(),
+      })),
+    };
+  }
+
+  async statement(id: string, query: object): Promise<StatementView> {
+    const time = readStatementTime(query, this.#clock.nowMs());
+    const outcome = await this.#ledger.statement(id, time.sinceMs, time.untilMs);
+    if (outcome.kind === 'unknown_payer') throw unknownPayer(id);
+    if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
+    return statementView(id, time, outcome);
+  }
+
   correct(payerId: string, input: unknown): Promise<CorrectionView> {
     const change = { action: 'credit.correct', target: payerId, after: itself };
     return this.#trail.change<CorrectionView>(change, () => this.#correct(payerId, input));
@@ -67,12 +100,7 @@ export class MoneyService implements MoneyApi {
     const note = body.reason.toWellFormed();
     const request = { payerId, entryId, amountNanos, note, actor: this.#trail.actorId };
     const outcome = await this.#ledger.correct(request);
-    if (outcome.kind === 'unknown_payer') {
-      throw new AdminError(
-        'not_found',
-        `${JSON.stringify(payerId)} is neither a key nor an account: list them with "gateway keys list" and "gateway accounts list"`,
-      );
-    }
+    if (outcome.kind === 'unknown_payer') throw unknownPayer(payerId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return {
       object: 'correction',
@@ -82,6 +110,13 @@ export class MoneyService implements MoneyApi {
       balance: creditsFromNanos(outcome.balance),
     };
   }
+}
+
+function unknownPayer(id: string): AdminError {
+  return new AdminError(
+    'not_found',
+    `${JSON.stringify(id)} is neither a key nor an account: list them with "gateway keys list" and "gateway accounts list"`,
+  );
 }
 
 function itself<T>(view: T): T {

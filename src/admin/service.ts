@@ -1,9 +1,11 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
+import type { Alerts } from '../alerts/alerts.ts';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { AccountService } from './account-service.ts';
+import { AlertsAdmin } from './alerts.ts';
 import {
   type AdminApi,
   AdminError,
@@ -11,6 +13,7 @@ import {
   type AuditView,
   type CreatedKey,
   type DoctorReportView,
+  type ImportedKeysView,
   type KeyPageView,
   type KeyView,
   type ModelListsRefreshView,
@@ -50,6 +53,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly playground?: Playground;
   /** Absent where nobody signs in through OpenID Connect. */
   readonly oidc?: OidcSignIn | null;
+  /** Without it there are none. */
+  readonly alerts?: Alerts;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
@@ -96,6 +101,7 @@ export class AdminService implements AdminApi {
   readonly accounts: AccountService;
   readonly money: MoneyService;
   readonly operators: OperatorsAdmin;
+  readonly alerts: AlertsAdmin;
   readonly #options: AdminServiceOptions;
   readonly #keys: KeyService;
   readonly #trail: AuditTrail;
@@ -121,7 +127,8 @@ export class AdminService implements AdminApi {
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
     this.accounts = new AccountService(ledger, this.#trail, top, known);
-    this.money = new MoneyService(ledger, this.#trail);
+    this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
+    this.money = new MoneyService(ledger, clock, this.#trail);
     this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
   }
 
@@ -206,6 +213,10 @@ export class AdminService implements AdminApi {
     return this.#keys.create(input);
   }
 
+  importKeys(input: unknown): Promise<ImportedKeysView> {
+    return this.#keys.import(input);
+  }
+
   listKeys(): Promise<readonly KeyView[]> {
     return this.#keys.list();
   }
@@ -276,6 +287,7 @@ export class AdminService implements AdminApi {
   async audit(): Promise<AuditView> {
     const report = await this.#ledger.audit();
     this.#lastAudit = { ok: report.ok, atMs: this.#options.clock.nowMs() };
+    if (!report.ok) await this.#options.alerts?.auditFailed(report);
     return auditView(report);
   }
 

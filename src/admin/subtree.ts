@@ -19,8 +19,10 @@ import type {
   LedgerAdmin,
   NewAccount,
   NewKey,
+  OpenPromotion,
   OtherVersion,
   RefundOutcome,
+  StatementOutcome,
   StoredDocument,
   VersionedAccountChange,
   VersionedKeyChange,
@@ -97,6 +99,21 @@ export class SubtreeLedger implements LedgerAdmin {
     throw ofTheOperator('credit');
   }
 
+  /** Who books at the operator's side is not for customers. */
+  async statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome> {
+    const inside = (await this.#hasAccount(id)) || (await this.getKey(id)) !== null;
+    const outcome: StatementOutcome = inside
+      ? await this.#ledger.statement(id, sinceMs, untilMs)
+      : { kind: 'unknown_payer' };
+    if (outcome.kind !== 'statement') return outcome;
+    return { ...outcome, entries: outcome.entries.map((entry) => ({ ...entry, actor: null })) };
+  }
+
+  async promotions(id: string): Promise<readonly OpenPromotion[] | null> {
+    const inside = (await this.#hasAccount(id)) || (await this.getKey(id)) !== null;
+    return inside ? this.#ledger.promotions(id) : null;
+  }
+
   async findCharge(requestId: string): Promise<FoundCharge | null> {
     const found = await this.#ledger.findCharge(requestId);
     return found !== null && (await this.getKey(found.keyId)) !== null ? found : null;
@@ -110,6 +127,10 @@ export class SubtreeLedger implements LedgerAdmin {
     if (request.captureDays != null) throw ofTheOperator('capture', 'capture_days');
     if (mode !== 'credit') throw ofTheOperator('a token budget, which no credit pays for,', 'mode');
     return this.#ledger.createKey(request);
+  }
+
+  async createKeys(): Promise<readonly KeyRecord[]> {
+    throw ofTheOperator('an import of keys');
   }
 
   async listKeys(): Promise<readonly KeySummary[]> {

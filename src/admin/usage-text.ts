@@ -1,5 +1,6 @@
 /** A usage report as a table for the terminal, and as CSV for a spreadsheet. */
 import type { UsageFiguresView, UsageView } from './api.ts';
+import { csvText } from './csv.ts';
 
 interface Column {
   readonly title: string;
@@ -64,12 +65,6 @@ export function usageCsv(report: UsageView): { readonly lines: readonly string[]
     ]),
   ];
   return { lines: lines.map((cells) => cells.join(',')), warning: report.complete ? null : INCOMPLETE };
-}
-
-/** A spreadsheet would run a text that begins like a formula: an apostrophe before it makes it a text. */
-function csvText(text: string): string {
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
 
 function oneLine(text: string): string {

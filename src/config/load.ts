@@ -6,6 +6,7 @@ import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
+import { readAlerts } from './alerts.ts';
 import { milliseconds } from './assemble.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
@@ -35,6 +36,8 @@ export interface LoadOptions {
   readonly now?: Date;
   /** What providers say of their models, as far as it is known. */
   readonly lists?: ModelLists;
+  /** Whether a file with very many problems has all of them listed. */
+  readonly allProblems?: boolean;
 }
 
 /** Throws a ConfigError that lists every problem found. */
@@ -51,7 +54,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
-  const file = text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets);
+  const file =
+    text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file);
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
@@ -101,6 +105,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   if (tls !== null && settings.http === 'lean') {
     problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
   }
+  const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec });
+  problems.push(...alerts.problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models },
@@ -120,6 +126,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     accessLog: file.access_log ?? true,
     accountPage: file.account_page ?? false,
     usageKeepMs: usageKeepMs(file.usage),
+    alerts: alerts.policy,
   });
 }
 

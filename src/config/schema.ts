@@ -1,6 +1,7 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
+import { AlertsSchema } from './alerts.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
 import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
@@ -355,6 +356,7 @@ export const FileSchema = Type.Object(
       }),
     ),
     usage: UsageRecordsSchema,
+    alerts: AlertsSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -49,6 +49,7 @@ const POLICY: Shown<Policy> = {
   responses: asIs,
   requestLog: asIs,
   accessLog: asIs,
+  alerts: withoutSecrets,
   accountPage: asIs,
 };
 
@@ -70,6 +71,14 @@ function withoutCredentials(url: string | null): string | null {
   if (url === null) return null;
   const { protocol, hostname, port, pathname } = new URL(url);
   return `${protocol}//${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+}
+
+/** Whom webhooks go to, and never what signs them. The query of an address can be secret too. */
+function withoutSecrets(alerts: Policy['alerts']): unknown {
+  if (alerts === null) return null;
+  const webhooks = alerts.webhooks.map(({ name, url, types }) => ({ name, host: new URL(url).host, types }));
+  const { allowPrivate, command, ca } = alerts;
+  return { webhooks, command: whetherSet(command), allowPrivate, ca: whetherSet(ca) };
 }
 
 function snakeCased(value: unknown): unknown {

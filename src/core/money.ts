@@ -154,6 +154,13 @@ export function creditsFromNanos(nanos: bigint): number {
   return Number(`${sign}${abs / NANOS_PER_CREDIT}.${(abs % NANOS_PER_CREDIT).toString().padStart(9, '0')}`);
 }
 
+/** All of its decimals and no more, never an exponent: what is added up anew must come out the same. */
+export function decimalCredits(nanos: bigint): string {
+  const abs = nanos < 0n ? -nanos : nanos;
+  const decimals = (abs % NANOS_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '');
+  return `${nanos < 0n ? '-' : ''}${abs / NANOS_PER_CREDIT}${decimals === '' ? '' : `.${decimals}`}`;
+}
+
 export function ceilDivide(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }

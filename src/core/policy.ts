@@ -58,6 +58,27 @@ export interface RequestLogPolicy {
   readonly clientAddress: boolean;
 }
 
+/** Who is told of what, without asking. */
+export interface AlertPolicy {
+  readonly webhooks: readonly ConfiguredWebhook[];
+  /** The program and its arguments; null: none. */
+  readonly command: readonly string[] | null;
+  /** Where the program is looked for. */
+  readonly commandPath: string;
+  /** Whether webhooks may lead to this machine or into a private network. */
+  readonly allowPrivate: boolean;
+  /** Authorities that may sign the certificates of webhooks besides the usual ones, PEM; null: no others. */
+  readonly ca: string | null;
+}
+
+export interface ConfiguredWebhook {
+  readonly name: string;
+  readonly url: string;
+  readonly secret: string;
+  /** The types of alerts that it gets; null: all of them. */
+  readonly types: readonly string[] | null;
+}
+
 export interface Policy {
   readonly limits: Limits;
   readonly usdPerCredit: number;
@@ -70,6 +91,8 @@ export interface Policy {
   readonly requestLog: RequestLogPolicy;
   /** Whether each request is a line of the process's log. */
   readonly accessLog: boolean;
+  /** Null: nothing is watched. */
+  readonly alerts: AlertPolicy | null;
   /** Whether key holders can look at their own key in a browser, at `/account`. */
   readonly accountPage: boolean;
 }

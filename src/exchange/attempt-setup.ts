@@ -168,6 +168,7 @@ function learn(
   if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
   const { condition, operatorFault } = failure;
+  if (failure.cools === 'key' && operatorFault) credentials.noteRefused(provider);
   const fields = {
     requestId: request.requestId,
     keyId,

@@ -15,7 +15,6 @@ import type {
   Correction,
   CorrectionOutcome,
   CreditOutcome,
-  EntryDetails,
   ExtendOutcome,
   FoundCharge,
   ItemsOutcome,
@@ -25,12 +24,15 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  OpenPromotion,
   OtherVersion,
+  PurchaseDetails,
   Refund,
   RefundOutcome,
   Renewal,
   SettleOutcome,
   SettleRequest,
+  StatementOutcome,
   StoredDocument,
   StoredResponse,
   Summary,
@@ -62,6 +64,7 @@ interface OperationTypes {
   ];
 
   createKey: [{ readonly request: NewKey }, KeyRecord];
+  createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
   listKeys: [unknown, readonly KeySummary[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
@@ -80,6 +83,8 @@ interface OperationTypes {
   correct: [{ readonly request: Correction }, CorrectionOutcome];
   findCharge: [{ readonly requestId: string }, FoundCharge | null];
   refund: [{ readonly request: Refund }, RefundOutcome];
+  promotions: [{ readonly id: string }, readonly OpenPromotion[] | null];
+  statement: [{ readonly id: string; readonly sinceMs: number; readonly untilMs: number }, StatementOutcome];
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
   listAccounts: [unknown, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
@@ -100,7 +105,7 @@ interface OperationTypes {
 }
 
 /** Credit that is bought: by a key, or by a root. */
-export interface Purchase extends EntryDetails {
+export interface Purchase extends PurchaseDetails {
   readonly entryId: string;
   readonly amountNanos: bigint;
   readonly note: string | null;

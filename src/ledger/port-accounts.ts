@@ -2,7 +2,7 @@
 import type { AccountRecord } from '../core/account.ts';
 import type { RateLimits, Restrictions } from '../core/limits.ts';
 import type { KeyChangeOutcome, OtherVersion } from './port.ts';
-import type { EntryDetails } from './port-money.ts';
+import type { PurchaseDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export interface LedgerAccounts {
@@ -23,7 +23,7 @@ export interface LedgerAccounts {
     entryId: string,
     amountNanos: bigint,
     note: string | null,
-    details?: EntryDetails,
+    details?: PurchaseDetails,
   ): Promise<AccountCreditOutcome>;
   getAccount(accountId: string): Promise<AccountSummary | null>;
   /** In the order of their creation. */

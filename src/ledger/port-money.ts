@@ -6,6 +6,11 @@ export interface EntryDetails {
   readonly actor?: string | null;
 }
 
+export interface PurchaseDetails extends EntryDetails {
+  /** Makes it promotional credit: spent before what was purchased, and gone at this time, but for what is held then. */
+  readonly expiresAtMs?: number | null;
+}
+
 export interface LedgerMoney {
   /** `entryId` makes it safe to send again. */
   correct(request: Correction): Promise<CorrectionOutcome>;
@@ -16,6 +21,10 @@ export interface LedgerMoney {
    * whoever paid: it raises what was purchased, and leaves `used` and caps as they are. `entryId` makes it safe to send again.
    */
   refund(request: Refund): Promise<RefundOutcome>;
+  /** From `sinceMs` until before `untilMs`. */
+  statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome>;
+  /** What is left of the promotional credit of a key or account, in the order in which it expires; null for an unknown one. */
+  promotions(id: string): Promise<readonly OpenPromotion[] | null>;
 }
 
 export interface Correction extends EntryDetails {
@@ -50,6 +59,15 @@ interface Refused {
   readonly reason: string;
 }
 
+/** Promotional credit of which something is left. */
+export interface OpenPromotion {
+  readonly id: string;
+  readonly amount: bigint;
+  readonly left: bigint;
+  /** In the past where requests in flight still hold what is left. */
+  readonly expiresAtMs: number;
+}
+
 export type CorrectionOutcome =
   | { readonly kind: 'corrected'; readonly balance: bigint }
   | { readonly kind: 'unknown_payer' }
@@ -67,3 +85,48 @@ export type RefundOutcome =
     }
   | { readonly kind: 'unknown_charge' }
   | Refused;
+
+/**
+ * What happened to the money of a root, or of a key while it paid for itself, in a time; of an account below a root, what was
+ * spent through it. Once the time is over, nothing that comes later changes it.
+ */
+export interface Statement {
+  readonly kind: 'statement';
+  /** A key, a root, or an account below one. */
+  readonly of: 'key' | 'root' | 'account';
+  readonly name: string | null;
+  /** Null for an account below a root: it has no balance of its own. */
+  readonly opening: bigint | null;
+  readonly closing: bigint | null;
+  /** Everything but charges, in the order of time. */
+  readonly entries: readonly StatementEntry[];
+  readonly usage: readonly StatementUsage[];
+  /** When it was made, by the ledger's time. */
+  readonly nowMs: number;
+}
+
+export interface StatementEntry {
+  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+  readonly id: string;
+  /** With its sign: what it adds to the balance. */
+  readonly amount: bigint;
+  readonly atMs: number;
+  readonly note: string | null;
+  readonly actor: string | null;
+  /** The request that was refunded. */
+  readonly chargeId: string | null;
+  readonly expiresAtMs: number | null;
+  /** The other side of a transfer; of what has expired, the promotion. */
+  readonly otherId: string | null;
+}
+
+/** What one key was charged for one model. */
+export interface StatementUsage {
+  readonly keyId: string;
+  /** Null where nothing is known of the call. */
+  readonly model: string | null;
+  readonly charges: number;
+  readonly amount: bigint;
+}
+
+export type StatementOutcome = Statement | { readonly kind: 'unknown_payer' } | Refused;

@@ -11,10 +11,12 @@ import type { Period } from '../core/period.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
-import type { EntryDetails, LedgerMoney } from './port-money.ts';
+import type { LedgerMoney, PurchaseDetails } from './port-money.ts';
+import type { KeptResponse, StoredResponses } from './port-responses.ts';
 
 export type * from './port-accounts.ts';
 export type * from './port-money.ts';
+export type * from './port-responses.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -177,58 +179,6 @@ export interface SettleRequest {
   readonly kept?: KeptResponse | null;
 }
 
-/** A response that later requests of its key can refer to. The texts are JSON of the caller, opaque to the ledger. */
-export interface StoredResponse {
-  readonly id: string;
-  /** The response that it continues, whose items are not repeated here. */
-  readonly parentId: string | null;
-  /** The items that were new in its request; null where they were too large to be kept. */
-  readonly input: string | null;
-  readonly output: string;
-  /** The rest of the response object. */
-  readonly response: string;
-}
-
-export interface KeptResponse extends StoredResponse {
-  /** The output items that can be referred to by themselves. */
-  readonly itemIds: readonly string[];
-  readonly keepMs: number;
-  /** All responses of the key together: the oldest leave until there is room. */
-  readonly keyBytesMax: number;
-}
-
-/** What is read to expand a reference. Reading renews: from then on it is kept for `keepMs`. */
-export interface Renewal {
-  readonly keyId: string;
-  readonly keepMs: number;
-  /** More than this in all is not read. */
-  readonly bytesMax: number;
-}
-
-export type StoredLink = Pick<StoredResponse, 'id' | 'parentId' | 'output'> & { readonly input: string };
-
-export type ChainOutcome =
-  /** Oldest first; the last one is the response that was asked for. */
-  | { readonly kind: 'chain'; readonly links: readonly StoredLink[] }
-  /** This one, the response asked for or one that it continues, is not there for this key or was not kept whole. */
-  | { readonly kind: 'unknown'; readonly id: string }
-  | { readonly kind: 'cycle' }
-  | { readonly kind: 'too_large' };
-
-export type ItemsOutcome =
-  /** The responses that have at least one of the items. */
-  { readonly kind: 'items'; readonly outputs: readonly string[] } | { readonly kind: 'too_large' };
-
-/** Responses are there for the key that received them, and only until they expire. */
-export interface StoredResponses {
-  /** Null where there is none, or where it was not kept whole. */
-  getResponse(keyId: string, id: string): Promise<StoredResponse | null>;
-  findChain(id: string, renewal: Renewal): Promise<ChainOutcome>;
-  findItems(itemIds: readonly string[], renewal: Renewal): Promise<ItemsOutcome>;
-  /** Whether there was one. */
-  deleteResponse(keyId: string, id: string): Promise<boolean>;
-}
-
 export interface UsageRecord {
   readonly requestId: string;
   readonly model: string;
@@ -310,6 +260,8 @@ export interface StoredDocument {
 /** The operator's side of the store; used by `admin/` only. */
 export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
+  /** All of them or none. */
+  createKeys(requests: readonly NewKey[]): Promise<readonly KeyRecord[]>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
   getKey(keyId: string): Promise<KeySummary | null>;
@@ -322,7 +274,7 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
     entryId: string,
     amountNanos: bigint,
     note: string | null,
-    details?: EntryDetails,
+    details?: PurchaseDetails,
   ): Promise<CreditOutcome>;
   audit(): Promise<AuditReport>;
   usageReport(query: UsageQuery): Promise<UsageOutcome>;

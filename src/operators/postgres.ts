@@ -65,11 +65,34 @@ const MIGRATIONS: readonly string[] = [
      reply text
    );
    CREATE INDEX operator_replies_by_time ON gateway.operator_replies (at_ms);`,
+  `CREATE TABLE gateway.alerts (
+     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+     id text NOT NULL,
+     target text NOT NULL,
+     type text NOT NULL,
+     at_ms bigint NOT NULL,
+     body text NOT NULL,
+     state text NOT NULL,
+     attempts bigint NOT NULL,
+     due_at_ms bigint NOT NULL,
+     leased_until_ms bigint NOT NULL,
+     error text,
+     UNIQUE (id, target)
+   );
+   CREATE INDEX alerts_due ON gateway.alerts (due_at_ms) WHERE state = 'pending';
+   CREATE TABLE gateway.alert_bases (subject text PRIMARY KEY, purchased text NOT NULL, used text NOT NULL);
+   CREATE TABLE gateway.account_webhooks (account_id text PRIMARY KEY, url text NOT NULL, sealed_secret text NOT NULL);
+   CREATE TABLE gateway.alert_watch (id bigint PRIMARY KEY, owner text NOT NULL, until_ms bigint NOT NULL);`,
 ];
 
 export async function openPostgresOperatorStore(connection: PostgresConnection): Promise<OperatorStore> {
+  return new SqlOperatorStore(await openPostgresEngine(connection));
+}
+
+/** For what else is kept in the same tables. */
+export async function openPostgresEngine(connection: PostgresConnection): Promise<SqlEngine> {
   await migrate(connection);
-  return new SqlOperatorStore(new PostgresEngine(connection));
+  return new PostgresEngine(connection);
 }
 
 /** A table of the schema's own: which migrations were applied. */

@@ -69,10 +69,33 @@ const MIGRATIONS: readonly string[] = [
      reply TEXT
    ) STRICT;
    CREATE INDEX operator_replies_by_time ON operator_replies (at_ms);`,
+  `CREATE TABLE alerts (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     id TEXT NOT NULL,
+     target TEXT NOT NULL,
+     type TEXT NOT NULL,
+     at_ms INTEGER NOT NULL,
+     body TEXT NOT NULL,
+     state TEXT NOT NULL,
+     attempts INTEGER NOT NULL,
+     due_at_ms INTEGER NOT NULL,
+     leased_until_ms INTEGER NOT NULL,
+     error TEXT,
+     UNIQUE (id, target)
+   ) STRICT;
+   CREATE INDEX alerts_due ON alerts (due_at_ms) WHERE state = 'pending';
+   CREATE TABLE alert_bases (subject TEXT PRIMARY KEY, purchased TEXT NOT NULL, used TEXT NOT NULL) STRICT;
+   CREATE TABLE account_webhooks (account_id TEXT PRIMARY KEY, url TEXT NOT NULL, sealed_secret TEXT NOT NULL) STRICT;
+   CREATE TABLE alert_watch (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT;`,
 ];
 
 export function openSqliteOperatorStore(options: SqliteOperatorStoreOptions): OperatorStore {
-  return new SqlOperatorStore(new SqliteEngine(options));
+  return new SqlOperatorStore(openSqliteEngine(options));
+}
+
+/** For what else is kept in the same file. */
+export function openSqliteEngine(options: SqliteOperatorStoreOptions): SqlEngine {
+  return new SqliteEngine(options);
 }
 
 /** Creates the tables, or brings them to the newest schema. */

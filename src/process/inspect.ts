@@ -78,6 +78,7 @@ function providerState(provider: Provider, catalog: Catalog, routing: RoutingSta
     credentials: apiKeys.length,
     credentials_cooling: routing.credentials.coolingKeys(provider),
     cooling_ms: coolingMs,
+    credential_refused_at: isoTime(routing.credentials.refusedAtMs(provider)),
     health: healthOf(states, coolingMs),
     targets: states,
   };
@@ -104,6 +105,10 @@ function healthOf(targets: readonly TargetStateView[], coolingMs: number): Provi
   const bad = targets.filter(({ circuit, cooling_ms }) => circuit !== 'closed' || cooling_ms > 0).length;
   if (coolingMs > 0 || (bad > 0 && bad === targets.length)) return 'down';
   return bad > 0 || targets.some(({ keys_with_open_circuit }) => keys_with_open_circuit > 0) ? 'degraded' : 'ok';
+}
+
+function isoTime(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 function rounded(ms: number | null): number | null {
@@ -138,5 +143,10 @@ function worse(a: ProviderStateView, b: ProviderStateView): ProviderStateView {
     health,
     cooling_ms: Math.max(a.cooling_ms, b.cooling_ms),
     credentials_cooling: Math.max(a.credentials_cooling, b.credentials_cooling),
+    credential_refused_at: latest(a.credential_refused_at, b.credential_refused_at),
   };
+}
+
+function latest(a: string | null, b: string | null): string | null {
+  return (a ?? '') > (b ?? '') ? a : b;
 }

@@ -9,7 +9,7 @@ import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { RequestLogPolicy } from '../core/policy.ts';
+import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -63,6 +63,7 @@ export interface CatalogNames {
   readonly models: readonly string[];
   readonly sandbox: boolean;
   readonly requestLog: RequestLogPolicy;
+  readonly alerts: AlertPolicy | null;
 }
 
 export interface Serving {
@@ -268,6 +269,6 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog };
+function namesOf({ catalog, sandbox, requestLog, alerts }: Config): CatalogNames {
+  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog, alerts };
 }

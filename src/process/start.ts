@@ -9,6 +9,7 @@ import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
+import { Alerts } from '../alerts/alerts.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
@@ -25,7 +26,7 @@ import { bannerLines, firstKeys } from './banner.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
-import { openOperators } from './operators.ts';
+import { openOperatorData } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
@@ -112,8 +113,19 @@ export async function startGateway(
 
   const lists = { settings, env, documents: ledger };
   const clock = systemClock();
-  const operators = openOperators(settings, secret, clock);
-  parts.defer(() => operators.close());
+  const data = openOperatorData(settings, secret, clock);
+  parts.defer(() => data.close());
+  const alerts = new Alerts({
+    store: data.alertStore,
+    ledger,
+    policy: () => serving.catalog().alerts,
+    providers: async () => (await serving.inspect()).providers,
+    installationSecret: secret,
+    log,
+    nowMs: () => clock.nowMs(),
+  });
+  parts.defer(() => alerts.close());
+  alerts.start();
   // Its library is loaded only where it is used.
   const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
@@ -122,7 +134,8 @@ export async function startGateway(
   let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
   const admin = new AdminService({
     ledger,
-    operators,
+    operators: data.operators,
+    alerts,
     consoleOrigin: () => consoleOrigin,
     gateway: {
       settings: () => settingsView(settings),

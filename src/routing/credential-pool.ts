@@ -11,6 +11,8 @@ const NO_KEY = '';
 
 interface Pool {
   turn: number;
+  /** When the provider said last that a credential is not valid. */
+  refusedAtMs: number | null;
   readonly coolUntilMs: Map<string, number>;
 }
 
@@ -59,6 +61,15 @@ export class CredentialPools {
     pool.coolUntilMs.set(apiKey ?? NO_KEY, this.#clock.nowMs() + Math.min(ms, COOL_DOWN_MAX_MS));
   }
 
+  /** The provider does not accept a credential of it. */
+  noteRefused(provider: CredentialOwner): void {
+    this.#pool(provider.name).refusedAtMs = this.#clock.nowMs();
+  }
+
+  refusedAtMs(provider: CredentialOwner): number | null {
+    return this.#pools.get(provider.name)?.refusedAtMs ?? null;
+  }
+
   /** 0 while at least one key of the provider is not resting, otherwise the shortest rest. */
   coolingMs(provider: CredentialOwner): number {
     const pool = this.#pools.get(provider.name);
@@ -80,7 +91,7 @@ export class CredentialPools {
   #pool(name: string): Pool {
     let pool = this.#pools.get(name);
     if (!pool) {
-      pool = { turn: 0, coolUntilMs: new Map() };
+      pool = { turn: 0, refusedAtMs: null, coolUntilMs: new Map() };
       this.#pools.set(name, pool);
     }
     return pool;

@@ -21,7 +21,7 @@ const FIELDS: Readonly<Record<StrictFormat, ReadonlySet<string>>> = {
     'tool_choice tools top_logprobs top_p user verbosity web_search_options',
   ),
   responses: names(
-    'model input background conversation include instructions max_output_tokens max_tool_calls metadata',
+    'model input background client_metadata conversation include instructions max_output_tokens max_tool_calls metadata',
     'parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier',
     'service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user',
     'frequency_penalty presence_penalty',

@@ -1,23 +1,18 @@
-/** The two coding agents, pinned: how they are installed, set up for a gateway, and run without a person. */
+/** The coding agents, pinned: how they are installed and run. */
 import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import { AGENTS, type Agent, type Place as AgentPlace } from './set-ups.ts';
 
-const PACKAGES = { '@anthropic-ai/claude-code': '2.1.325', '@openai/codex': '0.166.0' } as const;
-
-/** Longest time that an agent may take for its loop. */
+/** Longest time that an agent may take for what it is asked. */
 const RUN_MS = 90_000;
-const INSTALL_MS = 300_000;
-
-export type AgentName = 'claude' | 'codex';
-
-export const AGENT_NAMES: Readonly<Record<AgentName, string>> = { claude: 'Claude Code', codex: 'Codex' };
+const INSTALL_MS = 600_000;
 
 export interface Ended {
-  /** Null when it was killed, because its time was over. */
+  /** Null when it was killed: its time was over, or it was stopped. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -27,21 +22,24 @@ interface Place {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Stops it as Ctrl-C does. */
+  readonly stop?: AbortSignal | undefined;
 }
 
-function run(command: string, args: readonly string[], { cwd, env, timeoutMs }: Place): Promise<Ended> {
+function run(command: string, args: readonly string[], { cwd, env, timeoutMs, stop }: Place): Promise<Ended> {
   return new Promise((resolve, reject) => {
     // A process group of its own, so that what the agent has started ends with it.
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     const texts = { stdout: '', stderr: '' };
-    const endGroup = (): void => {
+    const signalGroup = (signal: NodeJS.Signals): void => {
       try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        if (child.pid !== undefined) process.kill(-child.pid, signal);
       } catch {
         // The group is gone already.
       }
     };
-    const timer = setTimeout(endGroup, timeoutMs);
+    const timer = setTimeout(() => signalGroup('SIGKILL'), timeoutMs);
+    stop?.addEventListener('abort', () => signalGroup('SIGINT'));
     child.stdout.on('data', (data: Buffer) => {
       texts.stdout += data.toString();
     });
@@ -51,19 +49,19 @@ function run(command: string, args: readonly string[], { cwd, env, timeoutMs }: 
     child.once('error', reject);
     child.once('close', (code) => {
       clearTimeout(timer);
-      endGroup();
+      signalGroup('SIGKILL');
       resolve({ code, ...texts });
     });
   });
 }
 
-/** The folder with both agents in it. It is kept for the next run: they are large. */
-export async function installAgents(): Promise<string> {
-  const versions = Object.values(PACKAGES).join('-');
-  const folder = join(tmpdir(), `model-gateway-agents-${versions}`);
+/** The folder with the agents in it. It is kept for the next run: they are large. */
+export async function installAgents(agents: readonly Agent[] = Object.values(AGENTS)): Promise<string> {
+  const packages = agents.flatMap((agent) => Object.entries(agent.packages));
+  const wanted = packages.map(([name, version]) => `${name}@${version}`);
+  const folder = join(tmpdir(), `model-gateway-agents-${hash('sha256', wanted.join(), 'hex').slice(0, 12)}`);
   if (existsSync(folder)) return folder;
-  const wanted = Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`);
-  console.log(`Installing ${wanted.join(' and ')}, about 800 MB on disk …`);
+  console.log(`Installing ${wanted.join(', ')}; some are large …`);
   const fresh = `${folder}.${process.pid}`;
   await mkdir(fresh);
   const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--fetch-retries=1'];
@@ -76,9 +74,9 @@ export async function installAgents(): Promise<string> {
   if (ended.code !== 0) {
     await rm(fresh, { recursive: true, force: true });
     const reason = /npm error .*/.exec(ended.stderr)?.[0] ?? ended.stderr.slice(-300);
-    throw new Error(`npm could not install ${wanted.join(' and ')}; this needs the npm registry. ${reason}`);
+    throw new Error(`npm could not install ${wanted.join(', ')}; this needs the npm registry. ${reason}`);
   }
-  for (const [name, version] of Object.entries(PACKAGES)) {
+  for (const [name, version] of packages) {
     const { version: got } = JSON.parse(await readFile(join(fresh, 'node_modules', name, 'package.json'), 'utf8'));
     if (got !== version) throw new Error(`npm installed ${name}@${got} instead of ${version}`);
   }
@@ -86,84 +84,30 @@ export async function installAgents(): Promise<string> {
   return folder;
 }
 
-export interface Task {
-  readonly agent: AgentName;
-  /** Where the agents are installed. */
-  readonly installed: string;
-  /** An empty folder for the agent's home; nothing of the user's own is seen. */
-  readonly home: string;
-  readonly workFolder: string;
-  readonly key: CreatedKey;
-  readonly model: string;
-  readonly prompt: string;
+export interface Task extends AgentPlace {
   /** Everything that is not on this machine is sent here. */
   readonly proxy: string;
+  readonly timeoutMs?: number | undefined;
+  readonly stop?: AbortSignal | undefined;
 }
 
-export async function runAgent(task: Task): Promise<Ended> {
-  const { agent, installed, home, workFolder, key, proxy } = task;
-  const own = agent === 'claude' ? claude(task) : await codex(task);
-  const script = join(installed, 'node_modules', own.script);
-  return run(process.execPath, [script, ...own.args], {
+export async function runAgent(agent: Agent, task: Task): Promise<Ended> {
+  const { home, workFolder, proxy, timeoutMs = RUN_MS, stop } = task;
+  const { command, args, env } = await agent.setUp(task);
+  return run(command, args, {
     cwd: workFolder,
     env: {
       PATH: process.env.PATH ?? '',
       HOME: home,
       TMPDIR: home,
+      DO_NOT_TRACK: '1',
       HTTP_PROXY: proxy,
       HTTPS_PROXY: proxy,
       ALL_PROXY: proxy,
-      NO_PROXY: new URL(key.origin).hostname,
-      ...own.env,
+      NO_PROXY: '127.0.0.1,localhost',
+      ...env,
     },
-    timeoutMs: RUN_MS,
+    timeoutMs,
+    stop,
   });
-}
-
-interface SetUp {
-  readonly script: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
-function claude({ key, model, prompt }: Task): SetUp {
-  return {
-    // Works without the package's install script.
-    script: '@anthropic-ai/claude-code/cli-wrapper.cjs',
-    args: ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'],
-    env: {
-      ANTHROPIC_BASE_URL: key.origin,
-      ANTHROPIC_AUTH_TOKEN: key.key,
-      CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      DISABLE_TELEMETRY: '1',
-    },
-  };
-}
-
-async function codex({ key, model, prompt, home }: Task): Promise<SetUp> {
-  const config = [
-    `model = "${model}"`,
-    'model_provider = "gateway"',
-    'check_for_update_on_startup = false',
-    '[analytics]',
-    'enabled = false',
-    '[features]',
-    'plugins = false',
-    'remote_plugin = false',
-    'apps = false',
-    '[model_providers.gateway]',
-    'name = "Model Gateway"',
-    `base_url = "${key.base_url}"`,
-    'env_key = "GATEWAY_KEY"',
-    'wire_api = "responses"',
-  ];
-  await writeFile(join(home, 'config.toml'), `${config.join('\n')}\n`);
-  return {
-    script: '@openai/codex/bin/codex.js',
-    // Its own sandbox needs rights that a container does not give; the folder is a throw-away one.
-    args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
-    env: { CODEX_HOME: home, GATEWAY_KEY: key.key },
-  };
 }

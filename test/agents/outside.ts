@@ -16,6 +16,8 @@ export async function closedOutside(): Promise<Outside> {
   });
   server.on('connect', (request, socket) => {
     asked.push(request.url ?? '');
+    // Who asked may be gone by then.
+    socket.on('error', () => undefined);
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,9 +1,9 @@
 /** Which agent runs on which upstream, and what the model does there: read, edit, run a command, and say so. */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { Mode } from '../../src/core/key.ts';
-import type { AgentName } from './agents.ts';
 import type { ScriptedCall, Step } from './scripted-upstream.ts';
+import type { AgentName } from './set-ups.ts';
 
 export const FILE = 'notes.txt';
 export const OTHER_FILE = 'other.txt';
@@ -166,6 +166,79 @@ function codexWithPrograms(upstream: Format): Scenario {
   };
 }
 
+type Loop = Pick<Scenario, 'tools'> & {
+  /** One call that reads both files, or one for each. */
+  readonly read: (paths: readonly string[]) => readonly ScriptedCall[];
+  readonly edit: (path: string) => ScriptedCall;
+  readonly run: ScriptedCall;
+};
+
+const EACH = (tool: string, field: string) => (paths: readonly string[]) =>
+  paths.map((path) => ({ tool, input: { [field]: path }, result: READ_RESULT[basename(path)] ?? /./ }));
+
+/** Agents that speak chat completions, by the names of their tools. */
+const CHAT_AGENTS = {
+  opencode: {
+    tools: ['read', 'edit', 'bash'],
+    read: EACH('read', 'filePath'),
+    edit: (filePath) => ({
+      tool: 'edit',
+      input: { filePath, oldString: OLD_LINE, newString: NEW_LINE },
+      result: /success/i,
+    }),
+    run: { tool: 'bash', input: { command: COMMAND, description: 'Copy the file' }, result: PROVED },
+  },
+  qwen: {
+    tools: ['read_file', 'edit', 'run_shell_command'],
+    read: EACH('read_file', 'file_path'),
+    edit: (file_path) => ({
+      tool: 'edit',
+      input: { file_path, old_string: OLD_LINE, new_string: NEW_LINE },
+      result: /blue/,
+    }),
+    run: { tool: 'run_shell_command', input: { command: COMMAND, is_background: false }, result: PROVED },
+  },
+  cline: {
+    tools: ['read_files', 'editor', 'run_commands'],
+    read: (paths) =>
+      paths.map((path) => ({
+        tool: 'read_files',
+        input: { files: [{ path }] },
+        result: READ_RESULT[basename(path)] ?? /./,
+      })),
+    edit: (path) => ({ tool: 'editor', input: { path, old_text: OLD_LINE, new_text: NEW_LINE }, result: /./ }),
+    run: { tool: 'run_commands', input: { commands: [COMMAND] }, result: PROVED },
+  },
+  continue: {
+    tools: ['Read', 'Edit', 'Bash'],
+    read: EACH('Read', 'filepath'),
+    edit: (file_path) => ({
+      tool: 'Edit',
+      input: { file_path, old_string: OLD_LINE, new_string: NEW_LINE },
+      result: /./,
+    }),
+    run: { tool: 'Bash', input: { command: COMMAND }, result: PROVED },
+  },
+} as const satisfies Partial<Record<AgentName, Loop>>;
+
+function chatAgent(agent: keyof typeof CHAT_AGENTS, upstream: Format, mode: Mode = 'credit'): Scenario {
+  const { tools, read, edit, run }: Loop = CHAT_AGENTS[agent];
+  return {
+    agent,
+    model: 'house-model',
+    upstream,
+    mode,
+    what: upstream === 'chat' ? 'passed through' : 'translated',
+    tools,
+    script: (folder) => [
+      { say: 'I read both files.', calls: read([FILE, OTHER_FILE].map((name) => join(folder, name))) },
+      { say: 'I edit the first one.', calls: [edit(join(folder, FILE))] },
+      { say: 'I run a command.', calls: [run] },
+      CLOSE,
+    ],
+  };
+}
+
 export const SCENARIOS: readonly Scenario[] = [
   claudeCode('chat', 'translated'),
   claudeCode('responses', 'translated'),
@@ -179,4 +252,8 @@ export const SCENARIOS: readonly Scenario[] = [
   codexWithFunctions('chat'),
   codexWithPrograms('messages'),
   codexWithPrograms('chat'),
+  ...(Object.keys(CHAT_AGENTS) as (keyof typeof CHAT_AGENTS)[]).flatMap((agent) => [
+    chatAgent(agent, 'chat', 'token_budget'),
+    chatAgent(agent, 'messages'),
+  ]),
 ];

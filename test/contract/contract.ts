@@ -8,9 +8,11 @@ import { documentContract } from './contract-document.ts';
 import { keyContract } from './contract-key.ts';
 import { limitsContract } from './contract-limits.ts';
 import { moneyContract } from './contract-money.ts';
+import { promotionContract } from './contract-promotion.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
 import { settlementContract } from './contract-settlement.ts';
+import { statementContract } from './contract-statement.ts';
 import { usageContract } from './contract-usage.ts';
 import type { OpenBooks } from './fixtures.ts';
 
@@ -22,6 +24,8 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('accounts in a tree', () => accountContract(open));
     describe('more limits', () => limitsContract(open));
     describe('refunds and corrections', () => moneyContract(open));
+    describe('promotional credit', () => promotionContract(open));
+    describe('statements', () => statementContract(open));
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { isObject, type JsonObject } from '../../src/lib/json.ts';
+import { eventsOf } from '../support/documented.ts';
 import { assertEvents, assertResponse } from '../support/open-responses.ts';
 import { scriptedGateway, streamed } from '../support/scripted-gateway.ts';
 import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
@@ -39,13 +40,6 @@ const CASES: Readonly<Record<string, JsonObject>> = {
     text: { format: { type: 'json_schema', name: 'o', schema: { type: 'object', properties: {} } } },
   },
 } as Record<string, JsonObject>;
-
-function eventsOf(text: string): JsonObject[] {
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('data: {'))
-    .map((line) => JSON.parse(line.slice('data: '.length)));
-}
 
 describe('[R41] Open Responses', () => {
   let gateway: StartedGateway;

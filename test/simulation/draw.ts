@@ -197,7 +197,22 @@ export class Draw {
 
   #accountCredit(accountId: string): Operation {
     const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(4_000);
-    return { op: 'addAccountCredit', accountId, entryId: this.#newId('p'), amountNanos, note: null };
+    return {
+      op: 'addAccountCredit',
+      accountId,
+      entryId: this.#newId('p'),
+      amountNanos,
+      note: null,
+      ...this.#promotional(),
+    };
+  }
+
+  /** Often for a short time only, so that it expires while something is held; at times it has expired already. */
+  #promotional(): { readonly expiresAtMs?: number } {
+    const random = this.#random;
+    if (!random.chance(45)) return {};
+    const seconds = random.chance(80) ? random.between(0, 40) : random.between(60, 4 * 86_400);
+    return { expiresAtMs: this.#model.nowMs + seconds * 1_000 };
   }
 
   #onAccounts(): Operation {
@@ -411,6 +426,7 @@ export class Draw {
       entryId: earlier?.[0] ?? this.#newId('p'),
       amountNanos: earlier?.[1] ?? amountNanos,
       note: null,
+      ...(earlier === undefined || this.#random.chance(20) ? this.#promotional() : {}),
     };
   }
 

@@ -6,7 +6,7 @@ import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { AccountSummary, NewAccount, PathFigures } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
 import type { Model } from './model.ts';
-import { given } from './model-money.ts';
+import { bought, given } from './model-money.ts';
 import {
   LARGEST,
   type ModelAccount,
@@ -51,7 +51,7 @@ export function accountSummary(model: Model, account: ModelAccount): AccountSumm
   const held = heldBelow(model, record.id);
   return {
     account: record,
-    purchased: given(account),
+    purchased: given(model, account),
     used: sum(charges.map(({ credit }) => credit)),
     creditUsed: sum(since(charges, record.creditCap, model.nowMs).map(({ credit }) => credit)),
     tokensUsed: sum(since(charges, record.tokenCap, model.nowMs).map(({ tokens }) => tokens)),
@@ -187,7 +187,15 @@ export function createAccount(model: Model, { request }: OperationOf<'createAcco
   const rootId = path.at(-1)?.record.id ?? id;
   const made = { version: 1, rootId, status: 'active', createdAtMs: model.nowMs } as const;
   const record: AccountRecord = { ...NO_LIMITS, ...request, ...made };
-  model.accounts.set(id, { record, purchases: new Map(), booked: new Map(), places: [], counted: [] });
+  model.accounts.set(id, {
+    record,
+    purchases: new Map(),
+    booked: new Map(),
+    promotions: [],
+    expired: 0n,
+    places: [],
+    counted: [],
+  });
   return { kind: 'account', account: record };
 }
 
@@ -262,25 +270,24 @@ export function joinAccount(model: Model, { keyId, accountId, entryId }: Operati
   if (key.record.status === 'revoked' || account.record.status === 'closed' || !holdsNothing(key)) return REFUSED;
   const root = model.accounts.get(account.record.rootId);
   const balance = key.record.mode === 'credit' ? model.means(key) : 0n;
-  if (root === undefined || given(root) + balance > LARGEST) return REFUSED;
+  if (root === undefined || given(model, root) + balance > LARGEST) return REFUSED;
   if (balance > 0n) {
     model.transfersOut.set(`${keyId} ${entryId}`, balance);
     root.purchases.set(`in ${entryId}`, balance);
+    for (const promotion of key.promotions) {
+      root.promotions.push({ ...promotion, id: `${entryId} ${promotion.id}` });
+      promotion.left = 0n;
+    }
   }
   return place(model, key, accountId);
 }
 
 export function addAccountCredit(model: Model, operation: OperationOf<'addAccountCredit'>): Result {
-  const { accountId, entryId, amountNanos } = operation;
+  const { accountId } = operation;
   const account = model.accounts.get(accountId);
   if (account === undefined) return UNKNOWN;
-  const bought = given(account);
-  const earlier = account.purchases.get(`purchase ${entryId}`);
-  if (earlier === undefined) {
-    const { parentId, status } = account.record;
-    if (parentId !== null || status === 'closed' || amountNanos <= 0n || bought + amountNanos > LARGEST) return REFUSED;
-    account.purchases.set(`purchase ${entryId}`, amountNanos);
-  } else if (earlier !== amountNanos) return REFUSED;
+  const mayBuy = account.record.parentId === null && account.record.status !== 'closed';
+  if (!bought(model, account, `purchase ${operation.entryId}`, operation, mayBuy)) return REFUSED;
   const { purchased, used } = accountSummary(model, account);
   return { kind: 'account_credited', account: account.record, balance: purchased - used };
 }

@@ -4,8 +4,8 @@ import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
 import { inheritedFrom } from './model-accounts.ts';
-import { given } from './model-money.ts';
-import { FAILED, LARGEST, type ModelKey, NO_LIMITS } from './model-parts.ts';
+import { bought } from './model-money.ts';
+import { FAILED, type ModelKey, NO_LIMITS } from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 
@@ -36,6 +36,8 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
     secrets: [secret],
     purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
     booked: new Map(),
+    promotions: [],
+    expired: 0n,
     charges: [],
     holds: new Map(),
     claims: new Map(),
@@ -87,17 +89,13 @@ export function revokeSecret(model: Model, { keyId, prefix }: OperationOf<'revok
   return { kind: 'changed', key: key.record };
 }
 
-export function addCredit(model: Model, { keyId, entryId, amountNanos }: OperationOf<'addCredit'>): Result {
+export function addCredit(model: Model, operation: OperationOf<'addCredit'>): Result {
+  const { keyId } = operation;
   const key = model.keys.get(keyId);
   if (key === undefined) return { kind: 'unknown_key' };
   if (key.record.mode !== 'credit') return REFUSED;
-  const earlier = key.purchases.get(entryId);
-  if (earlier === undefined) {
-    const tooMuch = given(key) + amountNanos > LARGEST;
-    if (key.record.accountId !== null || key.record.status === 'revoked' || amountNanos <= 0n || tooMuch)
-      return REFUSED;
-    key.purchases.set(entryId, amountNanos);
-  } else if (earlier !== amountNanos) return REFUSED;
+  const mayBuy = key.record.accountId === null && key.record.status !== 'revoked';
+  if (!bought(model, key, operation.entryId, operation, mayBuy)) return REFUSED;
   const balance = key.record.accountId === null ? model.means(key) : 0n;
   return { kind: 'added', key: key.record, balance };
 }

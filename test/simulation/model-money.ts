@@ -1,14 +1,83 @@
-/** Money beside charges, as the model keeps it: what was bought, corrected and given back, of keys and of roots. */
-import type { OperationOf, Result } from '../../src/ledger/operations.ts';
+/** Money beside charges, as the model keeps it: what was bought, corrected, given back and has expired, of keys and roots. */
+import type { OperationOf, Purchase, Result } from '../../src/ledger/operations.ts';
 import type { Model } from './model.ts';
 import { accountSummary } from './model-accounts.ts';
-import { LARGEST, type ModelAccount, type ModelKey, type ModelPayer, sum } from './model-parts.ts';
+import {
+  LARGEST,
+  type ModelAccount,
+  type ModelHold,
+  type ModelKey,
+  type ModelPayer,
+  type ModelPromotion,
+  sum,
+} from './model-parts.ts';
 
 const REFUSED = { kind: 'refused', reason: '' } as const;
 
-/** What was given to a payer in all. */
-export function given({ purchases, booked }: ModelPayer): bigint {
-  return sum([...purchases.values(), ...booked.values()]);
+/** What was given to a payer in all, without what has expired of it. */
+export function given(model: Model, payer: ModelKey | ModelAccount): bigint {
+  expire(model, payer);
+  return sum([...payer.purchases.values(), ...payer.booked.values()]) - payer.expired;
+}
+
+/** In the order in which they are spent, and expire. */
+function inOrder({ promotions }: ModelPayer): ModelPromotion[] {
+  return promotions
+    .filter(({ left }) => left > 0n)
+    .sort((one, other) => one.expiresAtMs - other.expiresAtMs || (one.id < other.id ? -1 : 1));
+}
+
+/** Ruling 73: when promotional credit expires, what is held from before that moment stays spendable. */
+function expire(model: Model, payer: ModelKey | ModelAccount): void {
+  const isHeld = ({ key, hold }: { readonly key: ModelKey; readonly hold: ModelHold }) =>
+    'charges' in payer ? key === payer : key.record.mode === 'credit' && hold.path.includes(payer.record.id);
+  const holds = model.live().filter(isHeld);
+  let needed = 0n;
+  for (const promotion of inOrder(payer)) {
+    if (promotion.expiresAtMs > model.nowMs) continue;
+    const held = holds.filter(({ hold }) => hold.heldAtMs < promotion.expiresAtMs).map(({ hold }) => hold.amount);
+    const open = sum(held) - needed;
+    const kept = open <= 0n ? 0n : open < promotion.left ? open : promotion.left;
+    needed += kept;
+    payer.expired += promotion.left - kept;
+    promotion.left = kept;
+  }
+}
+
+/** Promotional credit is spent first, what expires first before the rest. */
+export function spend(payer: ModelPayer, { heldAtMs }: ModelHold, charged: bigint): void {
+  let rest = charged;
+  for (const promotion of inOrder(payer)) {
+    if (promotion.expiresAtMs <= heldAtMs) continue;
+    const part = rest < promotion.left ? rest : promotion.left;
+    promotion.left -= part;
+    rest -= part;
+  }
+}
+
+/** Whether a purchase is booked, now or before. `name`: under which it is kept. */
+export function bought(
+  model: Model,
+  payer: ModelKey | ModelAccount,
+  name: string,
+  { entryId, amountNanos, expiresAtMs = null }: Purchase,
+  mayBuy: boolean,
+): boolean {
+  const promotional = `promotion ${entryId} until ${expiresAtMs}`;
+  const earlier = payer.purchases.get(name) ?? payer.booked.get(promotional);
+  const otherwise = [...payer.booked.keys()].some((key) => key.startsWith(`promotion ${entryId} until `));
+  if (earlier !== undefined) {
+    const asPurchase = payer.purchases.has(name);
+    return earlier === amountNanos && asPurchase === (expiresAtMs === null);
+  }
+  if (otherwise || !mayBuy || amountNanos <= 0n || given(model, payer) + amountNanos > LARGEST) return false;
+  if (expiresAtMs === null) payer.purchases.set(name, amountNanos);
+  else {
+    if (expiresAtMs <= model.nowMs) return false;
+    payer.booked.set(promotional, amountNanos);
+    payer.promotions.push({ id: entryId, expiresAtMs, left: amountNanos });
+  }
+  return true;
 }
 
 /** What a payer has bought and not used, and how much of that is held. */
@@ -28,9 +97,11 @@ export function correct(model: Model, { request }: OperationOf<'correct'>): Resu
   const earlier = payer.booked.get(name);
   if (earlier === undefined) {
     const pays = 'charges' in payer ? payer.record.mode === 'credit' && !joined : payer.record.parentId === null;
-    if (!pays || amountNanos === 0n || given(payer) + amountNanos > LARGEST) return REFUSED;
+    if (!pays || amountNanos === 0n || given(model, payer) + amountNanos > LARGEST) return REFUSED;
     const { balance, held } = balanceOf(model, payer);
-    if (balance - held + amountNanos < 0n) return REFUSED;
+    const promotional = sum(payer.promotions.map(({ left }) => left));
+    const free = balance - (held > promotional ? held : promotional);
+    if (amountNanos < 0n && free + amountNanos < 0n) return REFUSED;
     payer.booked.set(name, amountNanos);
   } else if (earlier !== amountNanos) return REFUSED;
   return { kind: 'corrected', balance: joined ? 0n : balanceOf(model, payer).balance };
@@ -60,7 +131,7 @@ export function refund(model: Model, { request }: OperationOf<'refund'>): Result
     return same ? done(earlier.amount, 0n) : REFUSED;
   }
   const amount = amountNanos ?? end.charged - refunded;
-  if (amount <= 0n || refunded + amount > end.charged || given(payer) + amount > LARGEST) return REFUSED;
+  if (amount <= 0n || refunded + amount > end.charged || given(model, payer) + amount > LARGEST) return REFUSED;
   payer.booked.set(`refund ${entryId}`, amount);
   model.refunds.push({ payerId, keyId, chargeId, entryId, amount });
   return done(amount, amount);

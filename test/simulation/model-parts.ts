@@ -72,6 +72,16 @@ export interface ModelPayer {
   readonly purchases: Map<string, bigint>;
   /** What else was added or, with its sign, taken away, by kind and id. */
   readonly booked: Map<string, bigint>;
+  readonly promotions: ModelPromotion[];
+  /** What has expired of them. */
+  expired: bigint;
+}
+
+/** Promotional credit. */
+export interface ModelPromotion {
+  readonly id: string;
+  readonly expiresAtMs: number;
+  left: bigint;
 }
 
 export interface ModelRefund {

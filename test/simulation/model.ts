@@ -28,7 +28,7 @@ import {
 } from './model-accounts.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
 import { countTokens, pruneLimited, rateState, refusalBy, setBack, takeSurvivors } from './model-limits.ts';
-import { correct, findCharge, given, refund } from './model-money.ts';
+import { correct, findCharge, given, refund, spend } from './model-money.ts';
 import {
   FAILED,
   LARGEST,
@@ -392,6 +392,7 @@ export class Model {
     reply: SettleRequest['reply'],
   ): bigint {
     const charged = smaller(wanted, hold.amount);
+    if (key.record.mode === 'credit') spend(this.above(key).at(-1) ?? key, hold, charged);
     hold.end = { charged };
     const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
     key.charges.push({
@@ -491,6 +492,13 @@ export class Model {
     };
   }
 
+  /** When promotional credit expired last; what a clock set back across that would make of it is open. */
+  newestExpiryMs(): number {
+    const all = [...this.keys.values(), ...this.accounts.values()].flatMap(({ promotions }) => promotions);
+    const over = all.map(({ expiresAtMs }) => expiresAtMs).filter((atMs) => atMs <= this.nowMs);
+    return Math.max(Number.NEGATIVE_INFINITY, ...over);
+  }
+
   status({ record }: ModelKey): KeyStatus {
     const expired = record.expiresAtMs !== null && record.expiresAtMs <= this.nowMs;
     return record.status === 'active' && expired ? 'expired' : record.status;
@@ -504,7 +512,7 @@ export class Model {
       const left = levels(this, key).filter((level) => level.unit === unit);
       return left.map((level) => level.all - level.spent).reduce(smaller, LARGEST);
     }
-    if (mode === 'credit') return given(key) - this.charged(key, 0);
+    if (mode === 'credit') return given(this, key) - this.charged(key, 0);
     return (budget ?? LARGEST) - this.charged(key, firstOf(period, this.nowMs));
   }
 
@@ -548,7 +556,7 @@ export class Model {
     const records = key.charges.flatMap(({ record }) => (record === null ? [] : [record]));
     return {
       key: key.record,
-      purchased: paid ? this.charged(key, 0) + this.reserved(key) : given(key),
+      purchased: paid ? this.charged(key, 0) + this.reserved(key) : given(this, key),
       used: credit ? this.charged(key, 0) : 0n,
       lastCost: credit ? (this.newestCharges(key)[0] ?? 0n) : 0n,
       todaySpend: credit ? this.charged(key, firstOf('day', this.nowMs)) : 0n,

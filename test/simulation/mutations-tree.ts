@@ -260,8 +260,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a purchase of a root that is sent again is booked again',
     edits: [
-      ['sqlite/accounts.ts', 'if (earlier === undefined) {', 'if (earlier !== null) {'],
-      ['sqlite/entries.ts', 'INSERT INTO account_entries', 'INSERT OR IGNORE INTO account_entries'],
+      ['sqlite/money.ts', 'if (booked !== undefined) {', "if (booked !== undefined && !('account' in payer)) {"],
+      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
     ],
   },
   {

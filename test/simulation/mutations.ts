@@ -1,5 +1,6 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
 import { LIMIT_MUTATIONS } from './mutations-limits.ts';
+import { MONEY_MUTATIONS } from './mutations-money.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
@@ -21,6 +22,7 @@ const REPEATED_ENTRY_IGNORED = ['sqlite/statements.ts', "'INTO entries'", "'OR I
 export const MUTATIONS: readonly Mutation[] = [
   ...TREE_MUTATIONS,
   ...LIMIT_MUTATIONS,
+  ...MONEY_MUTATIONS,
   {
     name: 'a second settlement charges again',
     edits: [
@@ -253,7 +255,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a purchase that is sent again is booked again',
-    edits: [['sqlite/keys.ts', 'if (earlier === undefined) {', 'if (earlier !== null) {'], REPEATED_ENTRY_IGNORED],
+    edits: [
+      ['sqlite/money.ts', 'if (booked !== undefined) {', "if (booked !== undefined && 'account' in payer) {"],
+      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
+    ],
   },
   {
     name: 'what a failed commit had changed stays in memory',

@@ -191,7 +191,7 @@ class Run {
 
   async #restart(random: Random): Promise<void> {
     this.#tally.restarts++;
-    const jumpMs = drawJump(random, this.#clock.ms);
+    const jumpMs = Math.max(drawJump(random, this.#clock.ms), this.#model.newestExpiryMs() - this.#clock.ms);
     if (!this.#backend.exclusive) {
       await this.#world.restart();
       return;

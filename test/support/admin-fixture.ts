@@ -8,12 +8,16 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { operatorsFile, storeFile } from '../../src/admin/data-folder.ts';
 import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
+import { Alerts } from '../../src/alerts/alerts.ts';
+import { SqlAlertStore } from '../../src/alerts/sql-store.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import { NO_LOG } from '../../src/core/log.ts';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
-import { openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import type { SqlEngine } from '../../src/operators/sql-store.ts';
+import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -41,9 +45,24 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
   t.after(() => ledger.close());
   const operators = testOperators(folder, clock);
   t.after(() => operators.close());
+  const alerts = new Alerts({
+    store: new SqlAlertStore(async () => {
+      engine ??= openSqliteEngine({ file: operatorsFile(folder), openLog: openLogFile });
+      return engine;
+    }),
+    ledger,
+    policy: () => ({ webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null }),
+    providers: async () => [],
+    installationSecret: SECRET,
+    log: NO_LOG,
+    nowMs: () => clock.atMs,
+  });
+  let engine: SqlEngine | null = null;
+  t.after(() => engine?.close());
   const service = new AdminService({
     ledger,
     operators,
+    alerts,
     consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock,

@@ -29,14 +29,19 @@ const variant = (type: string, schema: object): object => ({
 });
 
 const STATUS = oneOf('in_progress', 'completed', 'incomplete');
-const LOGPROBS = list(
-  object({ token: string, logprob: number, bytes: list(integer), top_logprobs: list({ type: 'object' }) }),
-);
+const TOP_LOGPROB = { token: string, logprob: number, bytes: list(integer) };
+const LOGPROBS = list(object({ ...TOP_LOGPROB, top_logprobs: list(object(TOP_LOGPROB)) }));
+
+/** The specification knows citations of addresses only; others are extensions. */
+const ANNOTATION = {
+  ...object({ type: string }),
+  allOf: [variant('url_citation', object({ url: string, title: string, start_index: integer, end_index: integer }))],
+};
 
 const PART = {
   ...object({ type: string }),
   allOf: [
-    variant('output_text', object({ text: string, annotations: list({ type: 'object' }) }, { logprobs: LOGPROBS })),
+    variant('output_text', object({ text: string, annotations: list(ANNOTATION) }, { logprobs: LOGPROBS })),
     variant('refusal', object({ refusal: string })),
     variant('summary_text', object({ text: string })),
     variant('reasoning_text', object({ text: string })),
@@ -48,6 +53,8 @@ const ITEM = {
   allOf: [
     variant('message', object({ id: string, status: STATUS, role: string, content: list(PART) })),
     variant('function_call', object({ id: string, call_id: string, name: string, arguments: string, status: STATUS })),
+    variant('function_call_output', object({ id: string, call_id: string, output: {}, status: STATUS })),
+    variant('compaction', object({ id: string, encrypted_content: string })),
     variant(
       'reasoning',
       object({ id: string, summary: list(PART) }, { content: list(PART), encrypted_content: string }),
@@ -135,7 +142,7 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   'response.content_part.done': { ...OF_CONTENT, part: PART },
   'response.output_text.delta': { ...OF_CONTENT, delta: string },
   'response.output_text.done': { ...OF_CONTENT, text: string },
-  'response.output_text.annotation.added': { ...OF_CONTENT, annotation_index: integer, annotation: {} },
+  'response.output_text.annotation.added': { ...OF_CONTENT, annotation_index: integer, annotation: orNull(ANNOTATION) },
   'response.refusal.delta': { ...OF_CONTENT, delta: string },
   'response.refusal.done': { ...OF_CONTENT, refusal: string },
   'response.reasoning_text.delta': { ...OF_CONTENT, delta: string },

@@ -12,7 +12,9 @@ import { GatewayError } from '../../src/core/conditions.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type LaneWithWarnings, wholeBytes } from '../../src/wire/lane.ts';
+import { assertEvents, assertResponse } from '../support/open-responses.ts';
 import { type AnswerSpec, streamedAnswer, wholeAnswer } from '../support/upstreams/answers.ts';
+import { events } from './answer-helpers.ts';
 import type { Conversation } from './conversations/conversation.ts';
 import { nextTurn } from './conversations/next-turn.ts';
 import { CONVERSATIONS } from './conversations.ts';
@@ -107,8 +109,10 @@ function answering(
   const answer = spec.errorAfterFrames === undefined ? wholeAnswer(to, spec) : null;
   const body = answer === null ? null : runWhole(whole, answer).body;
   const stream = streamedAnswer(to, spec);
+  if (from === 'responses' && body !== null) assertResponse(body);
   const cuts = byteByByte ? Array.from(Buffer.from(stream).keys()) : [];
   const run = runStream(streamed, stream, cuts);
+  if (from === 'responses') assertEvents(events(run.text + (run.terminal ?? '')));
   return {
     sections: [
       section('what the provider answers, whole', answer === null ? '(none)' : pretty(answer)),

@@ -213,6 +213,213 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/webhook': {
+    /** The webhook of an account */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Set the webhook of an account, with a new secret, shown once */
+    put: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewAccountWebhook'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Remove the webhook of an account */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountWebhook'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts': {
+    /** Alerts, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          type?: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/deliveries': {
+    /** What became of each delivery, newest first; dead letters too */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Default 50. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          /** @description dead: tried for the last time; nobody has got it. */
+          state?: 'pending' | 'delivered' | 'dead';
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertDeliveryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/alerts/test': {
+    /** Send a test to every webhook and command of the config file, and say what became of it */
+    post: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/audit': {
     /** Recompute every balance from its entries */
     get: {
@@ -505,6 +712,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/secrets': {
     /** Add a secret to a key; the older ones keep working */
     post: {
@@ -543,6 +774,64 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['Key'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/statement': {
+    /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
+    get: {
+      parameters: {
+        query?: {
+          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          month?: string;
+          /** @description The first day, in UTC. */
+          from?: string;
+          /** @description The first day that does not belong to it any more, in UTC. */
+          to?: string;
+          /** @description Default json. */
+          format?: 'json' | 'csv' | 'html';
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Statement'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/import': {
+    /** Create many keys, all or none */
+    post: {
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['KeyImport'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['ImportedKeys'];
           };
         };
         /** @description Any error. */
@@ -1410,6 +1699,63 @@ export interface components {
     AccountMove: {
       parent: string;
     };
+    /** AccountWebhook */
+    AccountWebhook: {
+      account: string;
+      /** @description Signs what is posted. It is shown once, when the webhook is set. */
+      secret: string | null;
+      url: string | null;
+    };
+    /** Alert */
+    Alert: {
+      at: string;
+      data: {
+        [key: string]: unknown;
+      };
+      /** @description Sent as webhook-id; the same for the same event. */
+      id: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDelivery */
+    AlertDelivery: {
+      alert_id: string;
+      attempts: number;
+      ended_at: string | null;
+      /** @description Why the last attempt failed. */
+      error: string | null;
+      next_attempt_at: string | null;
+      raised_at: string;
+      /** @enum {unknown} */
+      state: 'pending' | 'delivered' | 'dead';
+      /** @description webhook NAME or command of the config file, or account ID. */
+      target: string;
+      /** @enum {unknown} */
+      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+    };
+    /** AlertDeliveryList */
+    AlertDeliveryList: {
+      data: components['schemas']['AlertDelivery'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertList */
+    AlertList: {
+      data: components['schemas']['Alert'][];
+      enabled: boolean;
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+    };
+    /** AlertTest */
+    AlertTest: {
+      deliveries: components['schemas']['AlertDelivery'][];
+      id: string;
+      ok: boolean;
+    };
     /** Audit */
     Audit: {
       entries: number;
@@ -1727,6 +2073,15 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** ImportedKeys */
+    ImportedKeys: {
+      /** @description In the order in which they were given; empty for a dry run. */
+      data: components['schemas']['CreatedKey'][];
+      /** @description How many were made, or could be. */
+      keys: number;
+      /** @enum {string} */
+      object: 'list';
+    };
     /** IssuedOperatorToken */
     IssuedOperatorToken: {
       expires_at: string;
@@ -1765,6 +2120,13 @@ export interface components {
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
+    };
+    /** KeyImport */
+    KeyImport: {
+      /** @description Only says whether they could be made. */
+      dry_run?: boolean;
+      /** @description Keys as for POST /keys; `account` may also be the external id of an account. */
+      keys: unknown[];
     };
     /** KeyList */
     KeyList: {
@@ -1908,6 +2270,11 @@ export interface components {
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };
+    /** NewAccountWebhook */
+    NewAccountWebhook: {
+      /** @description Where the alerts of the account, of those below it and of their keys are posted to. */
+      url: string;
+    };
     /** NewCorrection */
     NewCorrection: {
       /** @description Decimal credits with their sign. A string is read exactly. */
@@ -1923,6 +2290,8 @@ export interface components {
       amount: string | number;
       /** @description Names the purchase: sent again with the same id, it is booked once. */
       entry_id?: string;
+      /** @description Makes it promotional credit: spent before what was purchased, and gone at this time. */
+      expires_at?: string | null;
       note?: string | null;
     };
     /** NewKey */
@@ -2042,12 +2411,29 @@ export interface components {
       /** @description For clients of the Anthropic API. */
       origin: string;
     };
+    /** Promotion */
+    Promotion: {
+      amount: number;
+      /** @description In the past where requests in flight still hold what is left. */
+      expires_at: string;
+      /** @description Of the entry that it was booked with. */
+      id: string;
+      left: number;
+    };
+    /** PromotionList */
+    PromotionList: {
+      data: components['schemas']['Promotion'][];
+      /** @enum {string} */
+      object: 'list';
+    };
     /** ProviderState */
     ProviderState: {
       base_url: string;
       circuit_breaker: boolean;
       /** @description Above 0 where every credential rests. */
       cooling_ms: number;
+      /** @description When the provider refused a credential last (401 or 403), since the start. */
+      credential_refused_at: string | null;
       /** @description How many there are; none is ever shown. */
       credentials: number;
       credentials_cooling: number;
@@ -2261,6 +2647,62 @@ export interface components {
     /** SignInWays */
     SignInWays: {
       oidc: boolean;
+    };
+    /** Statement */
+    Statement: {
+      /** @description false: the time is not over, and more may come. */
+      closed: boolean;
+      closing_balance: string | null;
+      entries: components['schemas']['StatementEntry'][];
+      from: string;
+      /** @description Of the account or the key. */
+      id: string;
+      /** @description The name or label that it has today. */
+      name: string | null;
+      /** @enum {string} */
+      object: 'statement';
+      /** @enum {unknown} */
+      of: 'key' | 'root' | 'account';
+      /** @description In credits; null for an account below a root, which has no balance of its own. */
+      opening_balance: string | null;
+      /** @description The first day that does not belong to it any more. */
+      to: string;
+      totals: {
+        charges: number;
+        /** @description The sum of the entries. */
+        entries: string;
+        /** @description The sum of the usage: opening_balance + entries - usage = closing_balance. */
+        usage: string;
+      };
+      usage: components['schemas']['StatementUsage'][];
+    };
+    /** StatementEntry */
+    StatementEntry: {
+      /** @description The operator who booked it. */
+      actor: string | null;
+      /** @description What it adds to the balance, with its sign. */
+      amount: string;
+      at: string;
+      /** @description Of promotional credit. */
+      expires_at: string | null;
+      id: string;
+      /** @enum {unknown} */
+      kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
+      /** @description The other side of a transfer; of what has expired, the promotion. */
+      other: string | null;
+      reason: string | null;
+      /** @description The request that was refunded. */
+      request_id: string | null;
+    };
+    /** StatementUsage */
+    StatementUsage: {
+      /** @description What they were charged. */
+      amount: string;
+      /** @description Calls that were charged, cancelled ones too. */
+      charges: number;
+      key: string;
+      /** @description Null where nothing is known of the calls. */
+      model: string | null;
     };
     /** StoppedRequest */
     StoppedRequest: {

@@ -2,6 +2,7 @@
 import type { AdminApp } from '../http/framework.ts';
 import type { AdminService } from '../service.ts';
 import { addAccountRoutes } from './accounts.ts';
+import { addAlertRoutes } from './alerts.ts';
 import { addAuditRoutes } from './audit.ts';
 import { addAuditTrailRoutes } from './audit-trail.ts';
 import { addDoctorRoutes } from './doctor.ts';
@@ -26,6 +27,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addHealthRoutes,
   addKeyRoutes,
   addAccountRoutes,
+  addAlertRoutes,
   addMoneyRoutes,
   addAuditRoutes,
   addUsageRoutes,

@@ -3,11 +3,24 @@ import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
 import { IfMatch, tagged, versionIn } from '../http/if-match.ts';
 import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
-import { CreatedKey, CreditBody, Key, KeyChangeBody, KeyList, KeyQuery, NewKeyBody } from '../schema/keys.ts';
+import {
+  CreatedKey,
+  CreditBody,
+  ImportedKeys,
+  Key,
+  KeyChangeBody,
+  KeyImportBody,
+  KeyList,
+  KeyQuery,
+  NewKeyBody,
+} from '../schema/keys.ts';
 import type { AdminService } from '../service.ts';
 
 const KeyPath = Type.Object({ id: Type.String() });
 const SecretPath = Type.Object({ id: Type.String(), prefix: Type.String() });
+
+/** More than a kilobyte for each of the keys that one import may have. */
+const IMPORT_BYTES_MAX = 8_388_608;
 
 export function addKeyRoutes(app: AdminApp, service: AdminService): void {
   app.post(
@@ -18,6 +31,16 @@ export function addKeyRoutes(app: AdminApp, service: AdminService): void {
     },
     async (request, reply) =>
       reply.code(201).send(tagged(reply, await acting(service, request).createKey(request.body))),
+  );
+
+  app.post(
+    '/keys/import',
+    {
+      config: { roles: OPERATORS, action: 'key.import' },
+      bodyLimit: IMPORT_BYTES_MAX,
+      schema: { summary: 'Create many keys, all or none', body: KeyImportBody, response: { 201: ImportedKeys } },
+    },
+    async (request, reply) => reply.code(201).send(await acting(service, request).importKeys(request.body)),
   );
 
   app.get(

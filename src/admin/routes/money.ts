@@ -1,9 +1,11 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { OPERATORS } from '../http/roles.ts';
-import { CorrectionBody, CorrectionView, RefundBody, RefundView } from '../schema/money.ts';
+import { OPERATORS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { CorrectionBody, CorrectionView, PromotionList, RefundBody, RefundView } from '../schema/money.ts';
+import { Statement, StatementQuery } from '../schema/statement.ts';
 import type { AdminService } from '../service.ts';
+import { STATEMENT_POLICY, statementCsv, statementHtml } from '../statement-text.ts';
 
 const Path = Type.Object({ id: Type.String() });
 
@@ -24,6 +26,51 @@ export function addMoneyRoutes(app: AdminApp, service: AdminService): void {
   );
 
   for (const payers of ['keys', 'accounts'] as const) {
+    app.get(
+      `/${payers}/:id/promotions`,
+      {
+        config: { roles: VIEWERS_AND_ACCOUNTS },
+        schema: {
+          summary: 'What is left of promotional credit, in the order in which it expires',
+          params: Path,
+          response: { 200: PromotionList },
+        },
+      },
+      async (request) => acting(service, request).money.promotions(request.params.id),
+    );
+
+    app.get(
+      `/${payers}/:id/statement`,
+      {
+        config: { roles: VIEWERS_AND_ACCOUNTS },
+        schema: {
+          summary:
+            'Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page',
+          params: Path,
+          querystring: StatementQuery,
+          response: { 200: Statement },
+        },
+      },
+      async (request, reply) => {
+        const { format = 'json', ...time } = request.query;
+        const statement = await acting(service, request).money.statement(request.params.id, time);
+        if (format === 'json') return statement;
+        const name = `statement-${statement.id}-${statement.from}`.replaceAll(/[^\w.-]/g, '_');
+        if (format === 'csv') {
+          void reply.header('content-disposition', `attachment; filename="${name}.csv"`);
+          return reply
+            .type('text/csv; charset=utf-8')
+            .serializer(String)
+            .send(text(`${statementCsv(statement).join('\r\n')}\r\n`));
+        }
+        void reply.header('content-security-policy', STATEMENT_POLICY);
+        return reply
+          .type('text/html; charset=utf-8')
+          .serializer(String)
+          .send(text(statementHtml(statement)));
+      },
+    );
+
     app.post(
       `/${payers}/:id/corrections`,
       {
@@ -39,4 +86,9 @@ export function addMoneyRoutes(app: AdminApp, service: AdminService): void {
         reply.code(201).send(await acting(service, request).money.correct(request.params.id, request.body)),
     );
   }
+}
+
+/** Of another type than the JSON that the schema of the route describes. */
+function text(body: string): never {
+  return body as never;
 }

@@ -66,6 +66,23 @@ export const NewKeyBody = Type.Object(
   { title: 'NewKey', ...closed },
 );
 
+/** More than this goes in several files. */
+export const IMPORTED_KEYS_MAX = 5_000;
+
+/** Every key is validated by itself, so that a refusal names it. */
+export const KeyImportBody = Type.Object(
+  {
+    keys: Type.Array(Type.Unknown(), {
+      minItems: 1,
+      maxItems: IMPORTED_KEYS_MAX,
+      expected: `a list of 1 to ${IMPORTED_KEYS_MAX} keys`,
+      description: 'Keys as for POST /keys; `account` may also be the external id of an account.',
+    }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only says whether they could be made.' })),
+  },
+  { title: 'KeyImport', ...closed },
+);
+
 export const KeyChangeBody = Type.Object(
   {
     status: Type.Optional(
@@ -84,6 +101,12 @@ export const CreditBody = Type.Object(
     note: Type.Optional(Type.Union([OneLine, Type.Null()])),
     entry_id: Type.Optional(
       Type.String({ ...OneLine, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
+    ),
+    expires_at: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        expected: 'a time to come like 2030-01-31T12:00:00Z, or a date like 2030-01-31 (UTC)',
+        description: 'Makes it promotional credit: spent before what was purchased, and gone at this time.',
+      }),
     ),
   },
   { title: 'NewCredit', ...closed },
@@ -176,4 +199,13 @@ export const CreatedKey = Type.Union(
     Type.Object({ ...budgetFields, key: text }, { title: 'CreatedBudgetKey' }),
   ],
   { title: 'CreatedKey' },
+);
+
+export const ImportedKeys = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(CreatedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
+    keys: Type.Integer({ description: 'How many were made, or could be.' }),
+  },
+  { title: 'ImportedKeys' },
 );

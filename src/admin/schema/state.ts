@@ -77,6 +77,9 @@ export const ProviderState = Type.Object(
     credentials: Type.Integer({ description: 'How many there are; none is ever shown.' }),
     credentials_cooling: Type.Integer(),
     cooling_ms: Type.Integer({ description: 'Above 0 where every credential rests.' }),
+    credential_refused_at: Type.Union([Type.String(), Type.Null()], {
+      description: 'When the provider refused a credential last (401 or 403), since the start.',
+    }),
     targets: Type.Array(TargetState),
   },
   { title: 'ProviderState' },

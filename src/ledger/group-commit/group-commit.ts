@@ -12,6 +12,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'findItems',
   'deleteResponse',
   'createKey',
+  'createKeys',
   'getKey',
   'changeKey',
   'addSecret',
@@ -25,6 +26,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'addAccountCredit',
   'correct',
   'refund',
+  'promotions',
   'getAccount',
 ]);
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
@@ -34,6 +36,7 @@ const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
   'audit',
   'usageReport',
   'findCharge',
+  'statement',
   'rollUp',
 ]);
 

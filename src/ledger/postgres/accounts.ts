@@ -31,10 +31,11 @@ import {
 import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, type NodeTotals, pathFrom } from '../rules/tree.ts';
-import { amount, integer, readersOf, text } from './columns.ts';
-import type { Query } from './connection.ts';
+import { integer, readersOf, text } from './columns.ts';
+import type { Query, Row } from './connection.ts';
 import { addEntry, findEntry } from './entries.ts';
-import { countPeriodAnew, lock, nodesBelow, parameters, saveKey, type Work } from './keys.ts';
+import { countPeriodAnew, isDue, lock, nodesBelow, parameters, saveKey, type Work, withoutPending } from './keys.ts';
+import { movePromotions, purchase } from './payer.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
@@ -73,11 +74,17 @@ export async function findLocked({ query, nowMs }: Work, accountId: string): Pro
   const [place] = await query('SELECT root_id FROM gateway.tree_accounts WHERE id = $1', [accountId]);
   if (place === undefined) return null;
   const rootId = text(place, 'root_id');
-  const [locked] = await query('SELECT seen_ms FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
+  const [locked] = await query('SELECT seen_ms, promo_ms FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [
+    rootId,
+  ]);
+  const timeMs = Math.max(nowMs, locked === undefined ? 0 : integer(locked, 'seen_ms'));
+  if (locked !== undefined && isDue(locked, timeMs)) {
+    await query('SELECT gateway.expire_payer($1, false, $2)', [rootId, timeMs]);
+  }
   const nodes = await nodesBelow(query, rootId);
   const [node, root] = [nodes.get(accountId), nodes.get(rootId)];
   if (locked === undefined || node === undefined || root === undefined) throw new Error(`account ${accountId} is gone`);
-  return { nodes, node, root, nowMs: Math.max(nowMs, integer(locked, 'seen_ms')) };
+  return { nodes, node, root, nowMs: timeMs };
 }
 
 async function createAccount(work: Work, request: NewAccount): Promise<AccountOutcome> {
@@ -215,46 +222,40 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
     await addEntry(query, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
     await query('UPDATE gateway.accounts SET purchased = purchased - $2 WHERE key_id = $1', [keyId, balance]);
+    await movePromotions(query, keyId, rootId, entryId);
   }
   if (key.mode === 'credit') await countPeriodAnew(query, key, nowMs);
   return placed(query, key, found, rootId);
 }
 
-async function addAccountCredit(
-  work: Work,
-  accountId: string,
-  { entryId, amountNanos, note, actor }: Purchase,
-): Promise<AccountCreditOutcome> {
+async function addAccountCredit(work: Work, accountId: string, given: Purchase): Promise<AccountCreditOutcome> {
   const { query } = work;
   const found = await findLocked(work, accountId);
   if (found === null) return UNKNOWN_ACCOUNT;
   const { account, purchased, used } = found.node;
-  const credited = (balance: bigint): AccountCreditOutcome => ({ kind: 'account_credited', account, balance });
-  const earlier = await findEntry(query, accountId, 'purchase', entryId);
-  if (earlier !== undefined) {
-    if (amount(earlier, 'amount') === amountNanos) return credited(purchased - used);
-    return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
-  }
-  const wrong = wrongAccountPurchase(found.node, amountNanos);
-  if (wrong !== null) return { kind: 'refused', reason: wrong };
-  await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [accountId, amountNanos]);
-  const entry = { nodeId: accountId, id: entryId, amount: amountNanos, atMs: found.nowMs, note, actor };
-  await addEntry(query, { ...entry, kind: 'purchase' });
-  return credited(purchased + amountNanos - used);
+  const payer = { ...found.node, id: accountId, isKey: false, nowMs: found.nowMs };
+  const booked = await purchase(query, payer, given, () => wrongAccountPurchase(found.node, given.amountNanos));
+  if (typeof booked === 'string') return { kind: 'refused', reason: booked };
+  return { kind: 'account_credited', account, balance: purchased + booked - used };
 }
 
-const WITH_TIME = `SELECT t.*, r.seen_ms AS tree_seen_ms FROM gateway.tree_accounts t
-  JOIN gateway.tree_accounts r ON r.id = t.root_id`;
+/** Of a root, with what of its promotional credit is due and has not expired yet; `$1` is the time. */
+const WITH_TIME = `SELECT t.*, r.seen_ms AS tree_seen_ms, CASE WHEN t.promo_ms <= greatest($1, t.seen_ms)
+    THEN gateway.pending_expiry(t.id, false, greatest($1, t.seen_ms)) END AS pending
+  FROM gateway.tree_accounts t JOIN gateway.tree_accounts r ON r.id = t.root_id`;
 
 async function getAccount({ query, nowMs }: Work, accountId: string): Promise<AccountSummary | null> {
-  const [row] = await query(`${WITH_TIME} WHERE t.id = $1`, [accountId]);
-  if (row === undefined) return null;
-  return accountSummary(nodeFrom(readersOf(row)), Math.max(nowMs, integer(row, 'tree_seen_ms')));
+  const [row] = await query(`${WITH_TIME} WHERE t.id = $2`, [nowMs, accountId]);
+  return row === undefined ? null : summaryFrom(row, nowMs);
 }
 
 async function listAccounts({ query, nowMs }: Work): Promise<readonly AccountSummary[]> {
-  const rows = await query(`${WITH_TIME} ORDER BY t.created_number`);
-  return rows.map((row) => accountSummary(nodeFrom(readersOf(row)), Math.max(nowMs, integer(row, 'tree_seen_ms'))));
+  const rows = await query(`${WITH_TIME} ORDER BY t.created_number`, [nowMs]);
+  return rows.map((row) => summaryFrom(row, nowMs));
+}
+
+function summaryFrom(row: Row, nowMs: number): AccountSummary {
+  return accountSummary(withoutPending(nodeFrom(readersOf(row)), row), Math.max(nowMs, integer(row, 'tree_seen_ms')));
 }
 
 /**

@@ -1,21 +1,9 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+import type { NewEntry } from '../rules/money-rules.ts';
 import { amount } from './columns.ts';
 import type { Query, Row } from './connection.ts';
 
-export interface NewEntry {
-  readonly nodeId: string;
-  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
-  readonly id: string;
-  readonly amount: bigint;
-  readonly atMs: number;
-  readonly otherId?: string;
-  readonly note?: string | null;
-  readonly actor?: string | null | undefined;
-  readonly charge?: { readonly keyId: string; readonly id: string };
-  readonly expiresAtMs?: number;
-}
-
-export async function addEntry(query: Query, entry: NewEntry): Promise<void> {
+export async function addEntry(query: Query, entry: NewEntry & { readonly atMs: number }): Promise<void> {
   await query(
     `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id, note, actor, charge_key_id, charge_id,
       expires_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,

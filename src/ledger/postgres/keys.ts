@@ -21,8 +21,9 @@ import { nodeFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
 import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
-import { addEntry, findEntry } from './entries.ts';
+import { addEntry } from './entries.ts';
 import { Refusal } from './error-mapping.ts';
+import { purchase } from './payer.ts';
 
 /** What an operation works with: the transaction, and the ledger's time. */
 export interface Work {
@@ -112,6 +113,13 @@ export async function nodesBelow(query: Query, rootId: string): Promise<Readonly
   return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
 }
 
+/** All of them or none, in the one transaction. */
+export async function createKeys(work: Work, requests: readonly NewKey[]): Promise<readonly KeyRecord[]> {
+  const keys: KeyRecord[] = [];
+  for (const request of requests) keys.push(await createKey(work, request));
+  return keys;
+}
+
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
   const [row] = await query(
     `SELECT a.* FROM gateway.accounts a JOIN gateway.secrets s ON s.key_id = a.key_id AND s.digest = $2
@@ -162,39 +170,23 @@ export async function revokeSecret(work: Work, keyId: string, prefix: string): P
   return changedSecrets(work.query, locked.totals.key, newest);
 }
 
-export async function addCredit(
-  work: Work,
-  keyId: string,
-  { entryId, amountNanos, note, actor }: Purchase,
-): Promise<CreditOutcome> {
+export async function addCredit(work: Work, keyId: string, given: Purchase): Promise<CreditOutcome> {
   const locked = await lock(work, keyId);
   if (locked === null) return UNKNOWN_KEY;
   const { totals, nowMs } = locked;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (totals.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  const earlier =
-    (await findEntry(work.query, keyId, 'purchase', entryId)) ?? (await oldPurchase(work.query, keyId, entryId));
   const balance = totals.key.accountId === null ? totals.purchased - totals.used : 0n;
-  if (earlier !== undefined) {
-    if (amount(earlier, 'amount') === amountNanos) return { kind: 'added', key: totals.key, balance };
-    return refused('this purchase was booked before, with another amount');
-  }
-  const wrong = wrongPurchase(totals, amountNanos);
-  if (wrong !== null) return refused(wrong);
-  await work.query('UPDATE gateway.accounts SET purchased = purchased + $2, seen_ms = $3 WHERE key_id = $1', [
-    keyId,
-    amountNanos,
-    nowMs,
-  ]);
-  const entry = { nodeId: keyId, id: entryId, amount: amountNanos, atMs: nowMs, note, actor };
-  await addEntry(work.query, { ...entry, kind: 'purchase' });
-  return { kind: 'added', key: totals.key, balance: balance + amountNanos };
+  const payer = { ...totals, id: keyId, isKey: true, nowMs };
+  const booked = await purchase(work.query, payer, given, () => wrongPurchase(totals, given.amountNanos));
+  if (typeof booked === 'string') return refused(booked);
+  return { kind: 'added', key: totals.key, balance: balance + booked };
 }
 
 export async function getKey({ query, nowMs }: Work, keyId: string): Promise<KeySummary | null> {
-  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]);
+  const [row] = await query(`${WITH_PENDING} WHERE a.key_id = $2`, [nowMs, keyId]);
   if (row === undefined) return null;
-  return keySummary(readTotals(row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
+  return keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
 }
 
 export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySummary[]> {
@@ -204,17 +196,39 @@ export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySumm
     if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
     else ofKey.push(text(row, 'prefix'));
   }
-  const rows = await query('SELECT * FROM gateway.accounts ORDER BY created_at_ms DESC, created_number DESC');
-  return rows.map((row) => keySummary(readTotals(row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []));
+  const rows = await query(`${WITH_PENDING} ORDER BY a.created_at_ms DESC, a.created_number DESC`, [nowMs]);
+  return rows.map((row) =>
+    keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []),
+  );
 }
 
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
 export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
   await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);
-  const [row] = await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]);
+  const read = async () => (await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]))[0];
+  let row = await read();
   if (row === undefined) return null;
+  if (row.root_id === null && isDue(row, timeOf(row, nowMs))) {
+    await query('SELECT gateway.expire_payer($1, true, $2)', [keyId, timeOf(row, nowMs)]);
+    row = (await read()) ?? row;
+  }
   const rootId = row.root_id === null ? null : text(row, 'root_id');
   return { totals: readTotals(row), rootId, nowMs: timeOf(row, nowMs) };
+}
+
+/** With what of its promotional credit is due and has not expired yet; `$1` is the time. */
+const WITH_PENDING = `SELECT a.*, CASE WHEN a.promo_ms <= greatest($1, a.seen_ms) AND a.root_id IS NULL
+  THEN gateway.pending_expiry(a.key_id, true, greatest($1, a.seen_ms)) END AS pending FROM gateway.accounts a`;
+
+/** As it will be when what is due has expired. */
+export function withoutPending<T extends { purchased: bigint }>(totals: T, row: Row): T {
+  if (row.pending !== null) totals.purchased -= amount(row, 'pending');
+  return totals;
+}
+
+/** Whether promotional credit of a locked payer has to expire. */
+export function isDue(row: Row, nowMs: number): boolean {
+  return row.promo_ms !== null && integer(row, 'promo_ms') <= nowMs;
 }
 
 function timeOf(row: Row, nowMs: number): number {
@@ -233,15 +247,6 @@ async function insertSecret(query: Query, keyId: string, digest: string, prefix:
     SELECT $1, $2, $3, coalesce(max(number), 0) + 1 FROM gateway.secrets WHERE key_id = $2`,
     [digest, keyId, prefix],
   );
-}
-
-/** Those of earlier releases are among the charges. */
-async function oldPurchase(query: Query, keyId: string, entryId: string): Promise<Row | undefined> {
-  const [row] = await query(`SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`, [
-    keyId,
-    entryId,
-  ]);
-  return row;
 }
 
 async function changedSecrets(query: Query, key: KeyRecord, prefix: string): Promise<KeyChangeOutcome> {

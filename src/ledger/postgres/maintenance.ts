@@ -9,6 +9,7 @@ export async function recover(connection: Connection, clock: LedgerClock, limit:
   const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...clock.values()]);
   if (row === undefined) throw new TypeError('recovery gave no answer');
   clock.saw(integer(row, 'now_ms'));
+  await connection.query('SELECT gateway.expire_due($1, $2, $3)', [limit, ...clock.values()]);
   return { charged: Number(row.charged), voided: Number(row.voided), more: row.more === true };
 }
 

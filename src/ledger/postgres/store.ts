@@ -11,11 +11,22 @@ import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
-import { addCredit, addSecret, changeKey, createKey, getKey, listKeys, revokeSecret, type Work } from './keys.ts';
+import {
+  addCredit,
+  addSecret,
+  changeKey,
+  createKey,
+  createKeys,
+  getKey,
+  listKeys,
+  revokeSecret,
+  type Work,
+} from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, refund } from './money.ts';
+import { correct, findCharge, openPromotions, refund } from './money.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
+import { closeTime, statement } from './statement.ts';
 import { usageReport } from './usage-report.ts';
 import { rollUp } from './usage-rollup.ts';
 
@@ -39,6 +50,12 @@ export interface PostgresStore extends Store {
 
 type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op: 'recover' | 'prune' | 'rollUp' }>;
 
+/** What goes before a statement, in a transaction of its own: nobody waits for the report. */
+interface CloseTime {
+  readonly op: 'closeTime';
+  readonly id: string;
+}
+
 const HOT_TIMEOUT_MS = 10_000;
 /** For what looks at all keys; on a connection that is only open meanwhile. */
 const REPORT_TIMEOUT_MS = 600_000;
@@ -47,6 +64,7 @@ const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'listKeys',
   'usageReport',
   'findCharge',
+  'statement',
 ]);
 const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
@@ -105,6 +123,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
   async function admin(operation: AdminOperation): Promise<Outcome> {
     if (!REPORTS.has(operation.op)) return transact(background, '', operation);
+    if (operation.op === 'statement') await transact(background, '', { op: 'closeTime', id: operation.id });
     const reports = new Connection({ url, statementTimeoutMs: REPORT_TIMEOUT_MS, lockTimeoutMs });
     try {
       return await transact(reports, ONE_MOMENT, operation);
@@ -113,7 +132,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     }
   }
 
-  function transact(connection: Connection, mode: string, operation: AdminOperation): Promise<Outcome> {
+  function transact(connection: Connection, mode: string, operation: AdminOperation | CloseTime): Promise<Outcome> {
     return connection.transaction(mode, async (query) => {
       const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
       const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
@@ -142,10 +161,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
+function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Outcome> {
   switch (operation.op) {
     case 'createKey':
       return createKey(work, operation.request);
+    case 'createKeys':
+      return createKeys(work, operation.requests);
     case 'listKeys':
       return listKeys(work);
     case 'getKey':
@@ -173,6 +194,12 @@ function perform(work: Work, operation: AdminOperation): Promise<Outcome> {
       return findCharge(work, operation.requestId);
     case 'refund':
       return refund(work, operation.request);
+    case 'promotions':
+      return openPromotions(work, operation.id);
+    case 'closeTime':
+      return closeTime(work, operation.id);
+    case 'statement':
+      return statement(work, operation.id, operation.sinceMs, operation.untilMs);
     case 'audit':
       return audit(work);
     case 'usageReport':

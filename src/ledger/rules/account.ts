@@ -19,6 +19,8 @@ export interface AccountTotals {
   requests: number;
   /** Running average of how long a hold lives; 0 before the first one ended. */
   holdMs: number;
+  /** When the first promotional credit of which something is left expires; null where there is none. */
+  promoMs: number | null;
 }
 
 /**

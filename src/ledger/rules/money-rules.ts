@@ -1,11 +1,36 @@
 /** What may be booked beside charges and purchases; the same in every backend. Pure. */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
+import type { Purchase } from '../operations.ts';
+import type { StatementEntry } from '../port.ts';
 
 /** Of whoever pays: a root, or a key that pays for itself. */
 export interface PayerTotals {
   readonly purchased: bigint;
   readonly used: bigint;
   readonly reserved: bigint;
+}
+
+/** A row of the book of everything but charges. */
+export interface NewEntry {
+  readonly nodeId: string;
+  readonly kind: StatementEntry['kind'];
+  readonly id: string;
+  readonly amount: bigint;
+  readonly otherId?: string;
+  readonly note?: string | null;
+  readonly actor?: string | null | undefined;
+  /** Of a refund. */
+  readonly charge?: { readonly keyId: string; readonly id: string };
+  /** Of promotional credit. */
+  readonly expiresAtMs?: number;
+}
+
+/** Whether what was booked under the id of this purchase is the same; `expiresAtMs` is null for what was purchased. */
+export function isSamePurchase(
+  booked: { readonly amount: bigint; readonly expiresAtMs: number | null },
+  { amountNanos, expiresAtMs = null }: Purchase,
+): boolean {
+  return booked.amount === amountNanos && booked.expiresAtMs === expiresAtMs;
 }
 
 /** What its entries add to `purchased`, as SQL that both dialects have: an amount with its sign. */

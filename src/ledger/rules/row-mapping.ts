@@ -30,6 +30,7 @@ export function totalsFrom(row: ColumnReaders): AccountTotals {
     outputTokens: row.amount('output_tokens'),
     requests: integer('requests'),
     holdMs: integer('hold_ms'),
+    promoMs: row.isNull('promo_ms') ? null : integer('promo_ms'),
   };
 }
 
@@ -72,6 +73,7 @@ export function nodeFrom(row: ColumnReaders): NodeTotals {
     tokensStartMs: integer('tokens_start_ms'),
     tokensUsed: row.amount('tokens_used'),
     holdMs: integer('hold_ms'),
+    promoMs: row.isNull('promo_ms') ? null : integer('promo_ms'),
   };
 }
 

@@ -20,6 +20,8 @@ export interface NodeTotals {
   tokensUsed: bigint;
   /** Running average of how long a hold lives; 0 before the first one ended. */
   holdMs: number;
+  /** Of a root: when the first promotional credit of which something is left expires. */
+  promoMs: number | null;
 }
 
 /** All accounts of one root, by their ids. */

@@ -14,6 +14,7 @@ import type { AccountTotals } from '../rules/account.ts';
 import { restrictionsFrom } from '../rules/limits.ts';
 import { type Account, type Hold, readHold, readTotals } from './account.ts';
 import { type Row, text, textOrNull } from './columns.ts';
+import { readPromotions } from './promotions.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { prepareStatements, type Statements } from './statements.ts';
@@ -121,6 +122,7 @@ export class AccountCache {
       holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
       window: this.rates.requestsOf(keyId),
       path,
+      promotions: totals.promoMs === null ? null : readPromotions(this.sql.cold, keyId),
       newestEnded: newestId(this.sql.newestEnded.get(keyId)),
       dirty: false,
     };

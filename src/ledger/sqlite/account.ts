@@ -2,6 +2,7 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { CompactingMap } from '../../lib/compacting-map.ts';
 import { type AccountTotals, rollOver } from '../rules/account.ts';
+import type { Promotion } from '../rules/promotions.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
 import { rollOverNode } from '../rules/tree.ts';
 import { amount, amountOrNull, integer, type Row, readersOf, text, textOrNull } from './columns.ts';
@@ -43,6 +44,8 @@ export interface Account extends AccountTotals {
   readonly window: RateWindow;
   /** Null for a key without an account. */
   path: Path | null;
+  /** Those of which something is left, in the order of their expiry; null where there is none. */
+  promotions: readonly Promotion[] | null;
   /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
   newestEnded: string;
   dirty: boolean;

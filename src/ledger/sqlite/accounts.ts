@@ -30,6 +30,8 @@ import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
+import { purchase } from './money.ts';
+import { expireOfTree, expirePromotions, movePromotions } from './promotions.ts';
 import type { ColdStatements } from './statements.ts';
 import { pathOf, rootOf, type Tree, type TreeNode } from './tree-cache.ts';
 
@@ -163,6 +165,8 @@ export function joinAccount(
   if (account.key.accountId === accountId) return { kind: 'changed', key: account.key };
   if (account.path !== null) return { kind: 'refused', reason: 'the key belongs to an account already: move it' };
   const root = rootOf(found.tree);
+  expirePromotions(accounts, account);
+  expireOfTree(accounts, found.tree);
   const balance = account.purchased - account.used;
   const wrong = wrongPlace(account.key, account.liveHolds, found.node) ?? wrongTransfer(root, balance);
   if (wrong !== null) return { kind: 'refused', reason: wrong };
@@ -177,6 +181,7 @@ export function joinAccount(
     accounts.trees.markDirty(root);
     root.purchased += balance;
     account.purchased -= balance;
+    movePromotions(accounts, account, root, entryId);
   }
   accounts.markDirty(account);
   const outcome = place(accounts, account, found);
@@ -184,28 +189,19 @@ export function joinAccount(
   return outcome;
 }
 
-export function addAccountCredit(
-  accounts: AccountCache,
-  accountId: string,
-  { entryId, amountNanos, note, actor }: Purchase,
-): AccountCreditOutcome {
-  const node = find(accounts, accountId)?.node;
-  if (node === undefined) return UNKNOWN_ACCOUNT;
-  const earlier = findEntry(accounts, accountId, 'purchase', entryId);
-  if (earlier === undefined) {
-    const wrong = wrongAccountPurchase(node, amountNanos);
-    if (wrong !== null) return { kind: 'refused', reason: wrong };
-    accounts.trees.markDirty(node);
-    node.purchased += amountNanos;
-    addEntry(accounts, { nodeId: accountId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
-  } else if (amount(earlier, 'amount') !== amountNanos) {
-    return { kind: 'refused', reason: 'this purchase was booked before, with another amount' };
-  }
+export function addAccountCredit(accounts: AccountCache, accountId: string, given: Purchase): AccountCreditOutcome {
+  const found = find(accounts, accountId);
+  if (found === undefined) return UNKNOWN_ACCOUNT;
+  const { node } = found;
+  expireOfTree(accounts, found.tree);
+  const wrong = purchase(accounts, node, given, () => wrongAccountPurchase(node, given.amountNanos));
+  if (wrong !== null) return { kind: 'refused', reason: wrong };
   return { kind: 'account_credited', account: node.account, balance: node.purchased - node.used };
 }
 
 export function getAccount(accounts: AccountCache, accountId: string): AccountSummary | null {
   const found = find(accounts, accountId);
+  if (found !== undefined) expireOfTree(accounts, found.tree);
   return found === undefined ? null : accountSummary(found.node, accounts.nowMs);
 }
 

@@ -9,6 +9,7 @@ import type { AccountCache } from './account-cache.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
 import { findObstacle } from './claim.ts';
 import { amount, text } from './columns.ts';
+import { expirePromotions, isDue } from './promotions.ts';
 import { NO_NODES, type Path, reserveAt } from './tree-cache.ts';
 
 /**
@@ -41,6 +42,8 @@ export function admit(
   }
   if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
 
+  // What expires is written, which memory alone cannot do.
+  if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');
   const refused = takeRateSlots(accounts, account, request);
   if (refused !== null) return refused;
   const rate = rateNow(accounts, account);
@@ -50,6 +53,7 @@ export function admit(
     const obstacle = findObstacle(accounts, keyId, claim, rate);
     if (obstacle !== null) return obstacle;
   }
+  expirePromotions(accounts, account);
   rollOverAll(account, accounts.nowMs);
   const decision =
     account.path === null

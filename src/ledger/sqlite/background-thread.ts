@@ -6,6 +6,7 @@ import { audit } from './audit.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
 import { listKeys } from './keys.ts';
 import { findCharge } from './money.ts';
+import { statement } from './statement.ts';
 import { coldStatements } from './statements.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
@@ -14,6 +15,13 @@ import { type RollupStep, readStep } from './usage-rollup.ts';
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
   | { readonly op: 'audit' | 'listKeys'; readonly nowMs: number }
+  | {
+      readonly op: 'statement';
+      readonly id: string;
+      readonly sinceMs: number;
+      readonly untilMs: number;
+      readonly nowMs: number;
+    }
   | { readonly op: 'usageReport'; readonly query: UsageQuery }
   | { readonly op: 'findCharge'; readonly requestId: string }
   /** What to add to the rollups next. */
@@ -38,6 +46,8 @@ if (parentPort !== null) {
         return audit(sql, task.nowMs);
       case 'listKeys':
         return listKeys(sql, task.nowMs);
+      case 'statement':
+        return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
       case 'usageReport':
         return usageReport(sql, task.query);
       case 'findCharge':

@@ -25,8 +25,10 @@ import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
+import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
+import { statement } from './statement.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
 import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
@@ -165,7 +167,11 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     write(everything) {
       if (!everything && !accounts.unwritten) return false;
       try {
-        transact(() => (everything ? accounts.persistAll() : accounts.flush(true)));
+        transact(() => {
+          if (!everything) return accounts.flush(true);
+          expireAll(accounts);
+          return accounts.persistAll();
+        });
       } catch (error) {
         throw servingError(error, database);
       }
@@ -227,11 +233,15 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {
       const account = accounts.get(operation.keyId);
+      if (account !== undefined) expirePromotions(accounts, account);
       return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
     }
     case 'createKey':
       return createKey(accounts, operation.request);
+    case 'createKeys':
+      return operation.requests.map((request) => createKey(accounts, request));
     case 'listKeys':
+      expireAll(accounts);
       accounts.persistAll();
       return listKeys(accounts.sql.cold, accounts.nowMs);
     case 'getKey':
@@ -260,7 +270,14 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return findCharge(accounts.sql.cold, operation.requestId);
     case 'refund':
       return refund(accounts, operation.request);
+    case 'promotions':
+      return openPromotions(accounts, operation.id);
+    case 'statement':
+      expireAll(accounts);
+      accounts.flush(true);
+      return statement(accounts.sql.cold, operation.id, operation.sinceMs, operation.untilMs, accounts.nowMs);
     case 'audit':
+      expireAll(accounts);
       accounts.persistAll();
       return audit(accounts.sql.cold, accounts.nowMs);
     case 'usageReport':
@@ -309,6 +326,7 @@ function performOnAccounts(accounts: AccountCache, operation: AccountOperation):
     case 'getAccount':
       return getAccount(accounts, operation.accountId);
     case 'listAccounts':
+      expireAll(accounts);
       accounts.persistAll();
       return listAccounts(accounts.sql.cold, accounts.nowMs);
   }

@@ -1,19 +1,8 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+import type { NewEntry } from '../rules/money-rules.ts';
 import type { AccountCache } from './account-cache.ts';
 import { amount, type Row } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
-
-export interface NewEntry {
-  readonly nodeId: string;
-  readonly kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
-  readonly id: string;
-  readonly amount: bigint;
-  readonly otherId?: string;
-  readonly note?: string | null;
-  readonly actor?: string | null | undefined;
-  readonly charge?: { readonly keyId: string; readonly id: string };
-  readonly expiresAtMs?: number;
-}
 
 export function addEntry(accounts: AccountCache, entry: NewEntry): void {
   accounts.sql

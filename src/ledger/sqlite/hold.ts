@@ -7,6 +7,7 @@ import type { AccountCache } from './account-cache.ts';
 import { decideExtension, decideExtensionOn } from './balance.ts';
 import { endClaim } from './claim.ts';
 import { amount } from './columns.ts';
+import { expirePromotions, spendPromotions } from './promotions.ts';
 import { keepResponse } from './responses.ts';
 import { type HoldShare, nodesOf, type Path, reserveAt } from './tree-cache.ts';
 
@@ -24,6 +25,7 @@ export function extend(
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return { kind: 'ended' };
   rollOverAll(account, accounts.nowMs);
+  expirePromotions(accounts, account);
   if (account.path !== null) return extendOn(accounts, account, account.path, hold, amountWanted, tokensWanted);
   const decision = decideExtension(account, hold, amountWanted);
   const held = decision.kind === 'extended' ? decision.held : hold.amount;
@@ -137,6 +139,7 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   const clamped = request.charge > hold.amount;
   const charged = clamped ? hold.amount : request.charge;
   const flag = clamped ? (request.flag === null ? 'clamped' : `${request.flag}, clamped`) : request.flag;
+  expirePromotions(accounts, account);
   release(accounts, account, hold);
   rollOverAll(account, nowMs);
   const owedTokens = account.key.mode === 'credit' ? (request.chargeTokens ?? 0n) : charged;
@@ -144,6 +147,7 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   const atMs =
     hold.path === null ? accountTimeMs(account, nowMs) : chargeAlong(accounts, account, hold, charged, tokens);
   bookCharge(account, charged);
+  spendPromotions(accounts, account, hold, charged);
   accounts.countTokens(account, nodesOf(account, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);
   const call = request.usage ?? request.call ?? null;
   const entry = [

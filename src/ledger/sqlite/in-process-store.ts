@@ -9,6 +9,7 @@ import type { Operation, OperationName, Outcome, Result, RolledUp } from '../ope
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError } from './background-client.ts';
+import type { BackgroundTask } from './background-thread.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -176,9 +177,11 @@ class InProcessStore implements Store {
     const results: Result[] = [];
     for (const operation of batch) {
       const { op } = operation;
-      if (op === 'audit' || op === 'listKeys') {
+      if (op === 'audit' || op === 'listKeys' || op === 'statement') {
+        // Read before the write: everything that is booked after it is later.
+        const nowMs = this.#clock.nowMs();
         await this.#write(true);
-        results.push((await this.#background.do({ op, nowMs: this.#clock.nowMs() })) as Outcome);
+        results.push((await this.#background.do({ ...operation, nowMs } as BackgroundTask)) as Outcome);
       } else if (op === 'usageReport' || op === 'findCharge') {
         if (this.#broken !== null) throw this.#broken;
         results.push((await this.#background.do(operation)) as Outcome);

@@ -18,7 +18,9 @@ import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../r
 import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, text } from './columns.ts';
-import { addEntry, findEntry } from './entries.ts';
+import { addEntry } from './entries.ts';
+import { purchase } from './money.ts';
+import { expirePromotions } from './promotions.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -123,32 +125,21 @@ export function revokeSecret(accounts: AccountCache, keyId: string, prefix: stri
   return changedSecrets(accounts, account, newest);
 }
 
-export function addCredit(
-  accounts: AccountCache,
-  keyId: string,
-  { entryId, amountNanos, note, actor }: Purchase,
-): CreditOutcome {
+export function addCredit(accounts: AccountCache, keyId: string, given: Purchase): CreditOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (account.key.mode !== 'credit') return refused('a token-budget key has no credit');
-  // Those of earlier releases are among the charges.
-  const earlier = findEntry(accounts, keyId, 'purchase', entryId) ?? accounts.sql.entry.get(keyId, 'purchase', entryId);
-  if (earlier === undefined) {
-    const wrong = wrongPurchase(account, amountNanos);
-    if (wrong !== null) return refused(wrong);
-    accounts.markDirty(account);
-    account.purchased += amountNanos;
-    addEntry(accounts, { nodeId: keyId, kind: 'purchase', id: entryId, amount: amountNanos, note, actor });
-  } else if (amount(earlier, 'amount') !== amountNanos) {
-    return refused('this purchase was booked before, with another amount');
-  }
+  expirePromotions(accounts, account);
+  const wrong = purchase(accounts, account, given, () => wrongPurchase(account, given.amountNanos));
+  if (wrong !== null) return refused(wrong);
   const balance = account.key.accountId === null ? account.purchased - account.used : 0n;
   return { kind: 'added', key: account.key, balance };
 }
 
 export function getKey(accounts: AccountCache, keyId: string): KeySummary | null {
   const account = accounts.get(keyId);
+  if (account !== undefined) expirePromotions(accounts, account);
   return account === undefined ? null : keySummary(account, accounts.nowMs, secretPrefixes(accounts, keyId));
 }
 

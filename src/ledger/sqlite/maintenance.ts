@@ -5,6 +5,7 @@ import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { text } from './columns.ts';
 import { charge, voidHold } from './hold.ts';
+import { expireAll } from './promotions.ts';
 import { pruneResponses } from './responses.ts';
 
 /**
@@ -13,6 +14,7 @@ import { pruneResponses } from './responses.ts';
  */
 export function recover(accounts: AccountCache, limit: number): Recovered {
   const { sql, nowMs } = accounts;
+  expireAll(accounts);
   accounts.persistAll();
   for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(nowMs)) {
     accounts.owners.delete(text(row, 'id'));

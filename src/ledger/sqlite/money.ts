@@ -1,11 +1,20 @@
-/** Corrections and refunds, of whoever pays: a root, or a key that pays for itself. */
+/** Purchases, corrections and refunds, of whoever pays: a root, or a key that pays for itself. */
+import type { Purchase } from '../operations.ts';
 import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome } from '../port.ts';
-import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
+import {
+  BOOKED_OTHERWISE,
+  decideRefund,
+  isSamePurchase,
+  NO_CREDIT_CHARGED,
+  wrongCorrection,
+} from '../rules/money-rules.ts';
+import { wrongExpiry } from '../rules/promotions.ts';
 import type { Account, AccountCache } from './account-cache.ts';
-import { amount, integer, text, textOrNull } from './columns.ts';
+import { amount, integer, integerOrNull, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry, refundedOf } from './entries.ts';
+import { addPromotion, addPurchased, expireOfTree, expirePromotions, promotionalOf } from './promotions.ts';
 import type { ColdStatements } from './statements.ts';
-import { rootOf, type TreeNode } from './tree-cache.ts';
+import type { TreeNode } from './tree-cache.ts';
 
 type Refused = { readonly kind: 'refused'; readonly reason: string };
 
@@ -13,27 +22,56 @@ function refused(reason: string): Refused {
   return { kind: 'refused', reason };
 }
 
-/** What is added to it counts from now on. */
-export function addPurchased(accounts: AccountCache, payer: Account | TreeNode, more: bigint): void {
-  if ('account' in payer) accounts.trees.markDirty(payer);
-  else accounts.markDirty(payer);
-  payer.purchased += more;
-}
-
 export function correct(accounts: AccountCache, request: Correction): CorrectionOutcome {
   const { payerId, entryId, amountNanos, note, actor } = request;
   const key = accounts.get(payerId);
-  const payer = key ?? accounts.tree(payerId)?.nodes.get(payerId);
+  const tree = key === undefined ? accounts.tree(payerId) : undefined;
+  const payer = key ?? tree?.nodes.get(payerId);
   if (payer === undefined) return { kind: 'unknown_payer' };
+  if (key !== undefined) expirePromotions(accounts, key);
+  if (tree !== undefined) expireOfTree(accounts, tree);
   const earlier = findEntry(accounts, payerId, 'correction', entryId);
   if (earlier === undefined) {
-    const wrong = wrongPayer(payer) ?? wrongCorrection(payer, 0n, amountNanos);
+    const wrong = wrongPayer(payer) ?? wrongCorrection(payer, promotionalOf(payer), amountNanos);
     if (wrong !== null) return refused(wrong);
     addPurchased(accounts, payer, amountNanos);
     addEntry(accounts, { nodeId: payerId, kind: 'correction', id: entryId, amount: amountNanos, note, actor });
   } else if (amount(earlier, 'amount') !== amountNanos) return refused(BOOKED_OTHERWISE);
   const joined = key !== undefined && key.path !== null;
   return { kind: 'corrected', balance: joined ? 0n : payer.purchased - payer.used };
+}
+
+/**
+ * Books a purchase, or promotional credit where it has an expiry, once; a reason where it cannot. The payer's promotions must
+ * have expired as far as they have to.
+ */
+export function purchase(
+  accounts: AccountCache,
+  payer: Account | TreeNode,
+  given: Purchase,
+  wrongNow: () => string | null,
+): string | null {
+  const { entryId, amountNanos, note, actor, expiresAtMs = null } = given;
+  const nodeId = 'account' in payer ? payer.account.id : payer.key.id;
+  // Purchases of earlier releases are among the charges.
+  const booked =
+    findEntry(accounts, nodeId, 'promotion', entryId) ??
+    findEntry(accounts, nodeId, 'purchase', entryId) ??
+    ('account' in payer ? undefined : accounts.sql.entry.get(nodeId, 'purchase', entryId));
+  if (booked !== undefined) {
+    const expiry = 'expires_at_ms' in booked ? integerOrNull(booked, 'expires_at_ms') : null;
+    return isSamePurchase({ amount: amount(booked, 'amount'), expiresAtMs: expiry }, given) ? null : BOOKED_OTHERWISE;
+  }
+  const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, accounts.nowMs));
+  if (wrong !== null) return wrong;
+  addPurchased(accounts, payer, amountNanos);
+  const entry = { nodeId, id: entryId, amount: amountNanos, note, actor };
+  if (expiresAtMs === null) addEntry(accounts, { ...entry, kind: 'purchase' });
+  else {
+    addEntry(accounts, { ...entry, kind: 'promotion', expiresAtMs });
+    addPromotion(accounts, payer, { id: entryId, remaining: amountNanos, expiresAtMs });
+  }
+  return null;
 }
 
 /** Why it has no balance of its own to correct; null when it has. */
@@ -51,8 +89,9 @@ export function refund(accounts: AccountCache, request: Refund): RefundOutcome {
   const charge = key === undefined ? undefined : accounts.sql.entry.get(keyId, 'charge', chargeId);
   if (key === undefined || charge === undefined) return { kind: 'unknown_charge' };
   if (key.key.mode !== 'credit') return refused(NO_CREDIT_CHARGED);
+  expirePromotions(accounts, key);
   // A key that paid for itself and joined an account brought its balance there, and its refunds follow.
-  const payer = key.path === null ? key : rootOf(key.path.tree);
+  const payer = key.path === null ? key : key.path.root;
   const payerId = 'account' in payer ? payer.account.id : keyId;
   const charged = amount(charge, 'amount');
   const refunded = refundedOf(accounts.sql.cold, keyId, chargeId);

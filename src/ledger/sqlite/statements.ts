@@ -104,5 +104,5 @@ export function prepareStatements(database: DatabaseSync) {
 export const ACCOUNT_COLUMNS = `
   SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
     k.tpm_limit, k.parallel_limit, k.output_limit, k.addresses, k.inherited, k.capture_days, k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
-    a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms
+    a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms, a.promo_ms
   FROM keys k JOIN accounts a ON a.key_id = k.id`;

@@ -3,10 +3,12 @@
  * sums only those that it has.
  */
 import { CompactingMap } from '../../lib/compacting-map.ts';
+import type { Promotion } from '../rules/promotions.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { type NodeTotals, pathFrom } from '../rules/tree.ts';
 import type { Account, Hold } from './account-cache.ts';
 import { type Row, readersOf, text } from './columns.ts';
+import { readPromotions } from './promotions.ts';
 import type { RateWindow } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 
@@ -15,6 +17,8 @@ export interface TreeNode extends NodeTotals {
   persistedReservedTokens: bigint;
   persistedHolds: number;
   readonly window: RateWindow;
+  /** Of a root: those of which something is left, in the order of their expiry; null where there is none. */
+  promotions: readonly Promotion[] | null;
   dirty: boolean;
 }
 
@@ -29,6 +33,7 @@ export interface Tree {
 export interface Path {
   readonly tree: Tree;
   readonly nodes: readonly TreeNode[];
+  readonly root: TreeNode;
   /** As holds and entries carry it. */
   readonly text: string;
 }
@@ -75,6 +80,7 @@ export class TreeCache {
       persistedReservedTokens: totals.reservedTokens,
       persistedHolds: totals.liveHolds,
       window: this.#windowOf(totals.account.id),
+      promotions: totals.promoMs === null ? null : readPromotions(this.#sql.cold, totals.account.id),
       dirty: false,
     });
   }
@@ -123,7 +129,7 @@ export function rootOf(tree: Tree): TreeNode {
 
 export function pathOf(tree: Tree, accountId: string): Path {
   const nodes = pathFrom(tree.nodes, accountId);
-  return { tree, nodes, text: JSON.stringify(nodes.map(({ account }) => account.id)) };
+  return { tree, nodes, root: rootOf(tree), text: JSON.stringify(nodes.map(({ account }) => account.id)) };
 }
 
 /** Of a key without an account. */

@@ -68,6 +68,7 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     const account = await embedded.admin.accounts.create({ name: 'a company' });
     const team = await embedded.admin.accounts.create({ name: 'a team', parent: account.id });
     await embedded.admin.accounts.addCredit(account.id, { amount: '4' });
+    await embedded.admin.accounts.addCredit(account.id, { amount: '2', expires_at: '2099-01-01' });
     const { key: ofAccount } = await embedded.admin.createKey({ mode: 'credit', account: team.id });
     for (const [origin, secret] of [
       [embedded.origin, key],
@@ -76,6 +77,11 @@ describe('gateway migrate', { timeout: 120_000 }, () => {
     ] as const) {
       const answer = await call(`${origin}/v1/chat/completions`, { key: secret, body: ask });
       await answer.text();
+      if (secret === budget) continue;
+      await embedded.admin.money.refund(answer.headers.get('x-request-id') ?? '', {
+        amount: '0.000000001',
+        reason: 'x',
+      });
     }
     const once = { key, body: ask, headers: { 'idempotency-key': 'once' } };
     assert.equal((await call(`${embedded.origin}/v1/chat/completions`, once)).status, 200);

@@ -1,14 +1,15 @@
-/** What README.md, docs/clients.md and docs/sandbox.md print to be pasted works against a started gateway. */
+/** What README.md, docs/clients.md with its pages and docs/sandbox.md print to be pasted works against a started gateway. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const PAGES = ['README.md', 'docs/clients.md', 'docs/sandbox.md'];
+const CLIENTS = readdirSync(join(root, 'docs/clients')).map((file) => `docs/clients/${file}`);
+const PAGES = ['README.md', 'docs/clients.md', 'docs/sandbox.md', ...CLIENTS];
 const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const run = promisify(execFile);
 

@@ -61,6 +61,10 @@ const PROBES: Readonly<Record<string, Probe>> = {
   // A stream would not end by itself; a wrong filter is refused after everything else. What it carries has a test below.
   'GET /admin/v1/requests/stream': 'whoever',
   'POST /admin/v1/keys': ({ account }) => ({ path: '/keys', body: { mode: 'credit', account } }),
+  'GET /admin/v1/keys/:id/promotions': onKey('/promotions'),
+  'GET /admin/v1/accounts/:id/promotions': onAccount('/promotions'),
+  'GET /admin/v1/keys/:id/statement': onKey('/statement'),
+  'GET /admin/v1/accounts/:id/statement': onAccount('/statement'),
   'GET /admin/v1/keys/:id': onKey(''),
   'PATCH /admin/v1/keys/:id': onKey('', { label: 'changed' }),
   'DELETE /admin/v1/keys/:id': onKey(''),
@@ -71,6 +75,9 @@ const PROBES: Readonly<Record<string, Probe>> = {
   'PATCH /admin/v1/accounts/:id': onAccount('', () => ({ name: 'changed' })),
   'POST /admin/v1/accounts/:id/move': onAccount('/move', ({ top }) => ({ parent: top })),
   'POST /admin/v1/accounts/:id/keys': onAccount('/keys', (_world, { key }) => ({ key })),
+  'GET /admin/v1/accounts/:id/webhook': onAccount('/webhook'),
+  'PUT /admin/v1/accounts/:id/webhook': onAccount('/webhook', () => ({ url: 'https://hook.example' })),
+  'DELETE /admin/v1/accounts/:id/webhook': onAccount('/webhook'),
   'GET /admin/v1/requests/:id': ({ request }) => ({ path: `/requests/${request}` }),
   'DELETE /admin/v1/requests/running/:id': ({ request }) => ({ path: `/requests/running/${request}` }),
 };

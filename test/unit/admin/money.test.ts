@@ -107,6 +107,32 @@ describe('refunds and corrections', () => {
     assert.match(await run(service, 'correct', account.id, '--by', '3', '--reason', 'x'), /3 credits after 3/);
   });
 
+  test('[R73] promotional credit is booked with an expiry to come, spent first, and gone then', async (t) => {
+    const { service, ledger, clock } = adminFixture(t);
+    const { id } = await service.createKey({ mode: 'credit', credit: '1' });
+    const balance = async () => (await service.showKey(id)).mode === 'credit' && (await ledger.summary(id))?.purchased;
+    assert.match(await run(service, 'credit', 'add', id, '2', '--expires', '2026-02-01'), /credits/);
+    assert.equal(await balance(), 3_000_000_000n);
+    await charge(ledger, id, 'req_1', 500_000_000n);
+    assert.match(await run(service, 'promotions', id), /^1\.5 of 2 credits until 2026-02-01T00:00:00\.000Z \(credit_/);
+    clock.atMs = Date.UTC(2026, 1, 1);
+    assert.match(await run(service, 'promotions', id), /has no promotional credit/);
+    assert.equal(await balance(), 1_500_000_000n);
+    const account = await service.accounts.create({ name: 'Acme' });
+    for (const [payer, add] of [
+      [id, (input: object) => service.addCredit(id, input)],
+      [account.id, (input: object) => service.accounts.addCredit(account.id, input)],
+    ] as const) {
+      await assert.rejects(add({ amount: 1, expires_at: '2026-01-31' }), refusedWith('refused', /in the past/), payer);
+      await assert.rejects(
+        add({ amount: 1, expires_at: 'soon' }),
+        refusedWith('invalid_input', /^expires_at is "soon": must be a time to come/),
+        payer,
+      );
+    }
+    assert.equal((await service.audit()).ok, true);
+  });
+
   test('over HTTP, a refund is 201, and an unknown request 404', async (t) => {
     const { send, service, ledger } = await appFixture(t);
     const key = await service.createKey({ mode: 'credit', credit: '1' });

@@ -140,6 +140,11 @@ BEGIN
       END IF;
     END IF;
 
+    IF a.promo_ms <= now_ms THEN
+      SELECT a.purchased - x.expired, x.first_ms INTO a.purchased, a.promo_ms
+        FROM expire_promotions(a.key_id, true, now_ms, ended_keys, ended_ids) x;
+    END IF;
+
     CASE o.op
     WHEN 'admit' THEN
       rate := 'null';
@@ -292,6 +297,9 @@ BEGIN
         a.used := a.used + amount;
         a.day_spend := a.day_spend + amount;
         a.last_cost := amount;
+        IF a.promo_ms IS NOT NULL THEN
+          a.promo_ms := spend_promotions(o.k, o.k, o.h, amount, o.held_at_ms);
+        END IF;
       END IF;
       call := coalesce(o.r, o.c);
       entries_new := array_append(entries_new, ROW(o.k, 'charge', o.h, amount, o.held, at_ms,
@@ -358,6 +366,134 @@ BEGIN
   RETURN '{"now":' || top_ms || ',"results":[' || array_to_string(results, ',', 'null') || ']}';
 END $$;
 
+-- What has to expire now of the promotional credit of a payer, a key or a root. What holds from before an expiry may still need
+-- stays. The holds of a key that its batch has ended are still there.
+CREATE OR REPLACE FUNCTION gateway.due_expiries(
+  payer text, of_key boolean, now_ms bigint, ended_keys text[], ended_ids text[]
+) RETURNS TABLE (id text, amount bigint) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  p gateway.promotions;
+  held bigint;
+  keep bigint;
+  kept bigint := 0;
+BEGIN
+  FOR p IN
+    SELECT * FROM gateway.promotions q
+      WHERE q.node_id = payer COLLATE "C" AND q.remaining > 0 AND q.expires_at_ms <= now_ms ORDER BY q.expires_at_ms, q.id
+  LOOP
+    IF of_key THEN
+      SELECT coalesce(sum(h.amount), 0) INTO held FROM gateway.holds h
+        WHERE h.key_id = payer COLLATE "C" AND h.held_at_ms < p.expires_at_ms AND NOT EXISTS (
+          SELECT FROM unnest(ended_keys, ended_ids) AS e(k, i) WHERE e.k = h.key_id AND e.i = h.id);
+    ELSE
+      SELECT coalesce(sum(h.amount), 0) INTO held FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
+        WHERE h.root_id = payer COLLATE "C" AND h.held_at_ms < p.expires_at_ms AND a.mode = 'credit';
+    END IF;
+    keep := least(p.remaining, greatest(held - kept, 0));
+    kept := kept + keep;
+    IF keep < p.remaining THEN
+      id := p.id;
+      amount := p.remaining - keep;
+      RETURN NEXT;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Lets it expire; the row of the payer is locked, and whoever has it in hand takes `expired` from what was purchased.
+-- `first_ms`: when the next one expires.
+CREATE OR REPLACE FUNCTION gateway.expire_promotions(
+  payer text, of_key boolean, now_ms bigint, ended_keys text[], ended_ids text[], OUT expired bigint, OUT first_ms bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+  due record;
+BEGIN
+  expired := 0;
+  FOR due IN SELECT * FROM gateway.due_expiries(payer, of_key, now_ms, ended_keys, ended_ids) LOOP
+    UPDATE gateway.promotions p SET remaining = p.remaining - due.amount
+      WHERE p.node_id = payer COLLATE "C" AND p.id = due.id COLLATE "C";
+    INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id)
+      SELECT payer, 'expired', due.id || ' ' || count(*), due.amount, now_ms, due.id FROM gateway.account_entries e
+        WHERE e.node_id = payer COLLATE "C" AND e.kind = 'expired' AND e.other_id = due.id COLLATE "C";
+    expired := expired + due.amount;
+  END LOOP;
+  first_ms := gateway.first_expiry_ms(payer);
+END $$;
+
+CREATE OR REPLACE FUNCTION gateway.first_expiry_ms(payer text) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT min(p.expires_at_ms) FROM gateway.promotions p WHERE p.node_id = payer COLLATE "C" AND p.remaining > 0
+$$;
+
+-- A charge is paid from promotional credit as far as that goes, what expires first before the rest; a hold has no part in what
+-- had expired before it was admitted. Returns when the next one expires.
+CREATE OR REPLACE FUNCTION gateway.spend_promotions(
+  payer text, o_key text, o_hold text, charged bigint, o_held_at_ms bigint
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  p gateway.promotions;
+  rest bigint := charged;
+  part bigint;
+BEGIN
+  FOR p IN
+    SELECT * FROM gateway.promotions q WHERE q.node_id = payer COLLATE "C" AND q.remaining > 0
+      AND q.expires_at_ms > o_held_at_ms ORDER BY q.expires_at_ms, q.id
+  LOOP
+    EXIT WHEN rest = 0;
+    part := least(rest, p.remaining);
+    UPDATE gateway.promotions q SET remaining = q.remaining - part WHERE q.node_id = p.node_id AND q.id = p.id;
+    INSERT INTO gateway.promotion_charges (node_id, promotion_id, key_id, hold_id, amount)
+      VALUES (payer, p.id, o_key, o_hold, part);
+    rest := rest - part;
+  END LOOP;
+  RETURN gateway.first_expiry_ms(payer);
+END $$;
+
+-- Lets expire what is due of one payer, whose row is locked, and writes it there.
+CREATE OR REPLACE FUNCTION gateway.expire_payer(payer text, of_key boolean, now_ms bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  x record;
+BEGIN
+  SELECT * INTO x FROM gateway.expire_promotions(payer, of_key, now_ms, '{}', '{}');
+  IF of_key THEN
+    UPDATE gateway.accounts SET purchased = purchased - x.expired, promo_ms = x.first_ms,
+      seen_ms = greatest(seen_ms, now_ms) WHERE key_id = payer COLLATE "C";
+  ELSE
+    UPDATE gateway.tree_accounts SET purchased = purchased - x.expired, promo_ms = x.first_ms,
+      seen_ms = greatest(seen_ms, now_ms) WHERE id = payer COLLATE "C";
+  END IF;
+END $$;
+
+-- The same for up to so many payers, in the background: what nobody touches expires too. Returns the time.
+CREATE OR REPLACE FUNCTION gateway.expire_due(at_most integer, given_ms bigint, floor_ms bigint) RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = gateway, pg_temp
+AS $$
+DECLARE
+  now_ms bigint := ledger_ms(given_ms, floor_ms);
+  payers text[] := ARRAY(SELECT DISTINCT p.node_id FROM promotions p
+    WHERE p.remaining > 0 AND p.expires_at_ms <= now_ms LIMIT at_most);
+  payer record;
+BEGIN
+  IF cardinality(payers) > 0 THEN
+    -- In the order in which everybody else locks: keys, then roots.
+    FOR payer IN SELECT key_id, seen_ms FROM accounts WHERE key_id = ANY (payers) AND root_id IS NULL
+      ORDER BY key_id FOR UPDATE
+    LOOP
+      PERFORM expire_payer(payer.key_id, true, greatest(now_ms, payer.seen_ms));
+    END LOOP;
+    FOR payer IN SELECT id, seen_ms FROM tree_accounts WHERE id = ANY (payers) ORDER BY id FOR UPDATE LOOP
+      PERFORM expire_payer(payer.id, false, greatest(now_ms, payer.seen_ms));
+    END LOOP;
+  END IF;
+  RETURN now_ms;
+END $$;
+
+-- What an account would show less, if what is due had expired.
+CREATE OR REPLACE FUNCTION gateway.pending_expiry(payer text, of_key boolean, now_ms bigint) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(d.amount), 0)::bigint FROM gateway.due_expiries(payer, of_key, now_ms, '{}', '{}') d
+$$;
+
 -- All that a batch changes, one statement per table.
 CREATE OR REPLACE FUNCTION gateway.write_batch(
   batch jsonb, saved gateway.accounts[], holds_new gateway.holds[], entries_new gateway.entries[],
@@ -366,8 +502,8 @@ CREATE OR REPLACE FUNCTION gateway.write_batch(
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(saved) > 0 THEN
-    UPDATE accounts t SET used = n.used, reserved = n.reserved, live_holds = n.live_holds,
-        period_start_ms = n.period_start_ms, period_used = n.period_used, day_start_ms = n.day_start_ms,
+    UPDATE accounts t SET purchased = n.purchased, promo_ms = n.promo_ms, used = n.used, reserved = n.reserved,
+        live_holds = n.live_holds, period_start_ms = n.period_start_ms, period_used = n.period_used, day_start_ms = n.day_start_ms,
         day_spend = n.day_spend, last_cost = n.last_cost, input_tokens = n.input_tokens,
         output_tokens = n.output_tokens, requests = n.requests, hold_ms = n.hold_ms, seen_ms = n.seen_ms,
         rate_first = n.rate_first, rate_next = n.rate_next, rate_at_ms = n.rate_at_ms,
@@ -616,6 +752,13 @@ BEGIN
       END IF;
     END LOOP;
     key_rows[k] := a;
+    -- The last one is the root, whose credit everybody spends.
+    n := nodes[path[cardinality(path)]];
+    IF n.promo_ms <= now_ms THEN
+      SELECT n.purchased - x.expired, x.first_ms INTO n.purchased, n.promo_ms
+        FROM expire_promotions(root, false, now_ms, '{}', '{}') x;
+      nodes[path[cardinality(path)]] := n;
+    END IF;
 
     CASE o.op
     WHEN 'admit' THEN
@@ -837,6 +980,11 @@ BEGIN
         a.used := a.used + most;
         a.day_spend := a.day_spend + most;
         a.last_cost := most;
+        n := nodes[path[cardinality(path)]];
+        IF n.promo_ms IS NOT NULL THEN
+          n.promo_ms := spend_promotions(root, o.k, o.h, most, o.held_at_ms);
+          nodes[path[cardinality(path)]] := n;
+        END IF;
       END IF;
       call := coalesce(o.r, o.c);
       INSERT INTO entries (key_id, kind, id, amount, held, at_ms, flag, model, provider, format, cost_nanos,
@@ -1020,8 +1168,8 @@ BEGIN
       rate_first = n.rate_first, rate_next = n.rate_next, rate_at_ms = n.rate_at_ms,
       rate_stored = CASE WHEN n.rate_first - n.rate_stored >= 64 THEN n.rate_first ELSE n.rate_stored END
     FROM unnest(key_rows) n WHERE t.key_id = n.key_id;
-  UPDATE tree_accounts t SET used = n.used, reserved = n.reserved, reserved_tokens = n.reserved_tokens,
-      live_holds = n.live_holds, credit_start_ms = n.credit_start_ms, credit_used = n.credit_used,
+  UPDATE tree_accounts t SET purchased = n.purchased, promo_ms = n.promo_ms, used = n.used, reserved = n.reserved,
+      reserved_tokens = n.reserved_tokens, live_holds = n.live_holds, credit_start_ms = n.credit_start_ms, credit_used = n.credit_used,
       tokens_start_ms = n.tokens_start_ms, tokens_used = n.tokens_used, hold_ms = n.hold_ms, seen_ms = n.seen_ms,
       rate_first = n.rate_first, rate_next = n.rate_next, rate_at_ms = n.rate_at_ms,
       rate_stored = CASE WHEN n.rate_first - n.rate_stored >= 64 THEN n.rate_first ELSE n.rate_stored END

@@ -1,0 +1,213 @@
+/**
+ * The coding agents against a started gateway: turns with both models and both modes of keys, a resumed session, a cancelled
+ * turn, and what their users see when something is wrong. Their tool loops are played by `npm run agents`.
+ */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CreatedKey } from '../src/admin/api.ts';
+import { type Ended, runAgent, type Task } from '../test/agents/agents.ts';
+import { closedOutside } from '../test/agents/outside.ts';
+import { type Agent, assertStaysHere } from '../test/agents/set-ups.ts';
+import type { StartedGateway } from '../test/support/started-gateway.ts';
+import { FAULTS } from './faults.ts';
+import { settled, unlikeBooks } from './ledger.ts';
+import type { Row, Sight } from './scenarios.ts';
+import { type Exchange, Wire } from './wire.ts';
+
+const NATIVE = { chat: 'sandbox/alpha', responses: 'sandbox/alpha', messages: 'sandbox/beta' } as const;
+const MODELS = ['sandbox/alpha', 'sandbox/beta'];
+const ANSWER = /Simulated answer/;
+/** How long an agent may go on asking when it cannot get an answer. */
+const FAULT_MS = 45_000;
+
+export interface AgentRun {
+  readonly agent: Agent;
+  readonly installed: string;
+  readonly gateway: StartedGateway;
+}
+
+interface Played {
+  readonly ended: Ended;
+  readonly exchanges: readonly Exchange[];
+}
+
+class AgentPlayer implements AsyncDisposable {
+  readonly #run: AgentRun;
+  readonly #wire: Wire;
+  readonly #proxy: string;
+  readonly #root: string;
+  #homes = 0;
+
+  constructor(run: AgentRun, wire: Wire, proxy: string, root: string) {
+    this.#run = run;
+    this.#wire = wire;
+    this.#proxy = proxy;
+    this.#root = root;
+  }
+
+  /** A home of its own, unless one is given. */
+  async home(): Promise<string> {
+    const home = join(this.#root, `home-${this.#homes++}`);
+    await mkdir(join(home, 'work'), { recursive: true });
+    await writeFile(join(home, 'work/notes.txt'), 'The colour is red.\n');
+    return home;
+  }
+
+  async ask(key: CreatedKey, asked: Partial<Task>): Promise<Played> {
+    const home = asked.home ?? (await this.home());
+    const { installed, agent } = this.#run;
+    const ended = await runAgent(agent, {
+      installed,
+      workFolder: join(home, 'work'),
+      key: key.key,
+      model: NATIVE[agent.route],
+      prompt: 'Say hello. [[tokens=12]]',
+      proxy: this.#proxy,
+      ...asked,
+      home,
+      origin: this.#wire.through(asked.origin ?? key.origin),
+      baseUrl: this.#wire.through(asked.baseUrl ?? key.base_url),
+    });
+    return { ended, exchanges: this.#wire.taken() };
+  }
+
+  get wire(): Wire {
+    return this.#wire;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#wire[Symbol.asyncDispose]();
+    await rm(this.#root, { recursive: true, force: true });
+  }
+}
+
+export async function playAgent(
+  run: AgentRun,
+): Promise<{ readonly rows: readonly Row[]; readonly sights: readonly Sight[] }> {
+  await using outside = await closedOutside();
+  const root = await mkdtemp(join(tmpdir(), 'gateway-e2e-agent-'));
+  await using player = new AgentPlayer(run, await Wire.before(run.gateway.origin), outside.proxy, root);
+  const rows: Row[] = [];
+  for (const model of MODELS) {
+    const lane = NATIVE[run.agent.route] === model ? 'native' : 'translated';
+    rows.push(await row(run, lane, 'a turn', () => turns(run, player, model)));
+    rows.push(await row(run, lane, 'a resumed session', () => resumed(run, player, model)));
+  }
+  if (run.agent.mode === undefined) {
+    rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player)));
+  }
+  const sights: Sight[] = [];
+  for (const fault of FAULTS) sights.push(await sight(run, player, fault));
+  rows.push(
+    await row(run, 'native', 'it stays on this machine', async () => assertStaysHere(run.agent, outside.asked)),
+  );
+  return { rows, sights };
+}
+
+async function row({ agent }: AgentRun, lane: Row['lane'], what: string, play: () => Promise<void>): Promise<Row> {
+  const version = Object.values(agent.packages).join(', ');
+  const common = {
+    client: agent.title,
+    version,
+    what,
+    route: agent.route,
+    lane,
+    mode: agent.mode ?? 'streamed',
+  } as const;
+  try {
+    await play();
+    return { ...common, problem: null };
+  } catch (error) {
+    return { ...common, problem: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error) };
+  }
+}
+
+async function turns({ agent, gateway }: AgentRun, player: AgentPlayer, model: string): Promise<void> {
+  for (const key of [await gateway.creditKey(), await gateway.tokenKey()]) {
+    const { ended, exchanges } = await player.ask(key, { model });
+    assertAnswered(agent, ended);
+    assert.equal(await unlikeBooks(gateway, key, seen(exchanges)), null);
+  }
+}
+
+async function resumed({ agent, gateway }: AgentRun, player: AgentPlayer, model: string): Promise<void> {
+  const key = await gateway.creditKey();
+  const home = await player.home();
+  const first = await player.ask(key, { model, home, prompt: 'My name is Ann. [[tokens=12]]' });
+  assertAnswered(agent, first.ended);
+  const second = await player.ask(key, { model, home, prompt: 'And now? [[tokens=12]]', resumes: true });
+  assertAnswered(agent, second.ended);
+  const remembers = second.exchanges.some(({ body }) => body.includes('My name is Ann') && body.includes('And now?'));
+  assert.ok(remembers, 'the first turn is sent again with the second');
+  assert.equal(await unlikeBooks(gateway, key, seen([...first.exchanges, ...second.exchanges])), null);
+}
+
+/** Whatever was sent until then is charged, and nothing stays held. */
+async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<void> {
+  const key = await gateway.creditKey();
+  const stop = new AbortController();
+  const running = player.ask(key, {
+    prompt: 'A long story. [[tokens=2000]] [[delay=20]]',
+    stop: stop.signal,
+    timeoutMs: 30_000,
+  });
+  await Promise.race([player.wire.streaming(), running]);
+  stop.abort();
+  const { exchanges } = await running;
+  assert.ok(
+    exchanges.some(({ aborted }) => aborted),
+    'the stream was closed by the client',
+  );
+  const { used, live_holds: holds } = await settled(gateway, key);
+  assert.equal(holds, 0, 'no hold is left');
+  assert.ok(used > 0, 'what was sent is charged');
+}
+
+async function sight(
+  { agent, gateway }: AgentRun,
+  player: AgentPlayer,
+  fault: (typeof FAULTS)[number],
+): Promise<Sight> {
+  const key = await gateway.creditKey(fault.credit === undefined ? {} : { credit: fault.credit });
+  await fault.prepare?.(gateway, key);
+  const { text, ...task } = fault.task(key);
+  const { ended, exchanges } = await player.ask(key, {
+    ...task,
+    ...(text === undefined ? {} : { prompt: text }),
+    timeoutMs: FAULT_MS,
+  });
+  const shown = agent.shown(ended.stdout, ended.stderr);
+  const generations = exchanges.filter(({ method }) => method === 'POST').length;
+  const { used, live_holds: holds } = await settled(gateway, key);
+  const endless = ended.code === null;
+  const message = `${shown}${endless ? ` (still asking after ${FAULT_MS / 1_000} s)` : ''}`;
+  const isSaid = fault.words.test(`${ended.stdout}${ended.stderr}`);
+  const problem =
+    used !== 0 || holds !== 0
+      ? `${used} was charged, ${holds} holds are left`
+      : endless
+        ? fault.passes
+          ? null
+          : 'it goes on asking'
+        : isSaid
+          ? null
+          : 'the message does not say what is wrong';
+  return { client: agent.title, fault: fault.name, message, problem, requests: generations };
+}
+
+function assertAnswered(agent: Agent, { code, stdout, stderr }: Ended): void {
+  const shown = agent.shown(stdout, stderr);
+  assert.equal(code, 0, `it ended with ${code}: ${shown}`);
+  assert.match(`${stdout}`, ANSWER, `it showed: ${shown}`);
+}
+
+function seen(exchanges: readonly Exchange[]) {
+  const told = exchanges.flatMap(({ usage }) => usage ?? []);
+  return {
+    input: told.reduce((sum, { input }) => sum + input, 0),
+    output: told.reduce((sum, { output }) => sum + output, 0),
+    answers: told.length,
+  };
+}

@@ -1,0 +1,23 @@
+/** The commands that take over from another gateway, as the help shows them. */
+import type { CommandShape } from '../arguments.ts';
+
+/** Where their files go. */
+export const OUT = 'gateway-import';
+const shape = { flags: { out: 'FOLDER' }, switches: ['dry-run', 'json'] };
+
+/** Not among the others: they need no store. */
+export const IMPORTERS: readonly CommandShape[] = [
+  {
+    ...shape,
+    words: ['import', 'litellm'],
+    operands: ['CONFIG.yaml'],
+    flags: { keys: 'KEYS.json', ...shape.flags },
+    summary: `a LiteLLM config, and with --keys what its proxy lists of keys and teams, as files in ${OUT}: gateway.yaml, keys.csv and more`,
+  },
+  ...(['one-api', 'new-api'] as const).map((flavour) => ({
+    ...shape,
+    words: ['import', flavour],
+    operands: ['DATABASE|ROWS.json'],
+    summary: `channels, users and tokens of a ${flavour} database (SQLite, or JSON of its rows), as files in ${OUT}`,
+  })),
+];

@@ -1,0 +1,62 @@
+/** Which addresses a webhook may lead to. A name is resolved once, judged, and the connection goes where it was judged. */
+import { lookup } from 'node:dns/promises';
+import { BlockList, isIP } from 'node:net';
+
+/** This machine, private networks, and everything that is no host on the internet (RFC 6890 and the registries behind it). */
+const SPECIAL_V4 = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
+  ...['224.0.0.0/4', '240.0.0.0/4'],
+];
+/** Addresses that carry an IPv4 address are among them: they would be a way around the list above. */
+const SPECIAL_V6 = [
+  ...['::/96', '::ffff:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32'],
+  ...['2002::/16', '3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+];
+
+// One for each family: in a common one, IPv4 addresses would be found among those that carry one.
+const special = { 4: rangesOf(SPECIAL_V4, 'ipv4'), 6: rangesOf(SPECIAL_V6, 'ipv6') } as const;
+
+export interface Address {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+export type Resolve = (host: string) => Promise<readonly Address[]>;
+
+export function isPublic({ address, family }: Address): boolean {
+  return !special[family].check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** The address to connect to. Throws where one of those that the name has must not be called: the next answer could be that one. */
+export async function checkedAddress(
+  host: string,
+  allowPrivate: boolean,
+  resolve: Resolve = resolveHost,
+): Promise<Address> {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const family = isIP(bare);
+  const all =
+    family === 0 ? await resolve(bare) : [{ address: bare, family: family === 4 ? (4 as const) : (6 as const) }];
+  const [first] = all;
+  if (first === undefined) throw new Error(`${bare} has no address`);
+  const wrong = allowPrivate ? undefined : all.find((address) => !isPublic(address));
+  if (wrong === undefined) return first;
+  throw new Error(
+    `${bare} leads to ${wrong.address}, which is no public address (alerts.allow_private of the config file allows it)`,
+  );
+}
+
+async function resolveHost(host: string): Promise<readonly Address[]> {
+  const found = await lookup(host, { all: true });
+  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}
+
+function rangesOf(ranges: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [network = '', bits = '0'] = range.split('/');
+    list.addSubnet(network, Number(bits), family);
+  }
+  return list;
+}

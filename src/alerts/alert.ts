@@ -1,0 +1,41 @@
+/** What an operator or a customer is told without asking, and the ids that make a repeat harmless. */
+import { hash } from 'node:crypto';
+
+export const ALERT_TYPES = [
+  'usage.level',
+  'key.expiring',
+  'circuit.open',
+  'credential.refused',
+  'audit.failed',
+  'alert.test',
+] as const;
+export type AlertType = (typeof ALERT_TYPES)[number];
+
+/** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */
+export const LEVELS = [50, 80, 95, 100] as const;
+export type Level = (typeof LEVELS)[number];
+
+export interface Alert {
+  /** The same for the same event, whoever notices it, and however often. */
+  readonly id: string;
+  readonly type: AlertType;
+  readonly atMs: number;
+  /** The accounts that it concerns, the nearest first: their own webhooks get it too. */
+  readonly accountIds: readonly string[];
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** `event` is what makes this one differ from all others of its type. */
+export function alertId(type: AlertType, ...event: readonly (string | number)[]): string {
+  return `alrt_${hash('sha256', JSON.stringify([type, ...event]), 'hex').slice(0, 24)}`;
+}
+
+export function levelReached(used: bigint, amount: bigint): Level | null {
+  if (amount <= 0n) return null;
+  return LEVELS.findLast((level) => used * 100n >= amount * BigInt(level)) ?? null;
+}
+
+/** The body of a webhook, and what a command reads. */
+export function alertBody({ type, atMs, data }: Alert): string {
+  return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data });
+}

@@ -1,0 +1,186 @@
+/** Alerts of one gateway: what is noticed here is stored once, and delivered by whichever gateway is first. */
+import { randomUUID } from 'node:crypto';
+import type { Log } from '../core/log.ts';
+import type { AlertPolicy } from '../core/policy.ts';
+import type { AuditReport } from '../ledger/port.ts';
+import { seal, unseal } from '../operators/secrets.ts';
+import { type Alert, type AlertType, alertId } from './alert.ts';
+import { Deliverer, type DelivererOptions } from './deliverer.ts';
+import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
+import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
+import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
+import { newWebhookSecret } from './webhook.ts';
+
+export interface AlertsOptions {
+  readonly store: AlertStore;
+  readonly ledger: WatchedLedger;
+  /** Null: alerts are switched off. */
+  readonly policy: () => AlertPolicy | null;
+  /** How this gateway sees its providers. */
+  readonly providers: () => Promise<readonly WatchedProvider[]>;
+  readonly installationSecret: string;
+  readonly log: Log;
+  nowMs(): number;
+  readonly resolve?: DelivererOptions['resolve'];
+}
+
+/** The webhook of an account as it is shown; the secret is there once, when it was made. */
+export interface WebhookOf {
+  readonly accountId: string;
+  readonly url: string;
+  readonly secret: string | null;
+}
+
+const LOOK_MS = 5_000;
+/** A look that takes long is made more rarely: so many times its own length later, within bounds. */
+const LOOK_PAUSES = 10;
+const LOOK_MS_MAX = 30_000;
+const WATCH_LEASE_MS = 30_000;
+const KEEP_MS = 90 * 86_400_000;
+const PRUNE_MS = 3_600_000;
+const RAISED_MAX = 100_000;
+
+export class Alerts {
+  readonly #options: AlertsOptions;
+  readonly #owner = randomUUID();
+  readonly #usage: UsageWatch;
+  readonly #providers = new ProviderWatch();
+  readonly #deliverer: Deliverer;
+  #timer: NodeJS.Timeout | null = null;
+  #looking: Promise<void> = Promise.resolve();
+  /** Ids that are stored: who goes on spending would be told to the store again with every look. */
+  readonly #raised = new Set<string>();
+  #watching = false;
+  #prunedAtMs = 0;
+  #closed = false;
+
+  constructor(options: AlertsOptions) {
+    this.#options = options;
+    this.#usage = new UsageWatch(options.ledger, options.store);
+    this.#deliverer = new Deliverer({
+      store: options.store,
+      policy: options.policy,
+      unseal: (accountId, sealed) => unseal(options.installationSecret, `webhook ${accountId}`, sealed),
+      nowMs: () => options.nowMs(),
+      ...(options.resolve && { resolve: options.resolve }),
+    });
+  }
+
+  get enabled(): boolean {
+    return this.#options.policy() !== null;
+  }
+
+  /** Watches until it is closed. */
+  start(): void {
+    this.#lookIn(LOOK_MS);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#looking;
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => {
+      const startedAt = performance.now();
+      this.#looking = this.look()
+        .catch((err: unknown) => this.#options.log.error({ err }, 'alerts could not be watched; it is tried again'))
+        .finally(() => {
+          const pauseMs = (performance.now() - startedAt) * LOOK_PAUSES;
+          this.#lookIn(Math.min(LOOK_MS_MAX, Math.max(LOOK_MS, pauseMs)));
+        });
+    }, ms).unref();
+  }
+
+  /** Everything once: what is to be noticed, and what is to be delivered. */
+  async look(): Promise<void> {
+    if (!this.enabled) return;
+    const { store, log, nowMs, providers } = this.#options;
+    for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
+    const watching = await store.watchAs(this.#owner, nowMs(), nowMs() + WATCH_LEASE_MS);
+    if (watching && !this.#watching) this.#usage.forget();
+    this.#watching = watching;
+    if (watching) {
+      try {
+        for (const alert of await this.#usage.look(nowMs())) await this.#raise(alert);
+      } catch (err) {
+        // What it has seen counts for nothing until it is stored.
+        this.#usage.forget();
+        log.error({ err }, 'balances could not be watched; it is tried again');
+      }
+    }
+    while ((await this.#deliverer.deliverDue()) > 0 && !this.#closed);
+    if (nowMs() - this.#prunedAtMs < PRUNE_MS) return;
+    this.#prunedAtMs = nowMs();
+    await store.prune(nowMs() - KEEP_MS);
+  }
+
+  async auditFailed({ findings }: AuditReport): Promise<void> {
+    if (!this.enabled) return;
+    const atMs = this.#options.nowMs();
+    await this.#raise({
+      id: alertId('audit.failed', ...findings),
+      type: 'audit.failed',
+      atMs,
+      accountIds: [],
+      data: { findings: findings.slice(0, 20), count: findings.length },
+    });
+  }
+
+  /** An alert that means nothing, to everybody that the configuration names; what became of each delivery at once. */
+  async test(): Promise<{ readonly id: string; readonly deliveries: readonly Delivery[] }> {
+    const { store, nowMs } = this.#options;
+    const atMs = nowMs();
+    const id = alertId('alert.test', atMs, randomUUID());
+    await this.#raise({ id, type: 'alert.test', atMs, accountIds: [], data: { message: 'This is a test.' } });
+    await this.#deliverer.deliverDue();
+    return { id, deliveries: await store.deliveries({ limit: 1_000, before: null, state: null, alertId: id }) };
+  }
+
+  list(query: PageQuery & { readonly type: AlertType | null }): Promise<readonly StoredAlert[]> {
+    return this.#options.store.alerts(query);
+  }
+
+  deliveries(
+    query: PageQuery & { readonly state: DeliveryState | null },
+  ): Promise<readonly (Delivery & { readonly number: number })[]> {
+    return this.#options.store.deliveries({ ...query, alertId: null });
+  }
+
+  async webhook(accountId: string): Promise<WebhookOf | null> {
+    const [found] = await this.#options.store.webhooks([accountId]);
+    return found === undefined ? null : { accountId, url: found.url, secret: null };
+  }
+
+  /** With a new secret, whether it had one before or not. */
+  async setWebhook(accountId: string, url: string): Promise<WebhookOf> {
+    const { store, installationSecret } = this.#options;
+    const secret = newWebhookSecret();
+    await store.putWebhook({ accountId, url, sealedSecret: seal(installationSecret, `webhook ${accountId}`, secret) });
+    return { accountId, url, secret };
+  }
+
+  removeWebhook(accountId: string): Promise<boolean> {
+    return this.#options.store.removeWebhook(accountId);
+  }
+
+  async #raise(alert: Alert): Promise<void> {
+    const { store, policy, log, nowMs } = this.#options;
+    const configured = policy();
+    if (configured === null || this.#raised.has(alert.id)) return;
+    const ofAccounts = await store.webhooks(alert.accountIds);
+    const targets = [
+      ...configured.webhooks
+        .filter(({ types }) => types === null || types.includes(alert.type))
+        .map(({ name }) => `webhook ${name}`),
+      ...(configured.command === null ? [] : ['command']),
+      ...ofAccounts.map(({ accountId }) => `account ${accountId}`),
+    ];
+    const isNew = await store.raise(alert, targets, nowMs());
+    if (this.#raised.size >= RAISED_MAX) this.#raised.clear();
+    this.#raised.add(alert.id);
+    if (isNew) log.warn({ alert: alert.id, type: alert.type }, 'an alert was raised');
+  }
+}

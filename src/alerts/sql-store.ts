@@ -1,0 +1,196 @@
+/** Alerts in SQL that both engines understand, beside the operators. */
+import type { Row, SqlEngine, Value } from '../operators/sql-store.ts';
+import type { Alert, AlertType } from './alert.ts';
+import { alertBody } from './alert.ts';
+import type { AccountWebhook, AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
+import type { BalanceBase } from './shares.ts';
+
+/** The row of the alert itself, beside those of its deliveries. */
+const RECORD = '';
+
+export class SqlAlertStore implements AlertStore {
+  readonly #open: () => Promise<SqlEngine>;
+
+  /** Opened when it is first needed. */
+  constructor(open: () => Promise<SqlEngine>) {
+    this.#open = open;
+  }
+
+  async raise(alert: Alert, targets: readonly string[], nowMs: number): Promise<boolean> {
+    const values: Value[] = [alert.id, alert.type, alert.atMs, alertBody(alert), nowMs];
+    const rows = [RECORD, ...targets].map((target) => {
+      values.push(target);
+      const state = target === RECORD ? 'recorded' : 'pending';
+      return `($1, $${values.length}, $2, $3, $4, '${state}', 0, $5, 0)`;
+    });
+    const added = await this.#run(
+      'write',
+      `INSERT INTO @alerts (id, target, type, at_ms, body, state, attempts, due_at_ms, leased_until_ms)
+      VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING RETURNING target`,
+      values,
+    );
+    return added.some(({ target }) => target === RECORD);
+  }
+
+  /** The conditions are there twice: whoever waits for the row of another finds them changed. */
+  async lease(nowMs: number, leaseUntilMs: number, limit: number): Promise<readonly Delivery[]> {
+    const due = `state = 'pending' AND due_at_ms <= $1 AND leased_until_ms <= $1`;
+    const rows = await this.#run(
+      'write',
+      `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
+        SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3
+      ) AND ${due} RETURNING *`,
+      [nowMs, leaseUntilMs, limit],
+    );
+    return rows.map(deliveryIn);
+  }
+
+  async delivered({ alertId, target, attempts }: Delivery, nowMs: number): Promise<void> {
+    await this.#run(
+      'write',
+      `UPDATE @alerts SET state = 'delivered', attempts = $3, due_at_ms = $4, error = NULL
+      WHERE id = $1 AND target = $2`,
+      [alertId, target, attempts + 1, nowMs],
+    );
+  }
+
+  async failed(
+    { alertId, target, attempts }: Delivery,
+    error: string,
+    dueAtMs: number | null,
+    nowMs: number,
+  ): Promise<void> {
+    await this.#run(
+      'write',
+      `UPDATE @alerts SET state = $3, attempts = $4, due_at_ms = $5, leased_until_ms = 0, error = $6
+      WHERE id = $1 AND target = $2 AND state = 'pending'`,
+      [alertId, target, dueAtMs === null ? 'dead' : 'pending', attempts + 1, dueAtMs ?? nowMs, error],
+    );
+  }
+
+  async alerts({
+    limit,
+    before,
+    type,
+  }: PageQuery & { readonly type: AlertType | null }): Promise<readonly StoredAlert[]> {
+    const rows = await this.#page(limit, before, [
+      ['target =', RECORD],
+      ['type =', type],
+    ]);
+    return rows.map((row) => ({
+      number: Number(row.number),
+      id: String(row.id),
+      type: row.type as AlertType,
+      atMs: Number(row.at_ms),
+      body: String(row.body),
+    }));
+  }
+
+  async deliveries({
+    limit,
+    before,
+    state,
+    alertId,
+  }: PageQuery & { readonly state: DeliveryState | null; readonly alertId: string | null }): Promise<
+    readonly (Delivery & { readonly number: number })[]
+  > {
+    const rows = await this.#page(limit, before, [
+      ['target <>', RECORD],
+      ['state =', state],
+      ['id =', alertId],
+    ]);
+    return rows.map((row) => ({ ...deliveryIn(row), number: Number(row.number) }));
+  }
+
+  #page(
+    limit: number,
+    before: number | null,
+    wanted: readonly (readonly [condition: string, value: Value])[],
+  ): Promise<readonly Row[]> {
+    const values: Value[] = [];
+    const conditions = [...wanted, ['number <', before] as const].flatMap(([condition, value]) => {
+      if (value === null) return [];
+      values.push(value);
+      return [`${condition} $${values.length}`];
+    });
+    values.push(limit);
+    return this.#run(
+      'read',
+      `SELECT * FROM @alerts WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${values.length}`,
+      values,
+    );
+  }
+
+  async base(subject: string): Promise<BalanceBase | null> {
+    const [row] = await this.#run('read', 'SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
+    return row === undefined ? null : { purchased: BigInt(String(row.purchased)), used: BigInt(String(row.used)) };
+  }
+
+  async putBase(subject: string, { purchased, used }: BalanceBase): Promise<void> {
+    await this.#run(
+      'write',
+      `INSERT INTO @alert_bases (subject, purchased, used) VALUES ($1, $2, $3)
+      ON CONFLICT (subject) DO UPDATE SET purchased = excluded.purchased, used = excluded.used`,
+      [subject, String(purchased), String(used)],
+    );
+  }
+
+  async webhooks(accountIds: readonly string[]): Promise<readonly AccountWebhook[]> {
+    if (accountIds.length === 0) return [];
+    const places = accountIds.map((_, index) => `$${index + 1}`).join(', ');
+    const rows = await this.#run('read', `SELECT * FROM @account_webhooks WHERE account_id IN (${places})`, accountIds);
+    return rows.map((row) => ({
+      accountId: String(row.account_id),
+      url: String(row.url),
+      sealedSecret: String(row.sealed_secret),
+    }));
+  }
+
+  async putWebhook({ accountId, url, sealedSecret }: AccountWebhook): Promise<void> {
+    await this.#run(
+      'write',
+      `INSERT INTO @account_webhooks (account_id, url, sealed_secret) VALUES ($1, $2, $3)
+      ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, sealed_secret = excluded.sealed_secret`,
+      [accountId, url, sealedSecret],
+    );
+  }
+
+  async removeWebhook(accountId: string): Promise<boolean> {
+    const sql = 'DELETE FROM @account_webhooks WHERE account_id = $1 RETURNING account_id';
+    return (await this.#run('write', sql, [accountId])).length === 1;
+  }
+
+  async watchAs(owner: string, nowMs: number, untilMs: number): Promise<boolean> {
+    const rows = await this.#run(
+      'write',
+      `INSERT INTO @alert_watch (id, owner, until_ms) VALUES (1, $1, $3)
+      ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms
+      WHERE alert_watch.owner = $1 OR alert_watch.until_ms <= $2 RETURNING owner`,
+      [owner, nowMs, untilMs],
+    );
+    return rows.length === 1;
+  }
+
+  async prune(untilMs: number): Promise<void> {
+    await this.#run('write', `DELETE FROM @alerts WHERE at_ms < $1 AND state <> 'pending'`, [untilMs]);
+  }
+
+  async #run(how: 'read' | 'write', sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+    const engine = await this.#open();
+    return engine[how](sql.replaceAll('@', engine.schema), values);
+  }
+}
+
+function deliveryIn(row: Row): Delivery {
+  return {
+    alertId: String(row.id),
+    target: String(row.target),
+    type: row.type as AlertType,
+    atMs: Number(row.at_ms),
+    body: String(row.body),
+    state: row.state as DeliveryState,
+    attempts: Number(row.attempts),
+    dueAtMs: Number(row.due_at_ms),
+    error: typeof row.error === 'string' ? row.error : null,
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * Notices that a balance, cap or budget of somebody who spends has reached a level, and that a key in use will expire. It
+ * reads what settlements have left behind, every few seconds, and is never part of one.
+ */
+import { HOUR_MS } from '../core/usage-report.ts';
+import type { AccountSummary, KeySummary, LedgerAdmin } from '../ledger/port.ts';
+import { type Alert, alertId, levelReached } from './alert.ts';
+import type { AlertStore } from './port.ts';
+import {
+  type Balance,
+  type BalanceBase,
+  balanceOfAccount,
+  balanceOfKey,
+  balanceShare,
+  type Share,
+  shareData,
+  sharesOfAccount,
+  sharesOfKey,
+} from './shares.ts';
+
+export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount'>;
+
+const KEYS_MAX = 100_000;
+/** Charges of the end of an hour may be seen after it. */
+const LATE_MS = 300_000;
+const DAY_MS = 86_400_000;
+const EXPIRY_DAYS = [1, 7] as const;
+
+interface Found {
+  readonly key: KeySummary;
+  /** From the nearest to the root. */
+  readonly path: readonly AccountSummary[];
+}
+
+export class UsageWatch {
+  readonly #ledger: WatchedLedger;
+  readonly #store: Pick<AlertStore, 'base' | 'putBase'>;
+  /** Of each key, how many charges the last look has seen: only what moves is looked at. */
+  #seen: ReadonlyMap<string, bigint> = new Map();
+  /** Where the time begins that those are of: of another time, the same number says nothing. */
+  #seenSinceMs = 0;
+  #bases = new Map<string, BalanceBase>();
+
+  constructor(ledger: WatchedLedger, store: Pick<AlertStore, 'base' | 'putBase'>) {
+    this.#ledger = ledger;
+    this.#store = store;
+  }
+
+  /** Another one has watched meanwhile. */
+  forget(): void {
+    this.#seen = new Map();
+    this.#bases = new Map();
+  }
+
+  /** What is to be told; the same again where nobody has taken it yet. */
+  async look(nowMs: number): Promise<readonly Alert[]> {
+    const moved = await this.#moved(nowMs);
+    const accounts = new Map<string, AccountSummary | null>();
+    const alerts = new Map<string, Alert>();
+    for (const keyId of moved.keys()) {
+      const found = await this.#find(keyId, accounts);
+      if (found === null) continue;
+      for (const alert of await this.#alertsOf(found, nowMs)) alerts.set(alert.id, alert);
+    }
+    return [...alerts.values()];
+  }
+
+  async #moved(nowMs: number): Promise<ReadonlyMap<string, bigint>> {
+    const sinceMs = Math.floor((nowMs - LATE_MS) / HOUR_MS) * HOUR_MS;
+    const untilMs = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS;
+    const report = await this.#ledger.usageReport({ sinceMs, untilMs, by: ['key'], filter: {}, rowsMax: KEYS_MAX });
+    if (report.kind !== 'usage')
+      throw new Error(`more than ${KEYS_MAX} keys were used in an hour: they are not watched`);
+    const charges = new Map(report.rows.map(({ group: [key], sums }) => [String(key), sums.charges]));
+    const sameTime = sinceMs === this.#seenSinceMs;
+    const moved = new Map([...charges].filter(([key, count]) => !sameTime || this.#seen.get(key) !== count));
+    this.#seen = charges;
+    this.#seenSinceMs = sinceMs;
+    return moved;
+  }
+
+  async #find(keyId: string, accounts: Map<string, AccountSummary | null>): Promise<Found | null> {
+    const key = await this.#ledger.getKey(keyId);
+    if (key === null) return null;
+    const path: AccountSummary[] = [];
+    for (let id = key.key.accountId; id !== null; ) {
+      const known = accounts.get(id);
+      const account = known === undefined ? await this.#ledger.getAccount(id) : known;
+      accounts.set(id, account);
+      if (account === null) break;
+      path.push(account);
+      id = account.account.parentId;
+    }
+    return { key, path };
+  }
+
+  async #alertsOf({ key, path }: Found, nowMs: number): Promise<readonly Alert[]> {
+    const ids = path.map(({ account }) => account.id);
+    const alerts: Alert[] = [...expiryOf(key, ids, nowMs)];
+    const add = async (shares: readonly Share[], balance: Balance | null, accountIds: readonly string[]) => {
+      const all = balance === null ? shares : [...shares, await this.#balanceShare(balance)];
+      for (const share of all) alerts.push(...levelOf(share, accountIds, nowMs));
+    };
+    await add(sharesOfKey(key, nowMs), balanceOfKey(key), ids);
+    for (const [index, account] of path.entries()) {
+      await add(sharesOfAccount(account, nowMs), balanceOfAccount(account), ids.slice(index));
+    }
+    return alerts;
+  }
+
+  /** Credit that is bought begins a new count; the first one is of all that was ever bought. */
+  async #balanceShare(balance: Balance): Promise<Share> {
+    const subject = `${balance.scope} ${balance.id}`;
+    const { purchased, used } = balance;
+    const known = this.#bases.get(subject) ?? (await this.#store.base(subject));
+    const same = known?.purchased === purchased;
+    const base = same ? known : { purchased, used: known === null ? 0n : used };
+    if (!same) await this.#store.putBase(subject, base);
+    this.#bases.set(subject, base);
+    return balanceShare(balance, base);
+  }
+}
+
+function levelOf(share: Share, accountIds: readonly string[], nowMs: number): readonly Alert[] {
+  const level = levelReached(share.used, share.amount);
+  if (level === null) return [];
+  const { scope, id, limit, epoch } = share;
+  return [
+    {
+      id: alertId('usage.level', scope, id, limit, epoch, level),
+      type: 'usage.level',
+      atMs: nowMs,
+      accountIds,
+      data: { level, ...shareData(share) },
+    },
+  ];
+}
+
+function expiryOf({ key }: KeySummary, accountIds: readonly string[], nowMs: number): readonly Alert[] {
+  const { expiresAtMs } = key;
+  if (expiresAtMs === null || expiresAtMs <= nowMs) return [];
+  const days = EXPIRY_DAYS.find((count) => expiresAtMs - nowMs <= count * DAY_MS);
+  if (days === undefined) return [];
+  return [
+    {
+      id: alertId('key.expiring', key.id, expiresAtMs, days),
+      type: 'key.expiring',
+      atMs: nowMs,
+      accountIds,
+      data: { key: key.id, name: key.label, expires_at: new Date(expiresAtMs).toISOString(), within_days: days },
+    },
+  ];
+}

@@ -1,0 +1,99 @@
+/** Sends an alert to a webhook, signed as Standard Webhooks has it (https://www.standardwebhooks.com). */
+import { createHmac, randomBytes } from 'node:crypto';
+import { request } from 'node:https';
+import { rootCertificates } from 'node:tls';
+import { type Address, checkedAddress, type Resolve } from './address.ts';
+
+export interface WebhookCall {
+  readonly url: string;
+  readonly secret: string;
+  /** The same for every attempt, so that the receiver can tell a repeat. */
+  readonly id: string;
+  readonly body: string;
+}
+
+export interface WebhookOptions {
+  /** Whether it may lead to this machine or into a private network. */
+  readonly allowPrivate: boolean;
+  /** Authorities that may sign its certificate besides the usual ones, PEM; null: no others. */
+  readonly ca: string | null;
+  readonly resolve?: Resolve;
+  nowMs(): number;
+}
+
+/** The receiver does not want it, now or ever: no further attempt is made. */
+export class WebhookGone extends Error {
+  override name = 'WebhookGone';
+}
+
+const TIMEOUT_MS = 15_000;
+const SECRET_MARK = 'whsec_';
+const SECRET_BYTES = 32;
+
+export function newWebhookSecret(): string {
+  return `${SECRET_MARK}${randomBytes(SECRET_BYTES).toString('base64')}`;
+}
+
+/** Null where the address can be a webhook's. */
+export function wrongWebhookUrl(text: string): string | null {
+  const url = URL.parse(text);
+  if (url === null || url.protocol !== 'https:') return 'must be an https address';
+  if (url.username !== '' || url.password !== '') return 'must not hold credentials: the signature proves who calls';
+  return url.hash === '' ? null : 'must have no fragment';
+}
+
+export function signature(secret: string, id: string, timestamp: number, body: string): string {
+  const key = secret.startsWith(SECRET_MARK)
+    ? Buffer.from(secret.slice(SECRET_MARK.length), 'base64')
+    : Buffer.from(secret);
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+/** Resolves when the receiver has answered with a 2xx. A redirect is a failure: it could lead anywhere. */
+export async function callWebhook(call: WebhookCall, options: WebhookOptions): Promise<void> {
+  const url = new URL(call.url);
+  const address = await checkedAddress(url.hostname, options.allowPrivate, options.resolve);
+  const timestamp = Math.floor(options.nowMs() / 1_000);
+  const status = await post(url, address, options.ca, call.body, {
+    'content-type': 'application/json',
+    'user-agent': 'model-gateway',
+    'webhook-id': call.id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signature(call.secret, call.id, timestamp, call.body),
+  });
+  if (status >= 200 && status < 300) return;
+  if (status === 410) throw new WebhookGone('the receiver answered with status 410 (gone)');
+  throw new Error(
+    `the receiver answered with status ${status}${status < 400 ? ', and redirects are not followed' : ''}`,
+  );
+}
+
+function post(
+  url: URL,
+  { address, family }: Address,
+  ca: string | null,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
+  return new Promise((done, failed) => {
+    const call = request(url, {
+      method: 'POST',
+      agent: false,
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      // The name is not resolved again: it could have another address by now.
+      lookup: (_host, options, found) =>
+        options.all === true ? found(null, [{ address, family }]) : found(null, address, family),
+      ...(ca !== null && { ca: [...rootCertificates, ca] }),
+    });
+    call.on('response', (response) => {
+      // What the receiver says besides is of no interest, and might be endless.
+      response.destroy();
+      done(response.statusCode ?? 0);
+    });
+    call.on('error', (error) =>
+      failed(error.name === 'TimeoutError' ? new Error(`no answer within ${TIMEOUT_MS / 1_000} s`) : error),
+    );
+    call.end(body);
+  });
+}

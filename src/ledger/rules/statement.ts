@@ -1,0 +1,104 @@
+/** Statements, as both stores make them: the SQL that they share, and the sums. */
+import type { Statement, StatementEntry, StatementUsage } from '../port.ts';
+import { SIGNED_AMOUNT } from './money-rules.ts';
+import type { ColumnReaders } from './row-mapping.ts';
+
+/** Whose statement it is, and until when: all times are before `untilMs`. */
+export interface StatementPayer {
+  readonly of: Statement['of'];
+  readonly id: string;
+  readonly name: string | null;
+}
+
+/** How a dialect names what differs between the two. */
+export interface StatementDialect {
+  readonly schema: '' | 'gateway.';
+  /** The table that has the mode of a key, and its column of the key's id. */
+  readonly keys: readonly [table: string, id: string];
+  /** Parameters by their number. */
+  parameter(number: number): string;
+  /** Whether the path of the entry `e` goes through the account. */
+  isOnPath(account: string): string;
+}
+
+export interface StatementQueries {
+  /** Parameters: the payer, and the first time that is not counted. Gives `booked` and `charged`. */
+  readonly sums: string;
+  /** Parameters: the payer, from and until. */
+  readonly entries: string;
+  readonly usage: string;
+}
+
+export function statementQueries(of: Statement['of'], dialect: StatementDialect): StatementQueries {
+  const { schema, parameter } = dialect;
+  const [payer, from, until] = [parameter(1), parameter(2), parameter(3)];
+  const charges = chargesOf(of, dialect);
+  const old = `SELECT 'purchase' AS kind, e.id, e.amount, e.at_ms, e.note, NULL AS actor, NULL AS charge_id,
+      NULL AS expires_at_ms, NULL AS other_id
+    FROM ${schema}entries e WHERE e.key_id = ${payer} AND e.kind = 'purchase'`;
+  const booked = `SELECT kind, id, ${SIGNED_AMOUNT} AS amount, at_ms, note, actor, charge_id,
+      CAST(expires_at_ms AS text) AS expires_at_ms, other_id
+    FROM ${schema}account_entries WHERE node_id = ${payer}`;
+  const all = of === 'key' ? `${old} UNION ALL ${booked}` : booked;
+  return {
+    sums: `SELECT CAST(coalesce((SELECT sum(b.amount) FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS text) AS booked,
+      CAST(coalesce((SELECT sum(e.amount) ${charges} AND e.at_ms < ${from}), 0) AS text) AS charged`,
+    entries: `SELECT b.kind, b.id, CAST(b.amount AS text) AS amount, CAST(b.at_ms AS text) AS at_ms, b.note, b.actor,
+        b.charge_id, b.expires_at_ms, b.other_id
+      FROM (${all}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
+    usage: `SELECT e.key_id, e.model, CAST(count(*) AS text) AS charges, CAST(sum(e.amount) AS text) AS amount ${charges}
+      AND e.at_ms >= ${from} AND e.at_ms < ${until} GROUP BY e.key_id, e.model ORDER BY e.key_id, e.model`,
+  };
+}
+
+/** From the charges in credits that count; of a key, those that it paid for itself. */
+function chargesOf(of: Statement['of'], { schema, keys: [table, id], parameter, isOnPath }: StatementDialect): string {
+  const payer = parameter(1);
+  const from = `FROM ${schema}entries e JOIN ${schema}${table} k ON k.${id} = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
+  if (of === 'key') return `${from} AND e.key_id = ${payer} AND e.root_id IS NULL`;
+  if (of === 'root') return `${from} AND e.root_id = ${payer}`;
+  return `${from} AND e.root_id = (SELECT t.root_id FROM ${schema}tree_accounts t WHERE t.id = ${payer}) AND ${isOnPath(payer)}`;
+}
+
+/** `sums`: of everything before the time. */
+export function statementFrom(
+  { of, name }: StatementPayer,
+  sums: ColumnReaders,
+  entryRows: readonly ColumnReaders[],
+  usageRows: readonly ColumnReaders[],
+  nowMs: number,
+): Statement {
+  const entries = entryRows.map(entryFrom);
+  const usage = usageRows.map(usageFrom);
+  const opening = of === 'account' ? null : BigInt(sums.text('booked')) - BigInt(sums.text('charged'));
+  const added = entries.reduce((sum, { amount }) => sum + amount, 0n);
+  const spent = usage.reduce((sum, { amount }) => sum + amount, 0n);
+  const closing = opening === null ? null : opening + added - spent;
+  return { kind: 'statement', of, name, opening, closing, entries, usage, nowMs };
+}
+
+// The schema's CHECK constraint holds the kind to this type.
+function entryFrom({ text, isNull }: ColumnReaders): StatementEntry {
+  const textOrNull = (column: string): string | null => (isNull(column) ? null : text(column));
+  const expiresAt = textOrNull('expires_at_ms');
+  return {
+    kind: text('kind') as StatementEntry['kind'],
+    id: text('id'),
+    amount: BigInt(text('amount')),
+    atMs: Number(text('at_ms')),
+    note: textOrNull('note'),
+    actor: textOrNull('actor'),
+    chargeId: textOrNull('charge_id'),
+    expiresAtMs: expiresAt === null ? null : Number(expiresAt),
+    otherId: textOrNull('other_id'),
+  };
+}
+
+function usageFrom({ text, isNull }: ColumnReaders): StatementUsage {
+  return {
+    keyId: text('key_id'),
+    model: isNull('model') || text('model') === '' ? null : text('model'),
+    charges: Number(text('charges')),
+    amount: BigInt(text('amount')),
+  };
+}

@@ -1,0 +1,167 @@
+/** What both engines of the alerts' store promise, with several gateways on one store. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import type { Alert } from '../../src/alerts/alert.ts';
+import { SqlAlertStore } from '../../src/alerts/sql-store.ts';
+import { Connection } from '../../src/ledger/postgres/connection.ts';
+import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
+import { openPostgresEngine } from '../../src/operators/postgres.ts';
+import type { SqlEngine } from '../../src/operators/sql-store.ts';
+import { openSqliteEngine } from '../../src/operators/sqlite.ts';
+import { startPostgres } from '../support/postgres.ts';
+
+const server = await startPostgres();
+after(() => server.stop());
+const folder = mkdtempSync(join(tmpdir(), 'gw-alerts-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+/** Two of them on the same store, as two gateways would have it. */
+const ENGINES: Readonly<Record<string, () => Promise<readonly [SqlEngine, SqlEngine]>>> = {
+  SQLite: async () => {
+    const file = join(folder, `operators-${files++}.db`);
+    const open = () => openSqliteEngine({ file, openLog: openLogFile });
+    return [open(), open()];
+  },
+  PostgreSQL: async () => {
+    const url = server.url(await server.createDatabase());
+    await (await openPostgresStore({ url })).close();
+    const open = () => openPostgresEngine(new Connection({ url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 }));
+    return [await open(), await open()];
+  },
+};
+
+function alert(id: string, change: Partial<Alert> = {}): Alert {
+  return { id, type: 'circuit.open', atMs: 1_000, accountIds: [], data: { provider: 'p' }, ...change };
+}
+
+for (const [name, open] of Object.entries(ENGINES)) {
+  describe(`alerts in ${name}`, () => {
+    const stores = async (): Promise<AsyncDisposable & { one: SqlAlertStore; two: SqlAlertStore }> => {
+      const engines = await open();
+      const [one, two] = engines.map((engine) => new SqlAlertStore(async () => engine));
+      assert.ok(one !== undefined && two !== undefined);
+      return {
+        one,
+        two,
+        [Symbol.asyncDispose]: async () => {
+          for (const engine of engines) await engine.close();
+        },
+      };
+    };
+
+    test('are stored once with their deliveries, whoever raises them', async () => {
+      await using all = await stores();
+      const raised = await Promise.all(
+        [all.one, all.two, all.one, all.two].map((store) => store.raise(alert('a'), ['webhook x', 'command'], 1_000)),
+      );
+      assert.equal(raised.filter(Boolean).length, 1);
+      assert.deepEqual(
+        (await all.two.deliveries({ limit: 10, before: null, state: null, alertId: null }))
+          .map(({ target }) => target)
+          .sort(),
+        ['command', 'webhook x'],
+      );
+      const [stored] = await all.one.alerts({ limit: 10, before: null, type: null });
+      assert.deepEqual(JSON.parse(stored?.body ?? ''), {
+        type: 'circuit.open',
+        timestamp: '1970-01-01T00:00:01.000Z',
+        data: { provider: 'p' },
+      });
+    });
+
+    test('are leased to one at a time, until the lease is over', async () => {
+      await using all = await stores();
+      for (let index = 0; index < 6; index++) await all.one.raise(alert(`a${index}`), ['command'], 1_000);
+      const leases = await Promise.all([all.one, all.two].map((store) => store.lease(2_000, 5_000, 4)));
+      const ids = leases.flat().map(({ alertId }) => alertId);
+      assert.equal(new Set(ids).size, ids.length);
+      const rest = await all.two.lease(2_000, 5_000, 10);
+      assert.equal(new Set([...ids, ...rest.map(({ alertId }) => alertId)]).size, 6);
+      assert.equal(ids.length + rest.length, 6);
+      assert.deepEqual(await all.one.lease(4_999, 9_000, 10), []);
+      assert.equal((await all.two.lease(5_000, 9_000, 10)).length, 6);
+    });
+
+    test('end delivered or dead, and are pruned only then', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['webhook x', 'webhook y', 'webhook z'], 1_000);
+      const leased = await all.one.lease(1_000, 5_000, 10);
+      const of = (target: string) => {
+        const found = leased.find((delivery) => delivery.target === target);
+        assert.ok(found);
+        return found;
+      };
+      await all.one.delivered(of('webhook x'), 2_000);
+      await all.one.failed(of('webhook y'), 'no answer', 8_000, 2_000);
+      await all.one.failed(of('webhook z'), 'gone', null, 2_000);
+      const query = { limit: 10, before: null, state: null, alertId: 'a' } as const;
+      const state = async () =>
+        (await all.two.deliveries(query))
+          .map(({ target, state: at, attempts, error }) => [target, at, attempts, error])
+          .sort();
+      assert.deepEqual(await state(), [
+        ['webhook x', 'delivered', 1, null],
+        ['webhook y', 'pending', 1, 'no answer'],
+        ['webhook z', 'dead', 1, 'gone'],
+      ]);
+      assert.deepEqual(await all.two.lease(7_999, 9_000, 10), []);
+      assert.equal((await all.two.lease(8_000, 9_000, 10))[0]?.attempts, 1);
+      // Whoever comes late does not make a delivery that was made fail.
+      await all.two.failed(of('webhook x'), 'late', 9_000, 2_000);
+      assert.deepEqual((await state())[0], ['webhook x', 'delivered', 1, null]);
+      await all.one.prune(2_000);
+      assert.deepEqual(await state(), [['webhook y', 'pending', 1, 'no answer']]);
+    });
+
+    test('are listed in pages, newest first', async () => {
+      await using all = await stores();
+      for (let index = 0; index < 5; index++) {
+        await all.one.raise(
+          alert(`a${index}`, { type: index === 2 ? 'alert.test' : 'circuit.open' }),
+          ['command'],
+          1_000,
+        );
+      }
+      const [first, second] = await all.one.alerts({ limit: 2, before: null, type: null });
+      assert.deepEqual([first?.id, second?.id], ['a4', 'a3']);
+      const next = await all.one.alerts({ limit: 2, before: second?.number ?? 0, type: null });
+      assert.deepEqual(
+        next.map(({ id }) => id),
+        ['a2', 'a1'],
+      );
+      const tests = await all.one.alerts({ limit: 5, before: null, type: 'alert.test' });
+      assert.deepEqual(
+        tests.map(({ id }) => id),
+        ['a2'],
+      );
+    });
+
+    test('one of several watches, until its lease is over', async () => {
+      await using all = await stores();
+      const both = await Promise.all([all.one.watchAs('one', 0, 100), all.two.watchAs('two', 0, 100)]);
+      assert.equal(both.filter(Boolean).length, 1);
+      const [first, other] = both[0] ? ['one', 'two'] : ['two', 'one'];
+      assert.equal(await all.one.watchAs(String(first), 50, 200), true);
+      assert.equal(await all.two.watchAs(String(other), 199, 300), false);
+      assert.equal(await all.two.watchAs(String(other), 200, 300), true);
+    });
+
+    test('bases of balances and webhooks of accounts are kept', async () => {
+      await using all = await stores();
+      assert.equal(await all.one.base('key k'), null);
+      await all.one.putBase('key k', { purchased: 2n ** 62n, used: 0n });
+      await all.two.putBase('key k', { purchased: 2n ** 62n, used: 7n });
+      assert.deepEqual(await all.one.base('key k'), { purchased: 2n ** 62n, used: 7n });
+      await all.one.putWebhook({ accountId: 'a', url: 'https://one', sealedSecret: 's' });
+      await all.one.putWebhook({ accountId: 'a', url: 'https://two', sealedSecret: 't' });
+      assert.deepEqual(await all.two.webhooks(['b', 'a']), [{ accountId: 'a', url: 'https://two', sealedSecret: 't' }]);
+      assert.deepEqual([await all.two.removeWebhook('a'), await all.two.removeWebhook('a')], [true, false]);
+      assert.deepEqual([await all.one.webhooks(['a']), await all.one.webhooks([])], [[], []]);
+    });
+  });
+}

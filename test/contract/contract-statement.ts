@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Statement } from '../../src/ledger/port.ts';
+import { admitRequest, Bench, newAccount, newKey, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
+
+const [FEBRUARY, MARCH, APRIL, MAY] = ['02', '03', '04', '05'].map((month) =>
+  Date.parse(`2026-${month}-01T00:00:00Z`),
+) as [number, number, number, number];
+
+async function charge(bench: Bench, keyId: string, id: string, amount: bigint, model: string): Promise<void> {
+  assert.equal((await bench.ledger.admit(admitRequest(keyId, id, amount))).kind, 'admitted');
+  await bench.ledger.settle(settleRequest(keyId, id, amount, { usage: usageRecord({ model, requestId: id }) }));
+}
+
+async function statementOf(bench: Bench, id: string, sinceMs: number, untilMs: number): Promise<Statement> {
+  const outcome = await bench.ledger.statement(id, sinceMs, untilMs);
+  assert.equal(outcome.kind, 'statement');
+  return outcome as Statement;
+}
+
+/** What must be the same whenever it is asked for. */
+function lasting({ nowMs: _, ...rest }: Statement): object {
+  return rest;
+}
+
+function figures({ opening, closing, entries, usage }: Statement): unknown {
+  return {
+    opening,
+    closing,
+    entries: entries.map(({ kind, id, amount }) => `${kind} ${id} ${amount}`),
+    usage: usage.map(({ model, charges, amount }) => `${model} ${charges} ${amount}`),
+  };
+}
+
+export function statementContract(open: OpenBooks): void {
+  test('a statement adds up, month after month, and is the same whenever it is asked for', async () => {
+    const bench = await Bench.open(open, '2026-02-10T12:00:00Z');
+    const keyId = await bench.creditKey(1_000n);
+    await charge(bench, keyId, 'r1', 30n, 'one');
+    bench.clock.set('2026-03-31T23:59:59.999Z');
+    await bench.ledger.addCredit(keyId, 'invoice 2', 500n, 'paid', { actor: 'op_1' });
+    await bench.ledger.addCredit(keyId, 'welcome', 50n, null, { expiresAtMs: APRIL + 1_000 });
+    await charge(bench, keyId, 'r2', 20n, 'one');
+    await charge(bench, keyId, 'r3', 7n, 'two');
+    await charge(bench, keyId, 'r4', 3n, 'one');
+    assert.equal((await statementOf(bench, keyId, MARCH, APRIL)).nowMs, APRIL - 1);
+    bench.clock.set('2026-04-01T00:00:00Z');
+    const february = await statementOf(bench, keyId, FEBRUARY, MARCH);
+    assert.deepEqual(figures(february), {
+      opening: 0n,
+      closing: 970n,
+      entries: ['purchase first 1000'],
+      usage: ['one 1 30'],
+    });
+    const march = await statementOf(bench, keyId, MARCH, APRIL);
+    assert.deepEqual(figures(march), {
+      opening: 970n,
+      closing: 1_490n,
+      entries: ['promotion welcome 50', 'purchase invoice 2 500'],
+      usage: ['one 2 23', 'two 1 7'],
+    });
+    assert.deepEqual(
+      march.entries.map(({ note, actor, expiresAtMs }) => [note, actor, expiresAtMs]),
+      [
+        [null, null, APRIL + 1_000],
+        ['paid', 'op_1', null],
+      ],
+    );
+    bench.clock.advance(5_000);
+    await bench.ledger.refund({ keyId, chargeId: 'r2', entryId: 'sorry', amountNanos: 5n, note: 'late' });
+    await bench.ledger.correct({ payerId: keyId, entryId: 'typo', amountNanos: -100n, note: null });
+    await charge(bench, keyId, 'r5', 1n, 'two');
+    const april = await statementOf(bench, keyId, APRIL, MAY);
+    assert.deepEqual(figures(april), {
+      opening: 1_490n,
+      closing: 1_374n,
+      entries: ['correction typo -100', 'expired welcome 0 -20', 'refund sorry 5'],
+      usage: ['two 1 1'],
+    });
+    assert.equal(april.entries.find(({ kind }) => kind === 'refund')?.chargeId, 'r2');
+    const { purchased, used } = await bench.summary(keyId);
+    assert.equal(april.closing, purchased - used);
+    bench.clock.set('2026-06-01T00:00:00Z');
+    assert.deepEqual(lasting(await statementOf(bench, keyId, MARCH, APRIL)), lasting(march));
+    assert.deepEqual(lasting(await statementOf(bench, keyId, FEBRUARY, MARCH)), lasting(february));
+    await bench.close();
+  });
+
+  test('a root has the balance, and an account below it what was spent through it', async () => {
+    const bench = await Bench.open(open, '2026-02-10T12:00:00Z');
+    const root = newAccount({ name: 'org' });
+    await bench.ledger.createAccount(root);
+    const team = newAccount({ name: 'team', parentId: root.id });
+    await bench.ledger.createAccount(team);
+    await bench.ledger.addAccountCredit(root.id, 'invoice', 100n, null);
+    const { id: teamKey } = await bench.ledger.createKey(newKey({ id: 'k1', accountId: team.id }));
+    const { id: rootKey } = await bench.ledger.createKey(newKey({ id: 'k2', accountId: root.id }));
+    const { id: budgetKey } = await bench.ledger.createKey(
+      newKey({ id: 'k3', accountId: team.id, mode: 'token_budget', budget: 1_000n }),
+    );
+    const loneKey = await bench.creditKey(40n, { id: 'k4' });
+    await charge(bench, teamKey, 'r1', 10n, 'one');
+    await charge(bench, rootKey, 'r2', 5n, 'one');
+    await charge(bench, budgetKey, 'r3', 500n, 'one');
+    await charge(bench, loneKey, 'r4', 15n, 'one');
+    await bench.ledger.joinAccount(loneKey, root.id, 'join');
+    const { version } = (await bench.summary(loneKey)).key;
+    assert.equal((await bench.ledger.admit(admitRequest(loneKey, 'r5', 1n, { keyVersion: version }))).kind, 'admitted');
+    await bench.ledger.settle(settleRequest(loneKey, 'r5', 1n));
+    assert.deepEqual(figures(await statementOf(bench, root.id, FEBRUARY, MARCH)), {
+      opening: 0n,
+      closing: 109n,
+      entries: ['purchase invoice 100', 'transfer_in join 25'],
+      usage: ['one 1 10', 'one 1 5', 'null 1 1'],
+    });
+    assert.deepEqual(figures(await statementOf(bench, team.id, FEBRUARY, MARCH)), {
+      opening: null,
+      closing: null,
+      entries: [],
+      usage: ['one 1 10'],
+    });
+    // What the key paid for itself, before it joined.
+    assert.deepEqual(figures(await statementOf(bench, loneKey, FEBRUARY, MARCH)), {
+      opening: 0n,
+      closing: 0n,
+      entries: ['purchase first 40', 'transfer_out join -25'],
+      usage: ['one 1 15'],
+    });
+    assert.equal((await bench.ledger.statement(budgetKey, FEBRUARY, MARCH)).kind, 'refused');
+    assert.deepEqual(await bench.ledger.statement('nobody', FEBRUARY, MARCH), { kind: 'unknown_payer' });
+    await bench.close();
+  });
+}

@@ -1,0 +1,72 @@
+/** Alerts of a started gateway: from requests to the receiver, and what the commands show of them. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { adminFetch } from '../support/admin-fetch.ts';
+import { gateway, temporaryFolder } from '../support/admin-fixture.ts';
+import { certificateOfLocalhost } from '../support/certificate.ts';
+import { startedGateway } from '../support/started-gateway.ts';
+import { webhookReceiver } from '../support/webhook-receiver.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
+
+describe('alerts', () => {
+  test('reach the operator and the account, each with its own signature, and the commands show them', {
+    timeout: 120_000,
+  }, async (t) => {
+    const certificate = certificateOfLocalhost();
+    let ofAccount = SECRET;
+    const operator = await webhookReceiver(t, () => SECRET, certificate);
+    const customer = await webhookReceiver(t, () => ofAccount, certificate);
+    const ca = join(temporaryFolder(t), 'ca.pem');
+    writeFileSync(ca, certificate.cert);
+    const config = `alerts:
+  allow_private: true
+  ca: ${ca}
+  webhooks: [{ name: ops, url: "${operator.url}", secret: "\${ALERT_SECRET}" }]
+`;
+    await using started = await startedGateway({ config, env: { ALERT_SECRET: SECRET } });
+    const { admin, dataDir, origin } = started;
+    const root = await admin.accounts.create({ name: 'Acme', token_cap: '300/day' });
+    await admin.accounts.addCredit(root.id, { amount: '5' });
+    const webhook = await admin.alerts.setWebhook(root.id, { url: customer.url });
+    ofAccount = String(webhook.secret);
+    assert.deepEqual(await admin.alerts.webhook(root.id), { account: root.id, url: customer.url, secret: null });
+    const { key } = await admin.createKey({ mode: 'credit', account: root.id });
+    const tested = await gateway(dataDir, 'alerts', 'test');
+    assert.equal(tested.code, 0, tested.stderr);
+    assert.match(tested.stdout, /alert\.test +alrt_\w+ +webhook ops +delivered +1/);
+
+    let status = 200;
+    for (let count = 0; status === 200 && count < 40; count++) {
+      const answer = await fetch(`${origin}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'sandbox/alpha',
+          max_tokens: 10,
+          messages: [{ role: 'user', content: 'Hello.' }],
+        }),
+      });
+      await answer.arrayBuffer();
+      ({ status } = answer);
+    }
+    assert.equal(status, 429);
+    const isLevel = ({ body }: { body: { type: string } }): boolean => body.type === 'usage.level';
+    const [told, same] = await Promise.all([operator.until(isLevel), customer.until(isLevel)]);
+    assert.equal(told.id, same.id);
+    const { account, limit, unit, amount } = told.body.data;
+    assert.deepEqual([account, limit, unit, amount], [root.id, 'token_cap', 'tokens', 300]);
+    const listed = await gateway(dataDir, 'alerts', 'list', '--type', 'usage.level');
+    assert.match(listed.stdout, new RegExp(`usage.level +${told.id} +level \\d+, account ${root.id}`));
+    const deliveries = await gateway(dataDir, 'alerts', 'deliveries', '--json');
+    assert.match(deliveries.stdout, new RegExp(`"target":"account ${root.id}","state":"delivered"`));
+    assert.match((await gateway(dataDir, 'accounts', 'webhook', root.id, '--url', 'none')).stdout, /has no webhook/);
+    const refused = await gateway(dataDir, 'accounts', 'webhook', root.id, '--url', 'http://plain.example');
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /--url must be an https address/);
+    const settings = JSON.stringify((await adminFetch(dataDir)('/settings')).body);
+    assert.ok(settings.includes('"alerts":{"webhooks":[{"name":"ops"') && !settings.includes(SECRET.slice(6, 20)));
+  });
+});

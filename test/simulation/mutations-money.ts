@@ -1,0 +1,205 @@
+/** Ways to break refunds, corrections and promotional credit: each rule on its own. */
+import type { Mutation } from './mutations.ts';
+
+/** The schema's own checks would notice many of these by themselves; without them only the simulation can. */
+const UNCHECKED = [
+  [
+    'migrations/sqlite/0001-ledger.sql',
+    "CHECK (mode <> 'credit' OR purchased - used - reserved >= 0)",
+    'CHECK (TRUE)',
+  ] as const,
+  [
+    'migrations/sqlite/0007-account-tree.sql',
+    'CHECK (parent_id IS NOT NULL OR purchased - used - reserved >= 0)',
+    'CHECK (TRUE)',
+  ] as const,
+];
+
+export const MONEY_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'a request is refunded beyond its charge',
+    edits: [['rules/money-rules.ts', 'if (amount > left) {', 'if (amount < 0n) {']],
+  },
+  {
+    name: 'earlier refunds of a request are forgotten',
+    edits: [['rules/money-rules.ts', 'const left = charged - refunded;', 'const left = charged;']],
+  },
+  {
+    name: 'a refund that is sent again is refused',
+    edits: [
+      [
+        'sqlite/money.ts',
+        'return same && (amountNanos ?? booked) === booked ? done(booked, refunded) : refused',
+        'return refused',
+      ],
+    ],
+  },
+  {
+    name: 'a refund that is sent again for another request counts as booked',
+    edits: [['sqlite/money.ts', 'return same && (amountNanos ?? booked)', 'return (amountNanos ?? booked)']],
+  },
+  {
+    name: 'a refund goes to the key although its account paid',
+    edits: [['sqlite/money.ts', 'const payer = key.path === null ? key : key.path.root;', 'const payer = key;']],
+  },
+  {
+    name: 'a refund gives a token budget credit',
+    edits: [['sqlite/money.ts', "if (key.key.mode !== 'credit') return refused(NO_CREDIT_CHARGED);", '']],
+  },
+  {
+    name: 'a correction takes what is held',
+    edits: [
+      [
+        'rules/money-rules.ts',
+        'const held = payer.reserved > promotional ? payer.reserved : promotional;',
+        'const held = promotional;',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'a correction takes promotional credit',
+    edits: [
+      [
+        'rules/money-rules.ts',
+        'const held = payer.reserved > promotional ? payer.reserved : promotional;',
+        'const held = payer.reserved;',
+      ],
+    ],
+  },
+  {
+    name: 'an account below the root has its balance corrected',
+    edits: [
+      [
+        'sqlite/money.ts',
+        'return payer.account.parentId === null ? null :',
+        'return payer.account.parentId !== undefined ? null :',
+      ],
+      ['migrations/sqlite/0007-account-tree.sql', 'CHECK (parent_id IS NULL OR purchased = 0)', 'CHECK (TRUE)'],
+    ],
+  },
+  {
+    name: 'promotional credit is not spent first',
+    edits: [['sqlite/hold.ts', '  spendPromotions(accounts, account, hold, charged);\n', '']],
+  },
+  {
+    name: 'the promotional credit that expires last is spent first',
+    edits: [
+      [
+        'rules/promotions.ts',
+        'for (const promotion of promotions) {\n    if (rest',
+        'for (const promotion of promotions.toReversed()) {\n    if (rest',
+      ],
+    ],
+  },
+  {
+    name: 'promotional credit never expires',
+    edits: [
+      ['rules/promotions.ts', 'if (promotion.expiresAtMs > nowMs) break;', 'if (promotion.expiresAtMs > 0) break;'],
+    ],
+  },
+  {
+    name: 'promotional credit expires a millisecond late',
+    edits: [
+      [
+        'rules/promotions.ts',
+        'if (promotion.expiresAtMs > nowMs) break;',
+        'if (promotion.expiresAtMs >= nowMs) break;',
+      ],
+    ],
+  },
+  {
+    name: 'promotional credit expires although it is held',
+    edits: [
+      ['rules/promotions.ts', 'const needed = heldBefore(promotion.expiresAtMs) - kept;', 'const needed = -kept;'],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'one hold keeps several promotions from expiring',
+    edits: [['rules/promotions.ts', '    kept += keep;\n', '']],
+  },
+  {
+    name: 'holds of after the expiry keep promotional credit',
+    edits: [['sqlite/promotions.ts', 'if (hold.heldAtMs < atMs) held += hold.amount;', 'held += hold.amount;']],
+  },
+  {
+    name: 'a hold of after the expiry spends what others keep',
+    edits: [['rules/promotions.ts', 'if (promotion.expiresAtMs <= heldAtMs) continue;', ''], ...UNCHECKED],
+  },
+  {
+    name: 'holds of token budgets keep the promotional credit of their root',
+    edits: [
+      [
+        'sqlite/promotions.ts',
+        "if (key.key.mode === 'credit') yield* key.holds.values();",
+        'yield* key.holds.values();',
+      ],
+    ],
+  },
+  {
+    name: 'an admission sees what has expired as credit',
+    edits: [['sqlite/admit.ts', '  expirePromotions(accounts, account);\n', ''], ...UNCHECKED],
+  },
+  {
+    name: 'memory alone admits with credit that has expired',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        "if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');",
+        '',
+      ],
+      [
+        'sqlite/admit.ts',
+        '  expirePromotions(accounts, account);\n',
+        '  if (!inMemory) expirePromotions(accounts, account);\n',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'an extension sees what has expired as credit',
+    edits: [
+      [
+        'sqlite/hold.ts',
+        '  expirePromotions(accounts, account);\n  if (account.path !== null) return extendOn',
+        '  if (account.path !== null) return extendOn',
+      ],
+      ...UNCHECKED,
+    ],
+  },
+  {
+    name: 'what has expired is still shown',
+    edits: [['sqlite/engine.ts', 'if (account !== undefined) expirePromotions(accounts, account);\n', '\n']],
+  },
+  {
+    name: 'what has expired stays in the balance',
+    edits: [['sqlite/promotions.ts', '    addPurchased(accounts, payer, -expired);\n', '']],
+  },
+  {
+    name: 'promotional credit is booked that has expired already',
+    edits: [['rules/promotions.ts', 'return expiresAtMs <= nowMs ?', 'return expiresAtMs < 0 ?']],
+  },
+  {
+    name: 'promotional credit that is sent again is booked again',
+    edits: [
+      ['sqlite/money.ts', "    findEntry(accounts, nodeId, 'promotion', entryId) ??\n", ''],
+      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
+      ['sqlite/promotions.ts', "'INSERT INTO promotions (", "'INSERT OR IGNORE INTO promotions ("],
+    ],
+  },
+  {
+    name: 'promotional credit of a key that joins an account becomes purchased',
+    edits: [['sqlite/accounts.ts', '    movePromotions(accounts, account, root, entryId);\n', '']],
+  },
+  {
+    name: 'a restart forgets promotional credit',
+    edits: [
+      [
+        'sqlite/account-cache.ts',
+        'promotions: totals.promoMs === null ? null :',
+        'promotions: totals.promoMs !== 0 ? null :',
+      ],
+    ],
+  },
+];

@@ -1,0 +1,377 @@
+/** Keys from CSV, exports, and what other gateways' configurations become. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { AdminError } from '../../../src/admin/api.ts';
+import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
+import { COMMANDS } from '../../../src/admin/commands.ts';
+import { runImporter } from '../../../src/admin/import/run.ts';
+import { IMPORTERS } from '../../../src/admin/import/shapes.ts';
+import type { AdminService } from '../../../src/admin/service.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { NO_LISTS } from '../../../src/config/model-lists.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { appFixture } from '../../support/admin-app.ts';
+import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+
+async function run(service: AdminService, ...line: string[]) {
+  const command = findCommand(COMMANDS, line);
+  return command.run(service, readArguments(command, line));
+}
+
+function importer(...line: string[]): string {
+  const command = findCommand(IMPORTERS, line);
+  return runImporter(command.words, readArguments(command, line)).text;
+}
+
+/** The config file that was written loads, with these variables set. */
+async function loads(folder: string, env: Readonly<Record<string, string>>) {
+  const settings = readSettings({ GATEWAY_CONFIG: join(folder, 'gateway.yaml') });
+  const { catalog } = await loadConfig({ settings, env, sandboxUrl: 'http://sandbox.invalid', lists: NO_LISTS });
+  return catalog;
+}
+
+describe('gateway import KEYS.csv', () => {
+  test('creates a key for every line, with byte order mark and quotes, and prints each once', async (t) => {
+    const { service } = adminFixture(t);
+    const account = await service.accounts.create({ name: 'Acme', external_id: 'crm-7' });
+    const file = join(temporaryFolder(t), 'keys.csv');
+    writeFileSync(
+      file,
+      '\u{feff}mode,label,account,credit,budget,period,cap,rpm_limit,models,expires_at\r\n' +
+        'credit,"Smith, ""Jo""",,2.5,,,,,,2030-01-31\r\n' +
+        'credit,team,crm-7,,,week,5,10,one two,\r\n' +
+        'token_budget,budget,,,unlimited,day,,,all,\r\n',
+    );
+    const dry = await run(service, 'import', file, '--dry-run');
+    assert.match(dry.text, /^3 keys could be created; nothing was changed/);
+    assert.equal((await service.listKeys()).length, 0);
+    const made = await run(service, 'import', file);
+    assert.match(
+      made.text,
+      /^id,label,key\nkey_\w+,"Smith, ""Jo""",mg_c_\S+\nkey_\w+,team,mg_c_\S+\nkey_\w+,budget,mg_t_\S+\n$/,
+    );
+    assert.match(made.warning ?? '', /3 keys created/);
+    const [budget, team, jo] = await service.listKeys();
+    assert.ok(jo?.mode === 'credit' && jo.balance === 2.5 && jo.expires_at === '2030-01-31T00:00:00.000Z');
+    assert.ok(
+      team?.mode === 'credit' && team.account === account.id && team.cap?.amount === 5 && team.rpm_limit === 10,
+    );
+    assert.deepEqual(team.models, ['one', 'two']);
+    assert.ok(budget?.mode === 'token_budget' && budget.budget === null && budget.period === 'day');
+    assert.equal((await service.audit()).ok, true);
+  });
+
+  test('a file with one wrong line changes nothing, and the line is named', async (t) => {
+    const { service } = adminFixture(t);
+    const file = join(temporaryFolder(t), 'keys.csv');
+    const refused = async (text: string, message: RegExp): Promise<void> => {
+      writeFileSync(file, text);
+      await assert.rejects(
+        run(service, 'import', file),
+        (error) => error instanceof AdminError && message.test(error.message) && !/\n/.test(error.message),
+        text,
+      );
+      assert.equal((await service.listKeys()).length, 0);
+    };
+    await refused(
+      'mode,credit\ncredit,1\ncredit,-5\n',
+      /^keys\.csv, line 3: credit is "-5": must be .*; nothing was changed/,
+    );
+    await refused('mode,credit\ncredit,1\nmaybe,5\n', /line 3: mode is "maybe"/);
+    await refused('mode,account\ncredit,nobody\n', /line 2: account is "nobody": there is no account/);
+    await refused('mode,budget\ntoken_budget,\n', /line 2: budget is missing/);
+    await refused('mode,label\ncredit,"open\n', /line 2: a quote is opened and never closed/);
+    await refused('mode,label\ncredit,a,b\n', /line 2: the line has another number of cells/);
+    await refused('mode,colour\ncredit,red\n', /line 1: unknown column "colour"/);
+    await refused('label\nx\n', /line 1: no column mode/);
+    await refused('mode\n', /line 1: no keys follow/);
+  });
+
+  test('what is exported can be imported again, and holds no secret', async (t) => {
+    const { service } = adminFixture(t);
+    await service.accounts.create({ name: '=Acme', external_id: 'x' });
+    await service.createKey({ mode: 'credit', credit: '1.000000001', label: '@a', models: ['m'] });
+    await service.createKey({ mode: 'token_budget', budget: 5, period: 'week' });
+    const { text } = await run(service, 'export', 'keys');
+    assert.doesNotMatch(text, /mg_[ct]_[\w-]{13}/);
+    assert.match(text, /,'@a,/);
+    const file = join(temporaryFolder(t), 'keys.csv');
+    writeFileSync(file, text);
+    assert.match((await run(service, 'import', file, '--dry-run')).text, /^2 keys/);
+    await run(service, 'import', file);
+    assert.equal((await service.listKeys()).filter(({ label }) => label === '@a').length, 2);
+    assert.match(
+      (await run(service, 'export', 'accounts')).text,
+      /^id,name,.*\nacct_\w+,'=Acme,,acct_\w+,x,active,0,0,/,
+    );
+    assert.match((await run(service, 'export', 'usage')).text, /^day,key,model,requests,/);
+  });
+
+  test('over HTTP it is all or none, too, and in the audit trail once', async (t) => {
+    const { send, operators, service } = await appFixture(t);
+    const wrong = await send('POST', '/keys/import', { body: { keys: [{ mode: 'credit' }, { mode: 'x' }] } });
+    assert.deepEqual([wrong.status, wrong.body.error.message.slice(0, 19)], [400, 'keys[1] mode is "x"']);
+    assert.equal((await service.listKeys()).length, 0);
+    const made = await send('POST', '/keys/import', {
+      body: { keys: [{ mode: 'credit' }, { mode: 'credit', credit: 1 }] },
+    });
+    assert.deepEqual([made.status, made.body.keys], [201, 2]);
+    const trail = await operators.auditTrail({ limit: 5 });
+    assert.deepEqual(
+      trail.map(({ action, outcome }) => `${action} ${outcome}`),
+      ['key.import done', 'key.import refused'],
+    );
+    assert.doesNotMatch(JSON.stringify(trail), /mg_c_\S{13}/);
+  });
+});
+
+const LITELLM = `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, rpm: 480 }
+  - model_name: gpt-4o
+    litellm_params: { model: azure/my-deployment, api_base: https://eu.openai.azure.com/, api_key: sk-literal, api_version: "2024-10-21" }
+    model_info: { input_cost_per_token: 0.0000025, output_cost_per_token: 0.00001, max_output_tokens: 16384 }
+  - model_name: sonnet
+    litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY }
+  - model_name: local
+    litellm_params: { model: hosted_vllm/qwen, api_base: "http://10.0.0.5:8000/v1", input_cost_per_token: 0, output_cost_per_token: 0 }
+  - model_name: titan
+    litellm_params: { model: bedrock/amazon.titan }
+  - model_name: "openai/*"
+    litellm_params: { model: "openai/*" }
+  - model_name: ada
+    litellm_params: { model: openai/text-embedding-3-small }
+    model_info: { mode: embedding }
+router_settings: { routing_strategy: least-busy }
+general_settings: { master_key: sk-master-1234 }
+`;
+
+describe('gateway import litellm', () => {
+  test('models, providers and prices become a config file that loads; what is not taken is named', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'config.yaml');
+    const out = join(folder, 'out');
+    writeFileSync(file, LITELLM);
+    const dry = importer('import', 'litellm', file, '--out', out, '--dry-run');
+    assert.match(dry, /^Found 4 providers, 3 models, 0 accounts, 0 keys\.\nNothing was written/);
+    assert.equal(existsSync(out), false);
+    const text = importer('import', 'litellm', file, '--out', out);
+    assert.match(text, /titan: bedrock is not known here/);
+    assert.match(text, /openai\/\*: a wildcard/);
+    assert.match(text, /ada: embedding is not text generation/);
+    assert.match(text, /gpt-4o: rpm of its deployment at openai not taken/);
+    assert.match(text, /general_settings: master_key was not taken/);
+    assert.doesNotMatch(text, /sk-/);
+    const config = readFileSync(join(out, 'gateway.yaml'), 'utf8');
+    assert.doesNotMatch(config, /sk-/);
+    assert.match(readFileSync(join(out, 'secrets.env'), 'utf8'), /^IMPORTED_AZURE_KEY=sk-literal\n$/);
+    assert.equal(statSync(join(out, 'secrets.env')).mode & 0o077, 0);
+    const { providers, models } = parse(config);
+    assert.deepEqual(providers.openai, { api_key: `\${OPENAI_API_KEY}` });
+    assert.deepEqual(
+      models[0].targets.map(({ provider }: { provider: string }) => provider),
+      ['openai', 'azure'],
+    );
+    assert.deepEqual(models[0].pricing, { input: 2.5, output: 10 });
+    const env = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', IMPORTED_AZURE_KEY: 'c' };
+    const catalog = await loads(out, env);
+    assert.deepEqual([...catalog.models.keys()], ['gpt-4o', 'sonnet', 'local']);
+    assert.throws(() => importer('import', 'litellm', file, '--out', out), /exists: name another folder with --out/);
+  });
+
+  test('keys, teams and budgets become accounts with caps and keys to import', async (t) => {
+    const { service } = adminFixture(t);
+    const folder = temporaryFolder(t);
+    const out = join(folder, 'out');
+    writeFileSync(join(folder, 'config.yaml'), LITELLM);
+    const listed = {
+      keys: [
+        {
+          key_alias: 'app',
+          team_id: 't1',
+          max_budget: 10,
+          budget_duration: '30d',
+          models: ['gpt-4o'],
+          rpm_limit: 60,
+          tpm_limit: null,
+        },
+        { key_alias: "bob's", max_budget: 5, budget_duration: '12h', models: ['all-proxy-models'] },
+        { key_alias: 'shut', blocked: true },
+      ],
+      teams: [{ team_id: 't1', team_alias: "O'Neil; rm -rf /", max_budget: 100, budget_duration: '7d' }],
+    };
+    writeFileSync(join(folder, 'keys.json'), JSON.stringify(listed));
+    const text = importer(
+      'import',
+      'litellm',
+      join(folder, 'config.yaml'),
+      '--keys',
+      join(folder, 'keys.json'),
+      '--out',
+      out,
+    );
+    assert.match(text, /^Found 4 providers, 3 models, 2 accounts, 2 keys/);
+    assert.match(text, /key shut: it is blocked/);
+    assert.match(text, /key bob's: a budget per 12h became one per month/);
+    const script = readFileSync(join(out, 'accounts.sh'), 'utf8');
+    assert.match(
+      script,
+      /accounts create 'O'\\''Neil; rm -rf \/' --external-id litellm-team-t1 --credit-cap 100\/week\n/,
+    );
+    await service.accounts.create({ name: 'team', external_id: 'litellm-team-t1', credit_cap: '100/week' });
+    await service.accounts.create({ name: 'LiteLLM', external_id: 'litellm' });
+    assert.equal((await run(service, 'import', join(out, 'keys.csv'))).exitCode, 0);
+    const [bob, app] = await service.listKeys();
+    assert.ok(app?.mode === 'credit' && app.cap?.amount === 10 && app.cap.period === 'month' && app.rpm_limit === 60);
+    assert.deepEqual([app.models, bob?.models], [['gpt-4o'], null]);
+  });
+
+  test('a broken file is refused with its line, and nothing is written', (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'config.yaml');
+    writeFileSync(file, 'model_list:\n  - a: [\n');
+    assert.throws(() => importer('import', 'litellm', file), /config\.yaml, line \d/);
+    assert.throws(() => importer('import', 'litellm', join(folder, 'none')), /cannot be read/);
+    writeFileSync(join(folder, 'k.json'), '{');
+    writeFileSync(file, 'model_list: []\n');
+    assert.throws(() => importer('import', 'litellm', file, '--keys', join(folder, 'k.json')), /k\.json is not JSON/);
+  });
+});
+
+const CHANNELS = [
+  {
+    id: 1,
+    type: 1,
+    key: 'sk-one',
+    status: 1,
+    name: 'main',
+    base_url: '',
+    models: 'gpt-4o,gpt-4o-mini',
+    group: 'default',
+    model_mapping: '',
+    priority: 0,
+  },
+  {
+    id: 2,
+    type: 14,
+    key: 'sk-a\nsk-b',
+    status: 1,
+    name: 'claude',
+    base_url: null,
+    models: 'claude-sonnet-4-5',
+    group: 'vip',
+    model_mapping: '{}',
+    priority: 5,
+  },
+  {
+    id: 3,
+    type: 1,
+    key: 'sk-two',
+    status: 1,
+    name: 'proxy',
+    base_url: 'https://api.openai.com',
+    models: 'gpt-4o',
+    group: 'default',
+    model_mapping: '{"gpt-4o":"gpt-4o-2024-08-06"}',
+    priority: 0,
+  },
+  {
+    id: 4,
+    type: 18,
+    key: 'x',
+    status: 1,
+    name: 'xunfei',
+    base_url: '',
+    models: 'spark',
+    group: 'default',
+    priority: 0,
+  },
+  { id: 5, type: 1, key: 'x', status: 2, name: 'off', base_url: '', models: 'gpt-4', group: 'default', priority: 0 },
+];
+const TOKENS = [
+  {
+    id: 1,
+    user_id: 3,
+    key: 'secret-token',
+    status: 1,
+    name: 'app',
+    expired_time: -1,
+    remain_quota: 750_000,
+    unlimited_quota: 0,
+    models: 'gpt-4o',
+  },
+  {
+    id: 2,
+    user_id: 3,
+    key: 'secret-token-2',
+    status: 1,
+    name: 'all',
+    expired_time: 1_900_000_000,
+    remain_quota: 0,
+    unlimited_quota: 1,
+  },
+  { id: 3, user_id: 3, key: 'x', status: 2, name: 'off', expired_time: -1, remain_quota: 1, unlimited_quota: 0 },
+];
+const USERS = [{ id: 3, username: 'bob', display_name: 'Bob', quota: 1_250_000 }];
+
+describe('gateway import one-api', () => {
+  test('its database becomes a config file that loads, accounts with their balances, and keys', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'one-api.db');
+    const out = join(folder, 'out');
+    const database = new DatabaseSync(file);
+    for (const [table, rows] of [
+      ['channels', CHANNELS],
+      ['tokens', TOKENS],
+      ['users', USERS],
+    ] as const) {
+      const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+      database.exec(`CREATE TABLE ${table} (${columns.map((column) => `"${column}"`).join(', ')})`);
+      const insert = database.prepare(`INSERT INTO ${table} VALUES (${columns.map(() => '?').join(', ')})`);
+      for (const row of rows) insert.run(...columns.map((column) => Reflect.get(row, column) ?? null));
+    }
+    database.close();
+    const text = importer('import', 'one-api', file, '--out', out);
+    assert.match(text, /^Found 3 providers, 3 models, 1 accounts, 2 keys/);
+    for (const note of [/xunfei: its type 18/, /off: it is disabled/, /claude: its group vip/, /token off/])
+      assert.match(text, note);
+    const { models, providers } = parse(readFileSync(join(out, 'gateway.yaml'), 'utf8'));
+    assert.deepEqual(providers.anthropic.api_keys, [`\${IMPORTED_CLAUDE_KEY}`, `\${IMPORTED_CLAUDE_KEY_2}`]);
+    assert.deepEqual(
+      models.find(({ id }: { id: string }) => id === 'gpt-4o').targets.map(({ model }: { model: string }) => model),
+      ['gpt-4o', 'gpt-4o-2024-08-06'],
+    );
+    const secrets = readFileSync(join(out, 'secrets.env'), 'utf8');
+    const env = Object.fromEntries(
+      secrets
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    );
+    assert.deepEqual([...(await loads(out, env)).models.keys()].sort(), ['claude-sonnet-4-5', 'gpt-4o', 'gpt-4o-mini']);
+    assert.match(
+      readFileSync(join(out, 'accounts.sh'), 'utf8'),
+      /accounts create Bob --external-id one-api-user-3 --json .*\n.*accounts credit "\$id" 2\.5 /,
+    );
+    const keys = readFileSync(join(out, 'keys.csv'), 'utf8');
+    assert.match(keys, /\ncredit,app,one-api-user-3,1\.5,none,gpt-4o,\n/);
+    assert.match(keys, /\ncredit,all,one-api-user-3,,,,2030-03-17T17:46:40\.000Z\n/);
+    assert.doesNotMatch(keys + text, /secret-token/);
+  });
+
+  test('the same rows as JSON, and the numbers of new-api', (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'rows.json');
+    const channel = { ...CHANNELS[0], type: 43, models: 'deepseek-chat' };
+    writeFileSync(file, JSON.stringify({ channels: [channel], tokens: [], users: [] }));
+    assert.match(importer('import', 'one-api', file, '--dry-run'), /type 43 is not known/);
+    assert.match(importer('import', 'new-api', file, '--dry-run'), /^Found 1 providers, 1 models/);
+    writeFileSync(file, 'SQLite format 3\0nonsense');
+    assert.throws(() => importer('import', 'one-api', file), /cannot be read/);
+  });
+});

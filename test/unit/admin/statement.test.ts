@@ -1,0 +1,135 @@
+/** Statements as an operator reads them: as text, CSV and a page, all with the same figures. */
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { AdminError } from '../../../src/admin/api.ts';
+import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
+import { COMMANDS } from '../../../src/admin/commands.ts';
+import type { AdminService } from '../../../src/admin/service.ts';
+import { parseCredits } from '../../../src/core/money.ts';
+import { ADMIN_SECRET, appFixture, HOST } from '../../support/admin-app.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+
+const EVIL = '=HYPERLINK("http://evil")<script>';
+
+function nanos(text: string): bigint {
+  return text.startsWith('-') ? -parseCredits(text.slice(1)) : parseCredits(text);
+}
+
+async function run(service: AdminService, ...line: string[]): Promise<string> {
+  const command = findCommand(COMMANDS, line);
+  return (await command.run(service, readArguments(command, line))).text;
+}
+
+/** A root that has bought, spent, been refunded and corrected in January 2026, by amounts that no double holds. */
+async function furnished(t: TestContext) {
+  const fixture = await appFixture(t);
+  const { service, ledger, clock } = fixture;
+  const account = await service.accounts.create({ name: 'Acme <Ltd>' });
+  await service.accounts.addCredit(account.id, { amount: '123456789.123456789', note: EVIL, entry_id: '@invoice' });
+  await service.accounts.addCredit(account.id, { amount: '0.000000007', expires_at: '2026-01-20' });
+  const key = await service.createKey({ mode: 'credit', account: account.id });
+  for (const [id, charge] of [
+    ['req_1', 333_333_333n],
+    ['req_2', 1n],
+  ] as const) {
+    const hold = { id, amount: charge, amountMin: charge, ttlMs: 60_000 };
+    await ledger.admit({ keyId: key.id, keyVersion: 1, claim: null, hold });
+    const call = { model: '+evil', provider: 'x', format: 'chat', costNanos: charge, providerCostNanos: 0n };
+    const settled = { keyId: key.id, holdId: id, charge, usage: null, call, reply: null, flag: null };
+    await ledger.settle({ ...settled, noReplyReason: 'charged_incomplete' });
+  }
+  await service.money.refund('req_2', { reason: 'sorry' });
+  await service.money.correct(account.id, { amount: '-0.1', reason: 'typo, "twice"' });
+  clock.atMs = Date.UTC(2026, 1, 3);
+  return { ...fixture, account, key };
+}
+
+describe('statements', () => {
+  test('add up to the last billionth, in JSON and in CSV', async (t) => {
+    const { service, account } = await furnished(t);
+    const statement = await service.money.statement(account.id, { month: '2026-01' });
+    const { opening_balance, closing_balance, totals, entries, usage } = statement;
+    assert.deepEqual(
+      [opening_balance, statement.from, statement.to, statement.closed],
+      ['0', '2026-01-01', '2026-02-01', true],
+    );
+    assert.equal(closing_balance, '123456788.690123463');
+    assert.equal(
+      nanos(closing_balance ?? '0'),
+      nanos(opening_balance ?? '0') + nanos(totals.entries) - nanos(totals.usage),
+    );
+    assert.equal(
+      entries.reduce((sum, { amount }) => sum + nanos(amount), 0n),
+      nanos(totals.entries),
+    );
+    assert.deepEqual(
+      usage.map(({ model, charges, amount }) => [model, charges, amount]),
+      [['+evil', 2, '0.333333334']],
+    );
+    const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
+    const amounts = new Map<string, bigint>();
+    for (const line of csv.trimEnd().split('\n').slice(1)) {
+      const [type = '', , amount = ''] = line.split(',');
+      amounts.set(type, (amounts.get(type) ?? 0n) + nanos(amount));
+    }
+    const closing = amounts.get('closing_balance');
+    amounts.delete('closing_balance');
+    assert.equal(
+      [...amounts.values()].reduce((sum, amount) => sum + amount),
+      closing,
+    );
+  });
+
+  test('as CSV and as a page, nothing of what others have written is run', async (t) => {
+    const { service, account, app } = await furnished(t);
+    const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
+    assert.match(csv, /,'@invoice,"'=HYPERLINK\(""http:\/\/evil""\)<script>",/);
+    assert.match(csv, /,'\+evil,2\n/);
+    assert.match(csv, /"typo, ""twice"""/);
+    const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
+    const url = `/admin/v1/accounts/${account.id}/statement?from=2026-01-01&to=2026-02-01&format=html`;
+    const page = await app.inject({ method: 'GET', url, headers });
+    assert.match(String(page.headers['content-type']), /^text\/html/);
+    assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-/);
+    assert.match(page.body, /Acme &lt;Ltd&gt;/);
+    assert.match(page.body, /123456788\.690123463/);
+    assert.doesNotMatch(page.body, /<script/);
+    assert.equal(page.body, await run(service, 'statement', account.id, '--month', '2026-01', '--html'));
+    const file = await app.inject({ method: 'GET', url: url.replace('html', 'csv'), headers });
+    assert.match(
+      String(file.headers['content-disposition']),
+      /^attachment; filename="statement-acct_\w+-2026-01-01\.csv"$/,
+    );
+    assert.equal(file.body.replaceAll('\r\n', '\n'), csv);
+  });
+
+  test('without a time it is the last month that is over; one that is not over says so', async (t) => {
+    const { service, account, key } = await furnished(t);
+    const text = await run(service, 'statement', account.id);
+    assert.match(text, /^Statement of Acme <Ltd> \(account acct_\w+\), in credits\n2026-01-01 to before 2026-02-01/);
+    assert.match(text, /\nClosing balance +123456788\.690123463\n$/);
+    const open = await service.money.statement(account.id, { month: '2026-02' });
+    assert.deepEqual([open.closed, open.opening_balance], [false, '123456788.690123463']);
+    assert.match(await run(service, 'statement', account.id, '--month', '2026-02'), /not over/);
+    assert.equal((await service.money.statement(key.id, { month: '2026-01' })).closing_balance, '0');
+  });
+
+  test('a wrong time is refused by its field, and a key with a token budget has none', async (t) => {
+    const { service } = adminFixture(t);
+    const account = await service.accounts.create({ name: 'Acme' });
+    const budget = await service.createKey({ mode: 'token_budget', budget: 5 });
+    const refused = (id: string, query: object, message: RegExp) =>
+      assert.rejects(
+        service.money.statement(id, query),
+        (error) => error instanceof AdminError && message.test(error.message),
+        JSON.stringify(query),
+      );
+    await refused(account.id, { month: '2026-13' }, /^month is "2026-13": must be a month like 2026-10/);
+    await refused(account.id, { from: '2026-02-30', to: '2026-03-01' }, /^from is "2026-02-30": must be a day/);
+    await refused(account.id, { from: '2026-03-01', to: '2026-03-01' }, /^to is .*after from/);
+    await refused(account.id, { from: '2026-03-01' }, /^to is missing/);
+    await refused(account.id, { from: '2026-03-01', to: '2026-03-02', month: '2026-03' }, /^month is given beside/);
+    await refused('nobody', {}, /neither a key nor an account/);
+    await refused(budget.id, {}, /token budget/);
+  });
+});
