@@ -17,6 +17,7 @@ const SETTINGS: Shown<Settings> = {
   adminPort: asIs,
   adminHosts: asIs,
   metricsToken: whetherSet,
+  oidc: (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
   metricsPerKey: asIs,
   publicUrl: asIs,
   trustedProxies: asIs,

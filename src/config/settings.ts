@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import type { Settings, TlsFiles } from './config.ts';
+import { readOidc } from './oidc.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
 export type { Environment } from './secrets.ts';
@@ -47,6 +48,11 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     adminPort,
     adminHosts: readAdminHosts(env, adminHost),
     metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
+    oidc: readOidc(
+      env,
+      givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
+      (setting, message) => new SettingError(setting, message),
+    ),
     metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
     trustedProxies: readTrustedProxies(env),

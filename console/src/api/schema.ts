@@ -898,6 +898,32 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/oidc/callback': {
+    /** Back from the OpenID Connect provider: a session, or a page that says why not */
+    get: {
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/oidc/login': {
+    /** To the OpenID Connect provider */
+    get: {
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/operators': {
     /** All operators, oldest first */
     get: {
@@ -1467,6 +1493,25 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['SettingsInForce'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/sign-in': {
+    /** How one can sign in besides by a token */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['SignInWays'];
           };
         };
         /** @description Any error. */
@@ -2598,6 +2643,10 @@ export interface components {
       expires_at: string;
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
+    };
+    /** SignInWays */
+    SignInWays: {
+      oidc: boolean;
     };
     /** Statement */
     Statement: {

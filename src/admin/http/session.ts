@@ -34,9 +34,14 @@ export function sessionOf(request: FastifyRequest): string | null {
   return request.cookies[SESSION_COOKIE] ?? null;
 }
 
-export function beginSession(request: FastifyRequest, reply: FastifyReply, text: string, maxAgeS: number): void {
-  // The listener itself speaks plain HTTP; a browser that came through TLS says so.
-  const secure = request.headers.origin?.startsWith('https://') ?? false;
+/** `secure`: whether the browser speaks TLS; without it, as the browser says itself, where the listener has none. */
+export function beginSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: string,
+  maxAgeS: number,
+  secure: boolean = request.headers.origin?.startsWith('https://') ?? false,
+): void {
   void reply.setCookie(SESSION_COOKIE, text, { ...COOKIE, secure, maxAge: maxAgeS });
   request.cookies[SESSION_COOKIE] = text;
 }
