@@ -16,6 +16,8 @@ const SETTINGS: Shown<Settings> = {
   adminHost: asIs,
   adminPort: asIs,
   adminHosts: asIs,
+  adminTls: asIs,
+  adminProxy: asIs,
   metricsToken: whetherSet,
   metricsPerKey: asIs,
   publicUrl: asIs,

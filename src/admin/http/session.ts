@@ -1,4 +1,5 @@
 /** The session of a browser: a cookie that scripts cannot read, and a token against requests of other pages. */
+import { TLSSocket } from 'node:tls';
 import fastifyCookie from '@fastify/cookie';
 import fastifyCsrfProtection from '@fastify/csrf-protection';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -35,8 +36,8 @@ export function sessionOf(request: FastifyRequest): string | null {
 }
 
 export function beginSession(request: FastifyRequest, reply: FastifyReply, text: string, maxAgeS: number): void {
-  // The listener itself speaks plain HTTP; a browser that came through TLS says so.
-  const secure = request.headers.origin?.startsWith('https://') ?? false;
+  // Behind a proxy the listener speaks plain HTTP; a browser that came through TLS says so.
+  const secure = request.raw.socket instanceof TLSSocket || (request.headers.origin?.startsWith('https://') ?? false);
   void reply.setCookie(SESSION_COOKIE, text, { ...COOKIE, secure, maxAge: maxAgeS });
   request.cookies[SESSION_COOKIE] = text;
 }
