@@ -240,7 +240,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
-    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
+    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, settings.adminTls !== null),
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
     },

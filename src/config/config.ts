@@ -19,6 +19,10 @@ export interface Settings {
   readonly adminPort: number;
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
   readonly adminHosts: readonly string[];
+  /** The certificate of the operator's listener; null: plain HTTP. */
+  readonly adminTls: TlsFiles | null;
+  /** Whether the operator's listener can only be reached through a proxy that speaks TLS. */
+  readonly adminProxy: boolean;
   /** Opens the metrics and nothing else; null: only the admin secret does. */
   readonly metricsToken: string | null;
   /** Null: operators sign in by links and tokens only. */

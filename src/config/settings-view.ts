@@ -16,6 +16,8 @@ const SETTINGS: Shown<Settings> = {
   adminHost: asIs,
   adminPort: asIs,
   adminHosts: asIs,
+  adminTls: asIs,
+  adminProxy: asIs,
   metricsToken: whetherSet,
   oidc: (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
   metricsPerKey: asIs,

@@ -1,4 +1,5 @@
 /** The session of a browser: a cookie that scripts cannot read, and a token against requests of other pages. */
+import { TLSSocket } from 'node:tls';
 import fastifyCookie from '@fastify/cookie';
 import fastifyCsrfProtection from '@fastify/csrf-protection';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -34,13 +35,14 @@ export function sessionOf(request: FastifyRequest): string | null {
   return request.cookies[SESSION_COOKIE] ?? null;
 }
 
-/** `secure`: whether the browser speaks TLS; without it, as the browser says itself, where the listener has none. */
+/** `secure`: whether the browser speaks TLS. Behind a proxy the listener speaks plain HTTP; a browser that came through TLS says so. */
 export function beginSession(
   request: FastifyRequest,
   reply: FastifyReply,
   text: string,
   maxAgeS: number,
-  secure: boolean = request.headers.origin?.startsWith('https://') ?? false,
+  secure: boolean = request.raw.socket instanceof TLSSocket ||
+    (request.headers.origin?.startsWith('https://') ?? false),
 ): void {
   void reply.setCookie(SESSION_COOKIE, text, { ...COOKIE, secure, maxAge: maxAgeS });
   request.cookies[SESSION_COOKIE] = text;
