@@ -4,9 +4,10 @@ import type { CommandShape } from './arguments.ts';
 export const INIT: CommandShape = {
   words: ['init'],
   operands: [],
-  flags: { providers: 'NAME,NAME', credit: 'CREDITS|none' },
+  flags: { providers: 'NAME,NAME', credit: 'CREDITS|none', account: 'NAME|none', operator: 'NAME|none' },
   switches: ['yes', 'no-check', 'json'],
-  summary: 'write gateway.yaml from the credentials in the environment and create the first key; --yes asks nothing',
+  summary:
+    'write gateway.yaml from the credentials in the environment and create the first operator, account and key; --yes asks nothing',
 };
 
 export const BACKUP: CommandShape = {

@@ -18,14 +18,16 @@ const COMMAND_TIMEOUT_MS = 10_000;
 export class Secrets {
   readonly #env: Environment;
   readonly #allowExec: boolean;
+  readonly #commandTimeoutMs: number;
   readonly #files = new Set<string>();
   readonly #commands = new Map<string, Promise<SecretValue>>();
   /** Everything that was read from files and commands. Private: a Config may be printed, a secret never. */
   readonly #values = new Map<string, string>();
 
-  constructor(env: Environment, allowExec = false) {
+  constructor(env: Environment, allowExec = false, commandTimeoutMs = COMMAND_TIMEOUT_MS) {
     this.#env = env;
     this.#allowExec = allowExec;
+    this.#commandTimeoutMs = commandTimeoutMs;
   }
 
   /** The files that were read, whether they could be or not: what they hold may change. */
@@ -74,7 +76,7 @@ export class Secrets {
           'is not a command: write the program and its arguments with spaces between them, or as a JSON list of strings',
       };
     }
-    return this.#kept(`command ${text}`, await outputOf(line, this.#env));
+    return this.#kept(`command ${text}`, await outputOf(line, this.#env, this.#commandTimeoutMs));
   }
 
   #kept(source: string, read: SecretValue): SecretValue {
@@ -130,12 +132,16 @@ function argumentsOf(text: string): readonly string[] | null {
 }
 
 /** Only the program is named in messages: arguments and what it writes may hold secrets. */
-function outputOf([program = '', ...rest]: readonly string[], env: Environment): Promise<SecretValue> {
+function outputOf(
+  [program = '', ...rest]: readonly string[],
+  env: Environment,
+  timeoutMs: number,
+): Promise<SecretValue> {
   const problem = (what: string) => ({ problem: `the command ${program} ${what}` });
   return new Promise((resolve) => {
     const options = {
       env,
-      timeout: COMMAND_TIMEOUT_MS,
+      timeout: timeoutMs,
       killSignal: 'SIGKILL',
       maxBuffer: SECRET_BYTES_MAX,
       shell: false,
@@ -149,7 +155,7 @@ function outputOf([program = '', ...rest]: readonly string[], env: Environment):
       const { code, killed } = error;
       if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') resolve(problem(`printed more than ${SECRET_BYTES_MAX} bytes`));
       else if (code === 'ENOENT') resolve(problem('does not exist'));
-      else if (killed === true) resolve(problem(`did not end within ${COMMAND_TIMEOUT_MS / 1000} seconds`));
+      else if (killed === true) resolve(problem(`did not end within ${timeoutMs / 1000} seconds`));
       else if (typeof code === 'number') resolve(problem(`ended with exit code ${code}: run it by hand to see why`));
       else resolve(problem(`cannot be run (${errorCode(error) ?? error.signal ?? 'unknown reason'})`));
     });

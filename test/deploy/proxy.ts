@@ -13,6 +13,8 @@ export type ProxyName = (typeof PROXIES)[number];
 
 export interface RunningProxy extends AsyncDisposable {
   readonly origin: string;
+  /** nginx only: sends nothing more to one of the two, or to both again. Resolves when no worker with another configuration is left. */
+  leaveOut(place: 0 | 1 | null): Promise<void>;
 }
 
 const FILES: Readonly<Record<ProxyName, string>> = { nginx: 'nginx.conf', caddy: 'Caddyfile', envoy: 'envoy.yaml' };
@@ -43,7 +45,16 @@ export async function startProxy(name: ProxyName, gateways: readonly [string, st
     await stop();
     throw new Error(`${name} did not start: ${Buffer.concat(output).toString().slice(-2_000)}`, { cause: error });
   }
-  return { origin, [Symbol.asyncDispose]: stop };
+  const leaveOut = async (place: 0 | 1 | null): Promise<void> => {
+    const text = configured(name, example, port, gateways, folder);
+    const host = place === null ? null : new URL(gateways[place]).host;
+    const before = childrenOf(child);
+    writeFileSync(file, host === null ? text : text.replace(`server ${host} `, `server ${host} down `));
+    child.kill('SIGHUP');
+    // A worker that is replaced ends when its last request has.
+    while (childrenOf(child).some((pid) => before.includes(pid))) await delay(50);
+  };
+  return { origin, leaveOut, [Symbol.asyncDispose]: stop };
 }
 
 /** The example with the addresses of this machine; nothing else of it changes. */
@@ -65,7 +76,7 @@ function configured(
   if (name === 'caddy') return text.replace(':8080 {', `:${port} {\n\tbind 127.0.0.1`);
   // The folders that the package's own configuration gives to the system's user.
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => {
-    mkdirSync(join(folder, kind), { mode: 0o777 });
+    mkdirSync(join(folder, kind), { mode: 0o777, recursive: true });
     return `${kind}_temp_path ${folder}/${kind};`;
   });
   return text
@@ -99,6 +110,10 @@ async function answering(origin: string, child: ChildProcess): Promise<void> {
   }
 }
 
+function childrenOf({ pid }: ChildProcess): readonly string[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+}
+
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
@@ -108,7 +123,7 @@ async function ended(child: ChildProcess): Promise<void> {
   clearTimeout(kill);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, '127.0.0.1');
   await once(probe, 'listening');

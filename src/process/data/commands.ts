@@ -39,7 +39,8 @@ export async function runDataCommand(line: readonly string[], context: CommandCo
 
 async function runInit({ flags, switches }: CommandArguments, { env, connectAdmin }: CommandContext): Promise<void> {
   const settings = readSettings(env);
-  const { init, terminal } = await import('./init.ts');
+  const { init, NONE, terminal } = await import('./init.ts');
+  const wanted = (flag: string | undefined, usual: string): string | null => (flag === NONE ? null : (flag ?? usual));
   const asking = switches.has('yes') || switches.has('json') || !process.stdin.isTTY ? null : terminal();
   try {
     const report = await init({
@@ -47,7 +48,9 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
       env,
       providers: flags.providers === undefined ? null : flags.providers.split(','),
       check: !switches.has('no-check'),
-      credit: flags.credit === 'none' ? null : (flags.credit ?? '5'),
+      credit: wanted(flags.credit, '5'),
+      account: wanted(flags.account, 'First account'),
+      operator: wanted(flags.operator, 'admin'),
       ask: asking?.ask ?? null,
       connectAdmin: () => connectAdmin(settings),
     });
@@ -55,11 +58,21 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
       process.stdout.write(`${JSON.stringify(report)}\n`);
       return;
     }
-    const { file, providers, models, key } = report;
+    const { file, providers, models, key, account, operator } = report;
     const lines = [
       `${file} was written: ${providers.length} providers, ${models} models.`,
       ...providers.map(({ name, credential }) => `  ${name}: credential ${credential}`),
+      ...(account === null ? [] : ['', `Account ${account.id} (${account.name}) owns the credit.`]),
       ...(key === null ? [] : ['', ...createdText(key)]),
+      ...(operator === null
+        ? []
+        : [
+            '',
+            `Operator ${operator.operator.name} (${operator.operator.role}), a token for the console and the admin port:`,
+          ]),
+      ...(operator === null
+        ? []
+        : ['', `  ${operator.token}`, '', `It is shown only this once, and ends at ${operator.expires_at}.`]),
       '',
       'Start it: gateway start. Check it: gateway doctor.',
     ];

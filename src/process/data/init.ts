@@ -1,8 +1,14 @@
-/** `gateway init`: a config file with comments from the credentials that are there, and the first key. */
+/** `gateway init`: a config file with comments from the credentials that are there, and the first operator, account and key. */
 import { existsSync } from 'node:fs';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
-import { type AdminConnection, AdminError, type CreatedKey } from '../../admin/api.ts';
+import {
+  type AccountView,
+  type AdminConnection,
+  AdminError,
+  type CreatedKey,
+  type IssuedTokenView,
+} from '../../admin/api.ts';
 import type { Settings } from '../../config/config.ts';
 import { KNOWN_HOSTS, type KnownHost } from '../../config/kinds.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -17,8 +23,12 @@ export interface InitOptions {
   /** Names of providers, whether their credential is there or not; null takes those whose credential is. */
   readonly providers: readonly string[] | null;
   readonly check: boolean;
-  /** Null makes no key. */
+  /** Null makes no key, and buys no credit. */
   readonly credit: string | null;
+  /** The name of the account that owns the credit; null: the key pays for itself. */
+  readonly account: string | null;
+  /** The name of the first operator, an owner; null makes none. */
+  readonly operator: string | null;
   /** Asks a person; null where none is there. */
   readonly ask: ((question: string) => Promise<string>) | null;
   connectAdmin(): Promise<AdminConnection>;
@@ -29,7 +39,13 @@ export interface InitReport {
   readonly providers: readonly { readonly name: string; readonly credential: string }[];
   readonly models: number;
   readonly key: CreatedKey | null;
+  readonly account: AccountView | null;
+  /** With its token; null where none was asked for, or one of this name is there. */
+  readonly operator: IssuedTokenView | null;
 }
+
+/** Typed where nothing is wanted. */
+export const NONE = 'none';
 
 export async function init(options: InitOptions): Promise<InitReport> {
   const { settings, env } = options;
@@ -41,12 +57,11 @@ export async function init(options: InitOptions): Promise<InitReport> {
   const { credentials, models } = await checked(hosts, options);
   const text = configText(hosts, models);
   await writeChecked(file, text, settings, env);
-  const { credit } = options;
   return {
     file,
     providers: hosts.map(({ name }) => ({ name, credential: credentials.get(name) ?? 'not checked' })),
     models: models.length,
-    key: credit === null ? null : await firstKey(options, credit),
+    ...(await firstRecords(options)),
   };
 }
 
@@ -196,11 +211,35 @@ async function writeChecked(file: string, text: string, settings: Settings, env:
   }
 }
 
-async function firstKey({ connectAdmin }: InitOptions, credit: string): Promise<CreatedKey> {
-  const connection = await connectAdmin();
+/** The first operator, account and key, as far as they are wanted. */
+async function firstRecords(options: InitOptions): Promise<Pick<InitReport, 'key' | 'account' | 'operator'>> {
+  const name = await answered(options, 'Name of the first operator, an owner (none: no operator)', options.operator);
+  const payer = await answered(
+    options,
+    'Name of the account that owns the credit (none: the key itself)',
+    options.account,
+  );
+  const { credit } = options;
+  if (name === null && payer === null && credit === null) return { key: null, account: null, operator: null };
+  const connection = await options.connectAdmin();
+  const { api } = connection;
   try {
-    return await connection.api.createKey({ mode: 'credit', credit, label: 'first key' });
+    const account = payer === null ? null : await api.accounts.create({ name: payer });
+    if (account !== null && credit !== null) await api.accounts.addCredit(account.id, { amount: credit });
+    const pays = account === null ? { credit } : { account: account.id };
+    const key = credit === null ? null : await api.createKey({ mode: 'credit', label: 'first key', ...pays });
+    const taken = name === null || (await api.operators.list()).some((operator) => operator.name === name);
+    const operator = taken ? null : await api.operators.create({ name, role: 'owner' });
+    return { key, account: account && (await api.accounts.show(account.id)), operator };
   } finally {
     await connection.close();
   }
+}
+
+/** What a person says, where one is asked; nothing is the value that is offered. */
+async function answered({ ask }: InitOptions, question: string, offered: string | null): Promise<string | null> {
+  if (ask === null) return offered;
+  const answer = (await ask(`${question} [${offered ?? NONE}] `)).trim();
+  if (answer === '') return offered;
+  return answer === NONE ? null : answer;
 }

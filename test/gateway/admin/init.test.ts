@@ -6,6 +6,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { readSettings } from '../../../src/config/settings.ts';
+import { init } from '../../../src/process/data/init.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'gateway-init-test-'));
@@ -37,6 +39,8 @@ describe('gateway init', { timeout: 60_000 }, () => {
       /found\.yaml was written: 1 providers, \d{2,} models\.\n {2}openai: credential not checked/,
     );
     assert.match(made.output, /mg_c_\w{40}/);
+    assert.match(made.output, /Account acct_\w+ \(First account\) owns the credit/);
+    assert.match(made.output, /Operator admin \(owner\), a token[\s\S]*mg_o_/);
     const text = readFileSync(join(folder, 'found.yaml'), 'utf8');
     assert.match(text, /api_key: \$\{OPENAI_API_KEY\}/);
     assert.match(
@@ -70,5 +74,59 @@ describe('gateway init', { timeout: 60_000 }, () => {
       [],
     );
     assert.equal((await gateway(['models'], 'none')).code, 0);
+  });
+
+  test('asks which providers to use, and for the first operator and account; what is offered is taken with nothing', async () => {
+    const questions: string[] = [];
+    const answers = ['', 'anthropic', 'ann', ''];
+    const calls: string[] = [];
+    const settings = readSettings({
+      GATEWAY_CONFIG: join(folder, 'asked.yaml'),
+      GATEWAY_DATA: join(folder, 'asked'),
+    });
+    const env = { OPENAI_API_KEY: 'sk-secret-of-openai' };
+    await assert.rejects(
+      init({
+        settings,
+        env,
+        providers: null,
+        check: false,
+        credit: '5',
+        account: 'First account',
+        operator: 'admin',
+        ask: async (question) => {
+          questions.push(question);
+          return answers.shift() ?? '';
+        },
+        connectAdmin: async () => {
+          calls.push('connected');
+          throw new Error('far enough');
+        },
+      }),
+      /far enough/,
+    );
+    assert.deepEqual(calls, ['connected']);
+    assert.equal(questions[0], 'Use openai (OPENAI_API_KEY is set)? [Y/n] ');
+    assert.match(questions[1] ?? '', /^Others, with commas \(anthropic, .*\), or nothing: $/);
+    assert.equal(questions[2], 'Name of the first operator, an owner (none: no operator) [admin] ');
+    assert.equal(questions[3], 'Name of the account that owns the credit (none: the key itself) [First account] ');
+    assert.equal(questions.length, 4);
+    assert.match(readFileSync(join(folder, 'asked.yaml'), 'utf8'), /openai:.*anthropic:/s);
+  });
+
+  test('a no to everything makes a file for the sandbox and nothing else', async () => {
+    const answers = ['n', '', 'none', 'none'];
+    const report = await init({
+      settings: readSettings({ GATEWAY_CONFIG: join(folder, 'no.yaml'), GATEWAY_DATA: join(folder, 'no') }),
+      env: { OPENAI_API_KEY: 'sk-secret-of-openai' },
+      providers: null,
+      check: false,
+      credit: null,
+      account: 'First account',
+      operator: 'admin',
+      ask: async () => answers.shift() ?? '',
+      connectAdmin: () => assert.fail('nothing is to be created'),
+    });
+    assert.deepEqual([report.providers, report.key, report.account, report.operator], [[], null, null, null]);
   });
 });

@@ -111,6 +111,11 @@ describe('secrets from commands', () => {
     assert.match(String(await expanded(`\${exec:[${node}, "${silent}"]}`, on())), /printed nothing$/);
     const endless = fileOf('endless.cjs', 'process.stdout.write("x".repeat(1e6)); setInterval(() => {}, 1e6)');
     assert.match(String(await expanded(`\${exec:[${node}, "${endless}"]}`, on())), /printed more than 65536 bytes$/);
+    const never = fileOf('never.mjs', 'setInterval(() => {}, 1_000_000)');
+    const impatient = new Secrets({ ...process.env }, true, 1);
+    assert.deepEqual(await expanded(`\${exec:[${node}, "${never}"]}`, impatient), [
+      `\${exec:…}: the command ${process.execPath} did not end within 0.001 seconds`,
+    ]);
     assert.match(
       String(await expanded(reference('exec:/no/such/program sk-argument'), on())),
       /^\$\{exec:…\}: the command \/no\/such\/program does not exist$/,
