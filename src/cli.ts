@@ -5,6 +5,7 @@ import { type AdminConnection, AdminError } from './admin/api.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import {
+  CHECK_CONFIG,
   COMMANDS,
   DOCTOR,
   FLAG_OF_FIELD,
@@ -107,6 +108,16 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
+  if (first === 'config') {
+    const command = findCommand([CHECK_CONFIG], line);
+    const { operands, switches } = readArguments(command, line);
+    const [file = ''] = operands;
+    const { checkConfigFile } = await import('./process/config-check.ts');
+    const output = await checkConfigFile(file, readSettings(process.env), process.env, switches.has('json'));
+    process.stdout.write(output.text);
+    process.exitCode = output.exitCode;
+    return;
+  }
   if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
     const { runDataCommand } = await import('./process/data/commands.ts');
     await runDataCommand(line, {
@@ -126,7 +137,15 @@ async function run(line: readonly string[]): Promise<void> {
     await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
     return;
   }
-  const command = findCommand(COMMANDS, line, [START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, TOP]);
+  const command = findCommand(COMMANDS, line, [
+    START,
+    DOCTOR,
+    MODELS,
+    CHECK_CONFIG,
+    ...DATA_COMMANDS,
+    SHOW_REQUEST,
+    TOP,
+  ]);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
@@ -221,7 +240,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
-    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, false),
+    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, settings.adminTls !== null),
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
     },

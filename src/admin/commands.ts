@@ -238,6 +238,16 @@ export const MODELS: CommandShape = {
   summary: 'every model with its price and limits, and where and when each of them comes from',
 };
 
+/** Not among the others: it looks at a file, and at no store. */
+export const CHECK_CONFIG: CommandShape = {
+  words: ['config', 'check'],
+  operands: ['FILE'],
+  flags: {},
+  switches: ['json'],
+  summary:
+    'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
+};
+
 /** Not among the others: they read the request log, which is no part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
@@ -276,11 +286,16 @@ export const TOP: CommandShape = {
   summary: 'the requests that run now, their holds and tokens per second, by model and key',
 };
 
+/** Every command, in the order of the help. */
+export const ALL_COMMANDS: readonly CommandShape[] = [
+  ...[START, DOCTOR, MODELS, CHECK_CONFIG, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP],
+  ...IMPORTERS,
+  ...COMMANDS,
+];
+
 export function helpText(): string {
   const rows = [
-    ...[START, DOCTOR, MODELS, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP, ...IMPORTERS, ...COMMANDS].map(
-      (command) => [usageLine(command), command.summary],
-    ),
+    ...ALL_COMMANDS.map((command) => [usageLine(command), command.summary]),
     ['gateway help', 'show this text'],
     ['gateway --version', 'show version, commit and schema'],
   ];

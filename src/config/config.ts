@@ -2,6 +2,7 @@
 import type { ForwardingHeader } from '../core/client-address.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { OidcSettings } from './oidc.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Paths of PEM files: a certificate chain and its private key. */
@@ -18,8 +19,14 @@ export interface Settings {
   readonly adminPort: number;
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
   readonly adminHosts: readonly string[];
+  /** The certificate of the operator's listener; null: plain HTTP. */
+  readonly adminTls: TlsFiles | null;
+  /** Whether the operator's listener can only be reached through a proxy that speaks TLS. */
+  readonly adminProxy: boolean;
   /** Opens the metrics and nothing else; null: only the admin secret does. */
   readonly metricsToken: string | null;
+  /** Null: operators sign in by links and tokens only. */
+  readonly oidc: OidcSettings | null;
   /** Whether every key has metrics of its own. */
   readonly metricsPerKey: boolean;
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */

@@ -24,13 +24,19 @@ function validator(): ValidateFunction<FileConfig> {
 }
 
 /** `name` is the file's name in messages. Throws a ConfigError that lists every problem found. */
-export async function parseConfigFile(text: string, name: string, secrets: Secrets): Promise<FileConfig> {
+export async function parseConfigFile(
+  text: string,
+  name: string,
+  secrets: Secrets,
+  allProblems = false,
+): Promise<FileConfig> {
+  const most = allProblems ? Number.POSITIVE_INFINITY : PROBLEMS_MAX;
   const { value, problems } = await expandReferences(parseYaml(text, name), secrets);
-  if (problems.length > 0) throw configError(name, problems.slice(0, PROBLEMS_MAX));
+  if (problems.length > 0) throw configError(name, problems.slice(0, most));
   const content = value ?? {};
   const validate = validator();
   if (validate(content)) return content;
-  throw configError(name, problemsOf(validate.errors ?? [], content));
+  throw configError(name, problemsOf(validate.errors ?? [], content).slice(0, most));
 }
 
 function parseYaml(text: string, name: string): unknown {
@@ -57,7 +63,7 @@ function problemsOf(errors: readonly ErrorObject[], content: unknown): Problem[]
     const problem = { path: readablePath(error.instancePath, content), message: messageOf(error) };
     unique.set(`${problem.path}\n${problem.message}`, problem);
   }
-  return [...unique.values()].slice(0, PROBLEMS_MAX);
+  return [...unique.values()];
 }
 
 /** What an author of YAML calls the types. */

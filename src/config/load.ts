@@ -36,6 +36,8 @@ export interface LoadOptions {
   readonly now?: Date;
   /** What providers say of their models, as far as it is known. */
   readonly lists?: ModelLists;
+  /** Whether a file with very many problems has all of them listed. */
+  readonly allProblems?: boolean;
 }
 
 /** Throws a ConfigError that lists every problem found. */
@@ -52,7 +54,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
   const text = await readConfigText(settings, name);
-  const file = text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets);
+  const file =
+    text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file);
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;

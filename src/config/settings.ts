@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import type { Settings, TlsFiles } from './config.ts';
+import { readOidc } from './oidc.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
 export type { Environment } from './secrets.ts';
@@ -36,7 +37,7 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   }
   const adminHost = readHost(env, 'GATEWAY_ADMIN_HOST');
   const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
-  const tls = readTlsFiles(env);
+  const tls = readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY');
   if (tls !== null && http === 'lean') {
     throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
   }
@@ -46,7 +47,14 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     adminHost,
     adminPort,
     adminHosts: readAdminHosts(env, adminHost),
+    adminTls: readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY'),
+    adminProxy: readChoice(env, 'GATEWAY_ADMIN_PROXY', ['on', 'off'], 'off') === 'on',
     metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
+    oidc: readOidc(
+      env,
+      givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
+      (setting, message) => new SettingError(setting, message),
+    ),
     metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
     trustedProxies: readTrustedProxies(env),
@@ -200,13 +208,13 @@ function readPath(env: Environment, name: string, fallback: string): string {
   throw new SettingError(name, ` is ${shown(text)}: must be a path`);
 }
 
-function readTlsFiles(env: Environment): TlsFiles | null {
-  const cert = given(env, 'GATEWAY_TLS_CERT');
-  const key = given(env, 'GATEWAY_TLS_KEY');
+function readTlsFiles(env: Environment, certName: string, keyName: string): TlsFiles | null {
+  const cert = given(env, certName);
+  const key = given(env, keyName);
   if (cert === undefined && key === undefined) return null;
-  if (cert === undefined) throw new SettingError('GATEWAY_TLS_CERT', ' is missing: GATEWAY_TLS_KEY is set');
-  if (key === undefined) throw new SettingError('GATEWAY_TLS_KEY', ' is missing: GATEWAY_TLS_CERT is set');
-  return { cert: readPath(env, 'GATEWAY_TLS_CERT', ''), key: readPath(env, 'GATEWAY_TLS_KEY', '') };
+  if (cert === undefined) throw new SettingError(certName, ` is missing: ${keyName} is set`);
+  if (key === undefined) throw new SettingError(keyName, ` is missing: ${certName} is set`);
+  return { cert: readPath(env, certName, ''), key: readPath(env, keyName, '') };
 }
 
 /** The value is never shown: it may hold a password. */

@@ -14,6 +14,7 @@ import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
+import { readTls, watchTls } from '../config/tls.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
@@ -126,10 +127,14 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  // Its library is loaded only where it is used.
+  const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
-  let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, false);
+  const { adminTls } = settings;
+  const adminPem = adminTls && (await readTls(adminTls));
+  let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, adminTls !== null);
   const admin = new AdminService({
     ledger,
     operators: data.operators,
@@ -151,6 +156,7 @@ export async function startGateway(
       },
     },
     playground,
+    oidc,
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {
@@ -174,16 +180,30 @@ export async function startGateway(
     host: settings.adminHost,
     port: settings.adminPort,
     hosts: settings.adminHosts,
+    tls: adminPem,
+    browsers: adminTls !== null || settings.adminProxy || isLoopback(settings.adminHost),
     metricsToken: settings.metricsToken,
     proxies: trustedProxies(settings),
     log,
   });
   parts.defer(() => adminPort.close());
-  consoleOrigin = publicOrigin(settings.adminHost, adminPort.port, false);
-  if (!isLoopback(settings.adminHost)) {
+  consoleOrigin = publicOrigin(settings.adminHost, adminPort.port, adminTls !== null);
+  if (adminTls !== null && adminPem !== null) {
+    const watch = watchTls(
+      () => adminTls,
+      adminPem,
+      (pem) => {
+        adminPort.setTlsIdentity(pem);
+        log.info({}, "the TLS certificate of the operator's listener was reloaded");
+      },
+      (line) =>
+        log.error({}, `the TLS certificate of the operator's listener was not reloaded, the one in use stays: ${line}`),
+    );
+    parts.defer(() => watch.close());
+  } else if (!isLoopback(settings.adminHost) && !settings.adminProxy) {
     log.warn(
       { adminHost: settings.adminHost },
-      "the operator's listener can be reached from other machines and speaks plain HTTP: keep it in a private network, or behind a proxy with TLS",
+      "the operator's listener can be reached from other machines and speaks plain HTTP, so it serves no console: give it TLS (GATEWAY_ADMIN_TLS_CERT, GATEWAY_ADMIN_TLS_KEY), or put it behind a proxy with TLS and say so (GATEWAY_ADMIN_PROXY=on)",
     );
   }
 

@@ -30,6 +30,8 @@ export interface AccessOptions {
   readonly secret: string | null;
   /** Accepted `Host` names in addition to the loopback ones and to IP addresses, in lower case. */
   readonly hosts?: readonly string[];
+  /** False where what a browser sends could be read on its way: then nobody signs in here. True by default. */
+  readonly browsers?: boolean;
   /** Opens the metrics and nothing else. */
   readonly metricsToken?: string | null;
   /** Who may say for whom a request is forwarded; nobody by default. */
@@ -67,6 +69,7 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
     // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
     if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
+    if (options.browsers === false && (isConsolePath(request.url) || action === 'session.create')) throw noBrowsers();
     // The console is for everybody; signing in is too, but not for ever.
     if ((roles === 'public' && action === undefined) || isConsolePath(request.url)) return;
     const tried = await wrongCredentials(request, { increment: false });
@@ -160,6 +163,13 @@ function requireOwnOrigin(request: FastifyRequest): void {
   // A proxy in front may have spoken TLS with the browser.
   if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return;
   throw new AdminError('forbidden', 'requests from another origin are not accepted');
+}
+
+function noBrowsers(): AdminError {
+  return new AdminError(
+    'forbidden',
+    'the console is served on this machine only, unless its listener has TLS (GATEWAY_ADMIN_TLS_CERT, GATEWAY_ADMIN_TLS_KEY) or is behind a proxy that has (GATEWAY_ADMIN_PROXY=on); the API is open with a bearer token',
+  );
 }
 
 /** Digests have equal lengths, so the comparison does not even reveal how long the secret is. */

@@ -18,7 +18,15 @@ import { refuseUnknownPreconditions } from './if-match.ts';
 import { ANYONE, requireDeclaredRoles } from './roles.ts';
 import { RouteTable } from './route-table.ts';
 
+/** A certificate chain and its private key, PEM. */
+export interface TlsIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface AdminAppOptions extends AccessOptions {
+  /** Null: plain HTTP. */
+  readonly tls?: TlsIdentity | null;
   readonly log?: Log;
   /** The folder of the console's build; the package's own by default. */
   readonly consoleBuild?: string;

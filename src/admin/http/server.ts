@@ -4,17 +4,18 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { NO_LOG } from '../../core/log.ts';
 import { AdminError } from '../api.ts';
 import type { AdminService } from '../service.ts';
 import { closeServer } from '../socket.ts';
-import type { AdminAppOptions } from './app.ts';
+import type { AdminAppOptions, TlsIdentity } from './app.ts';
 import { envelope } from './errors.ts';
 import type { AdminApp } from './framework.ts';
 
 export class AdminServer {
-  readonly server: Server;
+  readonly server: Server | TlsServer;
   readonly #service: AdminService;
   readonly #options: AdminAppOptions;
   #app: Promise<AdminApp> | null = null;
@@ -23,10 +24,10 @@ export class AdminServer {
     if (options.secret === '') throw new TypeError('the admin secret must not be empty');
     this.#service = service;
     this.#options = options;
-    this.server = createServer(
-      { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 },
-      (request, response) => void this.#answer(request, response),
-    );
+    const limits = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 };
+    const answer = (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response);
+    this.server =
+      options.tls == null ? createServer(limits, answer) : createTlsServer({ ...limits, ...options.tls }, answer);
     this.server.on('clientError', refuseUnreadable);
   }
 
@@ -65,6 +66,8 @@ export interface AdminPortOptions extends AdminAppOptions {
 
 export interface AdminPortListener {
   readonly port: number;
+  /** From the next connection on; where the listener has TLS. */
+  setTlsIdentity(pem: TlsIdentity): void;
   close(): Promise<void>;
 }
 
@@ -79,7 +82,13 @@ export async function listenOnPort(service: AdminService, options: AdminPortOpti
       done();
     });
   });
-  return { port: (server.address() as AddressInfo).port, close: () => admin.close() };
+  return {
+    port: (server.address() as AddressInfo).port,
+    setTlsIdentity: (pem) => {
+      if ('setSecureContext' in server) server.setSecureContext(pem);
+    },
+    close: () => admin.close(),
+  };
 }
 
 /** A request that cannot be parsed still gets an answer with a request id. */

@@ -1,4 +1,5 @@
 /** The session of a browser: a cookie that scripts cannot read, and a token against requests of other pages. */
+import { TLSSocket } from 'node:tls';
 import fastifyCookie from '@fastify/cookie';
 import fastifyCsrfProtection from '@fastify/csrf-protection';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -34,9 +35,15 @@ export function sessionOf(request: FastifyRequest): string | null {
   return request.cookies[SESSION_COOKIE] ?? null;
 }
 
-export function beginSession(request: FastifyRequest, reply: FastifyReply, text: string, maxAgeS: number): void {
-  // The listener itself speaks plain HTTP; a browser that came through TLS says so.
-  const secure = request.headers.origin?.startsWith('https://') ?? false;
+/** `secure`: whether the browser speaks TLS. Behind a proxy the listener speaks plain HTTP; a browser that came through TLS says so. */
+export function beginSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: string,
+  maxAgeS: number,
+  secure: boolean = request.raw.socket instanceof TLSSocket ||
+    (request.headers.origin?.startsWith('https://') ?? false),
+): void {
   void reply.setCookie(SESSION_COOKIE, text, { ...COOKIE, secure, maxAge: maxAgeS });
   request.cookies[SESSION_COOKIE] = text;
 }

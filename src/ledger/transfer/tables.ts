@@ -43,6 +43,7 @@ const ORDERS: Readonly<Record<string, readonly [string, string]>> = {
   usage: [' ORDER BY number', ' ORDER BY at_ms, hold_id'],
   tree_accounts: [' ORDER BY rowid', ' ORDER BY created_number'],
   audit_trail: [' ORDER BY number', ' ORDER BY number'],
+  alerts: [' ORDER BY number', ' ORDER BY number'],
 };
 
 export interface MovedTable {

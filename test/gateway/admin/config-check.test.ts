@@ -1,0 +1,50 @@
+/** `gateway config check FILE`: every problem at once, with a name and an exit code. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { readSettings } from '../../../src/config/settings.ts';
+import { checkConfigFile } from '../../../src/process/config-check.ts';
+import { gateway, temporaryFolder } from '../../support/admin-fixture.ts';
+
+describe('gateway config check', () => {
+  test('lists every problem with its path and the name of the model, and ends with 1', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'bad.yaml');
+    const models = Array.from(
+      { length: 30 },
+      (_, index) => `  - { id: made/up-${index}, provider: openai, public: maybe }`,
+    );
+    writeFileSync(file, `providers:\n  openai: { api_key: x, kindd: openai }\nmodels:\n${models.join('\n')}\n`);
+    const { code, stdout } = await gateway(folder, 'config', 'check', file);
+    assert.equal(code, 1);
+    assert.match(stdout, /providers\.openai: unknown key `kindd`: did you mean `kind`\?/);
+    assert.match(stdout, /models\[29\] \(made\/up-29\)\.public: must be true or false/);
+    assert.match(stdout, /\n31 problems\./);
+    const settings = readSettings({ GATEWAY_DATA: folder });
+    writeFileSync(file, 'providers: { openai: { api_key: x } }\nmodels: [{ id: made/up, provider: nobody }]\n');
+    const { text, exitCode } = await checkConfigFile(file, settings, {}, true);
+    const { ok, problems } = JSON.parse(text);
+    assert.deepEqual(
+      [exitCode, ok, problems],
+      [1, false, [`${file}: models[0] (made/up).provider: unknown provider \`nobody\``]],
+    );
+    const absent = await checkConfigFile(join(folder, 'absent.yaml'), settings, {}, false);
+    assert.match(absent.text, /absent\.yaml: does not exist/);
+    writeFileSync(file, 'tls: { cert: /nowhere.pem, key: /nowhere.key }\n');
+    assert.match((await checkConfigFile(file, settings, {}, false)).text, /nowhere\.pem: /);
+  });
+
+  test('shows the models of a file that is in order, and ends with 0', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'good.yaml');
+    writeFileSync(
+      file,
+      'providers: { openai: { api_key: x } }\nmodels: [{ id: openai/gpt-4o, targets: [{ provider: openai, model: gpt-4o }] }]\n',
+    );
+    const { text, exitCode } = await checkConfigFile(file, readSettings({ GATEWAY_DATA: folder }), {}, false);
+    assert.equal(exitCode, 0, text);
+    assert.match(text, /\nopenai\/gpt-4o +2\.5 \/ 10 /);
+    assert.match(text, /good\.yaml is in order: 4 models of \d+ providers/);
+  });
+});
