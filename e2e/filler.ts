@@ -44,9 +44,8 @@ export class Filler {
     if (typeof value === 'string') return KEPT.has(name) ? value : this.#text(value);
     if (Array.isArray(value)) return value.map((inner) => this.value(inner, name));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [key, this.value(inner, KEPT.has(name) ? name : key)]),
-    );
+    // A property of a schema may have the name of a kept member: what it is called decides nothing of what is in it.
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, this.value(inner, key)]));
   }
 
   headers(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -29,7 +29,11 @@ import type {
   ModelListsRefresh as ModelListsRefreshSchema,
   ModelLists as ModelListsSchema,
 } from './schema/model-lists.ts';
-import type { CorrectionView as CorrectionSchema, RefundView as RefundSchema } from './schema/money.ts';
+import type {
+  CorrectionView as CorrectionSchema,
+  PromotionList as PromotionListSchema,
+  RefundView as RefundSchema,
+} from './schema/money.ts';
 import type {
   IssuedToken as IssuedTokenSchema,
   OperatorList as OperatorListSchema,
@@ -122,6 +126,8 @@ export interface AccountsApi {
 export interface MoneyApi {
   refund(requestId: string, input: object): Promise<RefundView>;
   correct(payerId: string, input: object): Promise<CorrectionView>;
+  /** What is left of promotional credit, in the order in which it expires. */
+  promotions(id: string): Promise<PromotionListView>;
   /** Of an account, or of a key. */
   statement(id: string, query: object): Promise<StatementView>;
 }
@@ -143,6 +149,7 @@ export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
 export type RefundView = View<typeof RefundSchema>;
 export type StatementView = View<typeof StatementSchema>;
+export type PromotionListView = View<typeof PromotionListSchema>;
 export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;

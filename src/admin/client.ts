@@ -72,6 +72,7 @@ export class AdminClient implements AdminApi {
     refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
     // Both routes take both: whose id it is, is looked up.
     correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
+    promotions: (id) => this.#call('GET', ['accounts', id, 'promotions']),
     statement: (id, query) =>
       this.#call('GET', ['accounts', id, 'statement'], undefined, { parameters: Object.entries(query) }),
   };

@@ -39,7 +39,8 @@ export const UPGRADE: CommandShape = {
   operands: [],
   flags: {},
   switches: ['check', 'json'],
-  summary: '--check tells what the next start of this release does to the store, tried and audited on a copy',
+  summary:
+    'bring the store to this release without serving; --check only tells what that would do, tried and audited on a copy',
 };
 
 export const DATA_COMMANDS: readonly CommandShape[] = [INIT, BACKUP, RESTORE, MIGRATE, UPGRADE];

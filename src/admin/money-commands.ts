@@ -30,6 +30,23 @@ export const MONEY_COMMANDS: readonly Command[] = [
     },
   },
   {
+    words: ['promotions'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'what is left of the promotional credit of an account or key, in the order in which it expires',
+    run: async (api, { operands: [id = ''], switches }) => {
+      const { data } = await api.money.promotions(id);
+      if (switches.has('json')) return json(data);
+      if (data.length === 0) return lines([`${id} has no promotional credit`]);
+      return lines(
+        data.map(
+          (each) => `${amount(each.left)} of ${amount(each.amount)} credits until ${each.expires_at} (${each.id})`,
+        ),
+      );
+    },
+  },
+  {
     words: ['statement'],
     operands: ['ID'],
     flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },

@@ -2,7 +2,14 @@
 import type { Clock } from '../core/clock.ts';
 import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../core/money.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
-import { AdminError, type CorrectionView, type MoneyApi, type RefundView, type StatementView } from './api.ts';
+import {
+  AdminError,
+  type CorrectionView,
+  type MoneyApi,
+  type PromotionListView,
+  type RefundView,
+  type StatementView,
+} from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { newId } from './ids.ts';
 import { CorrectionBody, RefundBody } from './schema/money.ts';
@@ -55,6 +62,20 @@ export class MoneyService implements MoneyApi {
       refunded: creditsFromNanos(outcome.refunded),
       charged: creditsFromNanos(outcome.charged),
       balance: creditsFromNanos(outcome.balance),
+    };
+  }
+
+  async promotions(id: string): Promise<PromotionListView> {
+    const open = await this.#ledger.promotions(id);
+    if (open === null) throw unknownPayer(id);
+    return {
+      object: 'list',
+      data: open.map(({ id: entryId, amount, left, expiresAtMs }) => ({
+        id: entryId,
+        amount: creditsFromNanos(amount),
+        left: creditsFromNanos(left),
+        expires_at: new Date(expiresAtMs).toISOString(),
+      })),
     };
   }
 

@@ -29,6 +29,7 @@ import { readAuditTrailQuery } from './input.ts';
 import type { KeyFilters } from './key-page.ts';
 import { KeyService, type KeyServiceOptions } from './key-service.ts';
 import { MoneyService } from './money-service.ts';
+import type { OidcSignIn } from './oidc.ts';
 import { OperatorsAdmin } from './operators.ts';
 import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
@@ -50,6 +51,8 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Absent where no gateway is running. */
   readonly playground?: Playground;
+  /** Absent where nobody signs in through OpenID Connect. */
+  readonly oidc?: OidcSignIn | null;
   /** Without it there are none. */
   readonly alerts?: Alerts;
   /** Without it there are none. */
@@ -190,6 +193,10 @@ export class AdminService implements AdminApi {
       after: (result: TargetTestView) => ({ ...target, ...result }),
     };
     return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  get oidc(): OidcSignIn | null {
+    return this.#options.oidc ?? null;
   }
 
   get playground(): Playground {

@@ -19,6 +19,7 @@ import type {
   LedgerAdmin,
   NewAccount,
   NewKey,
+  OpenPromotion,
   OtherVersion,
   RefundOutcome,
   StatementOutcome,
@@ -106,6 +107,11 @@ export class SubtreeLedger implements LedgerAdmin {
       : { kind: 'unknown_payer' };
     if (outcome.kind !== 'statement') return outcome;
     return { ...outcome, entries: outcome.entries.map((entry) => ({ ...entry, actor: null })) };
+  }
+
+  async promotions(id: string): Promise<readonly OpenPromotion[] | null> {
+    const inside = (await this.#hasAccount(id)) || (await this.getKey(id)) !== null;
+    return inside ? this.#ledger.promotions(id) : null;
   }
 
   async findCharge(requestId: string): Promise<FoundCharge | null> {

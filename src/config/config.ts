@@ -2,6 +2,7 @@
 import type { ForwardingHeader } from '../core/client-address.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { OidcSettings } from './oidc.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Paths of PEM files: a certificate chain and its private key. */
@@ -24,6 +25,8 @@ export interface Settings {
   readonly adminProxy: boolean;
   /** Opens the metrics and nothing else; null: only the admin secret does. */
   readonly metricsToken: string | null;
+  /** Null: operators sign in by links and tokens only. */
+  readonly oidc: OidcSettings | null;
   /** Whether every key has metrics of its own. */
   readonly metricsPerKey: boolean;
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */

@@ -19,6 +19,7 @@ const SETTINGS: Shown<Settings> = {
   adminTls: asIs,
   adminProxy: asIs,
   metricsToken: whetherSet,
+  oidc: (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
   metricsPerKey: asIs,
   publicUrl: asIs,
   trustedProxies: asIs,

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import type { Settings, TlsFiles } from './config.ts';
+import { readOidc } from './oidc.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
 export type { Environment } from './secrets.ts';
@@ -49,6 +50,11 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     adminTls: readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY'),
     adminProxy: readChoice(env, 'GATEWAY_ADMIN_PROXY', ['on', 'off'], 'off') === 'on',
     metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
+    oidc: readOidc(
+      env,
+      givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
+      (setting, message) => new SettingError(setting, message),
+    ),
     metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
     publicUrl: readPublicUrl(env),
     trustedProxies: readTrustedProxies(env),

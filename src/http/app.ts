@@ -15,6 +15,7 @@ import type { IncomingRequest, RequestHandler, ServerResponse } from '../transpo
 import { withCors } from './cors.ts';
 import { HttpRequest } from './http-request.ts';
 import { openApiBytes } from './openapi.ts';
+import { REFERENCE_PATH, REFERENCE_SCRIPT_PATH, sendReference, sendReferenceScript } from './reference.ts';
 import { refusalOf } from './refusal.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
@@ -108,7 +109,12 @@ function routesOf(options: AppOptions): Routes {
     route(ENDPOINTS.get_model, answeredAsJson(getModel));
     route(ENDPOINTS.usage, answeredAsJson(usage));
     const bare: Handler = (request, response) => {
-      const service = { object: 'service', name: 'model-gateway', openapi: `${prefix}/openapi.json` };
+      const service = {
+        object: 'service',
+        name: 'model-gateway',
+        openapi: `${prefix}/openapi.json`,
+        docs: REFERENCE_PATH,
+      };
       plainReply(request, response).json(service);
     };
     add('GET', prefix || '/', bare);
@@ -117,6 +123,12 @@ function routesOf(options: AppOptions): Routes {
       plainReply(request, response).send(200, 'application/json', openApiBytes());
     });
   }
+  add('GET', REFERENCE_PATH, (_request, response) => void sendReference(response));
+  add('GET', REFERENCE_SCRIPT_PATH, (request, response) => {
+    void sendReferenceScript(request, response).then((sent) => {
+      if (!sent) refuseRoute(request, response);
+    });
+  });
   add('GET', LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));
   add('GET', READINESS, (request, response) => {
     const reply = plainReply(request, response);
@@ -223,6 +235,7 @@ const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(O
       [`${prefix}/openapi.json`, 'GET'],
     ]),
   ),
+  [REFERENCE_PATH]: 'GET',
   [LIVENESS]: 'GET',
   [READINESS]: 'GET',
 });

@@ -140,6 +140,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
       operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note, ...details }),
     correct: (request) => operations.run<'correct'>({ op: 'correct', request }),
     findCharge: (requestId) => operations.run<'findCharge'>({ op: 'findCharge', requestId }),
+    promotions: (id) => operations.run<'promotions'>({ op: 'promotions', id }),
     statement: (id, sinceMs, untilMs) => operations.run<'statement'>({ op: 'statement', id, sinceMs, untilMs }),
     refund: (request) => operations.run<'refund'>({ op: 'refund', request }),
     getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),

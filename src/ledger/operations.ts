@@ -24,6 +24,7 @@ import type {
   Mark,
   NewAccount,
   NewKey,
+  OpenPromotion,
   OtherVersion,
   PurchaseDetails,
   Refund,
@@ -82,6 +83,7 @@ interface OperationTypes {
   correct: [{ readonly request: Correction }, CorrectionOutcome];
   findCharge: [{ readonly requestId: string }, FoundCharge | null];
   refund: [{ readonly request: Refund }, RefundOutcome];
+  promotions: [{ readonly id: string }, readonly OpenPromotion[] | null];
   statement: [{ readonly id: string; readonly sinceMs: number; readonly untilMs: number }, StatementOutcome];
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
   listAccounts: [unknown, readonly AccountSummary[]];

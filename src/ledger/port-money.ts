@@ -23,6 +23,8 @@ export interface LedgerMoney {
   refund(request: Refund): Promise<RefundOutcome>;
   /** From `sinceMs` until before `untilMs`. */
   statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome>;
+  /** What is left of the promotional credit of a key or account, in the order in which it expires; null for an unknown one. */
+  promotions(id: string): Promise<readonly OpenPromotion[] | null>;
 }
 
 export interface Correction extends EntryDetails {
@@ -55,6 +57,15 @@ export interface FoundCharge {
 interface Refused {
   readonly kind: 'refused';
   readonly reason: string;
+}
+
+/** Promotional credit of which something is left. */
+export interface OpenPromotion {
+  readonly id: string;
+  readonly amount: bigint;
+  readonly left: bigint;
+  /** In the past where requests in flight still hold what is left. */
+  readonly expiresAtMs: number;
 }
 
 export type CorrectionOutcome =

@@ -2,7 +2,7 @@
  * Operators, their tokens, sign-in links and sessions, and the audit trail: the one object that everybody goes through.
  * Outcomes are values; an exception means that the store failed.
  */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import {
   type Actor,
@@ -16,6 +16,7 @@ import {
   type CredentialKind,
   type Operator,
   type OperatorStore,
+  type OutsideIdentity,
   type Role,
 } from './port.ts';
 import { newSecret, sameText, seal, secretDigest, unseal } from './secrets.ts';
@@ -92,6 +93,33 @@ export class Operators {
     }
     const { text, credential } = await this.#issue('session', operatorId, SESSION_MS, null);
     return { text, actor: { ...found.actor, via: 'session' }, expiresAtMs: credential.expiresAtMs };
+  }
+
+  /**
+   * A session for whom an OpenID Connect provider vouches for: the same operator each time, with the role of this time. Null
+   * where the operator was revoked here.
+   */
+  async signInFromOutside(identity: OutsideIdentity): Promise<(Session & { readonly text: string }) | null> {
+    const store = await this.#store();
+    const id = `op_${hash('sha256', `${identity.issuer}\n${identity.subject}`, 'hex').slice(0, 20)}`;
+    const { role } = identity;
+    const known = await store.operator(id);
+    if (known !== null && known.revokedAtMs !== null) return null;
+    if (known === null) await this.#createOutside(store, id, identity);
+    else if (known.role !== role) await store.changeRole(id, role, null);
+    const operator = await store.operator(id);
+    if (operator === null) throw new TypeError(`operator ${id} is gone`);
+    const { text, credential } = await this.#issue('session', id, SESSION_MS, null);
+    return { text, actor: actorOf(operator, 'session'), expiresAtMs: credential.expiresAtMs };
+  }
+
+  /** A name that another operator has is told apart by the id. */
+  async #createOutside(store: OperatorStore, id: string, { name, role }: OutsideIdentity): Promise<void> {
+    const operator = { id, name, role, accountId: null, createdAtMs: this.#nowMs(), revokedAtMs: null };
+    if (await store.createOperator(operator)) return;
+    // Of two sign-ins at once, one has made it already.
+    if ((await store.operator(id)) !== null) return;
+    await store.createOperator({ ...operator, name: `${name} (${id})` });
   }
 
   async signOut(text: string): Promise<void> {

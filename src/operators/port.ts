@@ -52,6 +52,14 @@ export interface CredentialFilter {
   readonly id?: string;
 }
 
+/** Somebody whom an OpenID Connect provider vouches for, with the role that it gives. */
+export interface OutsideIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
 /** How a caller has proved who it is. `process`: the gateway itself, at its start. `command`: a command without a gateway. */
 export type ActorVia = 'token' | 'session' | 'secret' | 'socket' | 'command' | 'process';
 

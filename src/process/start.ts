@@ -127,6 +127,8 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  // Its library is loaded only where it is used.
+  const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
@@ -154,6 +156,7 @@ export async function startGateway(
       },
     },
     playground,
+    oidc,
     onTrailFailure: (err, { action, target, outcome }) =>
       log.error({ err, action, target, outcome }, 'the audit trail could not be written'),
     refreshModelLists: async () => {

@@ -219,7 +219,7 @@ const cline: Agent = {
     await writeJson(join(data, 'settings'), 'global-settings.json', settings);
     const auth = [script, 'auth', '-p', 'openai-compatible', '-k', key, '-m', model, '-b', baseUrl, '--data-dir', data];
     const asked = [script, '--json', '--data-dir', data, '-P', 'openai-compatible', '-m', model];
-    const last = `$(${[script, 'history', '--json', '--data-dir', data].map(quoted).join(' ')} | grep -o '"sessionId": *"[^"]*"' | head -1 | cut -d'"' -f4)`;
+    const last = `"$(ls -t ${quoted(join(data, 'sessions'))} | head -1)"`;
     const line = [...asked.map(quoted), ...(resumes ? ['--id', last] : []), '"$0"'].join(' ');
     return {
       command: 'sh',

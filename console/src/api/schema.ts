@@ -213,6 +213,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/statement': {
     /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
     get: {
@@ -688,6 +712,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/promotions': {
+    /** What is left of promotional credit, in the order in which it expires */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/secrets': {
     /** Add a secret to a key; the older ones keep working */
     post: {
@@ -841,6 +889,32 @@ export interface paths {
             'application/json': components['schemas']['ModelStateList'];
           };
         };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/oidc/callback': {
+    /** Back from the OpenID Connect provider: a session, or a page that says why not */
+    get: {
+      responses: {
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/oidc/login': {
+    /** To the OpenID Connect provider */
+    get: {
+      responses: {
         /** @description Any error. */
         default: {
           content: {
@@ -1419,6 +1493,25 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['SettingsInForce'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/sign-in': {
+    /** How one can sign in besides by a token */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['SignInWays'];
           };
         };
         /** @description Any error. */
@@ -2318,6 +2411,21 @@ export interface components {
       /** @description For clients of the Anthropic API. */
       origin: string;
     };
+    /** Promotion */
+    Promotion: {
+      amount: number;
+      /** @description In the past where requests in flight still hold what is left. */
+      expires_at: string;
+      /** @description Of the entry that it was booked with. */
+      id: string;
+      left: number;
+    };
+    /** PromotionList */
+    PromotionList: {
+      data: components['schemas']['Promotion'][];
+      /** @enum {string} */
+      object: 'list';
+    };
     /** ProviderState */
     ProviderState: {
       base_url: string;
@@ -2535,6 +2643,10 @@ export interface components {
       expires_at: string;
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
+    };
+    /** SignInWays */
+    SignInWays: {
+      oidc: boolean;
     };
     /** Statement */
     Statement: {

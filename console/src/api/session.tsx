@@ -13,6 +13,8 @@ interface SessionContext {
   /** Everything that is the whole gateway's: credit, refunds, the playground, the checks. */
   readonly mayOperate: boolean;
   readonly signIn: (token: string) => Promise<void>;
+  /** Signed in elsewhere, in another tab: whether there is a session now. */
+  readonly resume: () => Promise<void>;
   readonly signOut: (everywhere: boolean) => Promise<void>;
 }
 
@@ -35,6 +37,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     async (token: string) => take(await call('post', ADDRESS, { body: { token: token.trim() } })),
     [take],
   );
+
+  const resume = useCallback(async () => {
+    await call('get', ADDRESS, {}).then(take, () => {});
+  }, [take]);
 
   const signOut = useCallback(async (everywhere: boolean) => {
     await (everywhere ? call('delete', '/admin/v1/sessions', {}) : call('delete', ADDRESS, {}));
@@ -59,8 +65,16 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   const value = useMemo(() => {
     const role = session?.operator.role ?? '';
-    return { session, state, mayWrite: WRITERS.includes(role), mayOperate: OPERATORS.includes(role), signIn, signOut };
-  }, [session, state, signIn, signOut]);
+    return {
+      session,
+      state,
+      mayWrite: WRITERS.includes(role),
+      mayOperate: OPERATORS.includes(role),
+      signIn,
+      resume,
+      signOut,
+    };
+  }, [session, state, signIn, resume, signOut]);
   return <Context value={value}>{children}</Context>;
 }
 

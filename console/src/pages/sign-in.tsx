@@ -1,7 +1,8 @@
 /** Signing in: by the link that the gateway prints, or with a token. Again, over the page, when a session has ended. */
 import { Button, Modal, PasswordInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { ApiError } from '../api/client.ts';
+import { ApiError, call } from '../api/client.ts';
 import { useSession } from '../api/session.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Failure } from '../ui/page.tsx';
@@ -16,9 +17,24 @@ function takeTokenFromAddress(): string | null {
 
 const linkToken = takeTokenFromAddress();
 
+const PROBLEMS: Readonly<Record<string, string>> = {
+  no_role: 'Your organisation knows you, but gives you no role here. Ask whoever runs this gateway.',
+  revoked: 'Your access to this gateway was revoked. Ask whoever runs it.',
+  failed: 'Signing in through your organisation did not work. Try again; the audit trail has the reason.',
+};
+
+function takeProblemFromAddress(): Error | null {
+  const problem = new URLSearchParams(location.hash.slice(1)).get('problem');
+  if (problem === null) return null;
+  history.replaceState(null, '', location.pathname + location.search);
+  return new Error(PROBLEMS[problem] ?? PROBLEMS.failed);
+}
+
+const returned = takeProblemFromAddress();
+
 export function SignIn() {
   const { signIn } = useSession();
-  const [error, setError] = useState<unknown>(null);
+  const [error, setError] = useState<unknown>(returned);
   const [waiting, setWaiting] = useState(linkToken !== null);
   const tried = useRef(false);
   useEffect(() => {
@@ -46,6 +62,7 @@ export function SignIn() {
         </p>
         <pre className={css.command}>npx gateway operators link</pre>
         <TokenForm problem={error} />
+        <Organisation />
         <p className={css.foot}>A link works once, for 15 minutes.</p>
       </div>
     </main>
@@ -61,7 +78,38 @@ export function SignInAgain() {
         <code>npx gateway operators link</code>; the part after <code>#token=</code> is the token.
       </p>
       <TokenForm problem={null} />
+      <Organisation again />
     </Modal>
+  );
+}
+
+/** Through OpenID Connect, where that is set up. Over a page with unsaved work it happens in another tab. */
+function Organisation({ again = false }: { again?: boolean }) {
+  const { resume } = useSession();
+  const { data } = useQuery({
+    queryKey: ['sign-in'],
+    queryFn: ({ signal }) => call('get', '/admin/v1/sign-in', { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (data?.oidc !== true) return null;
+  return (
+    <div className={css.organisation}>
+      <Button
+        component="a"
+        href="/admin/v1/oidc/login"
+        {...(again && { target: '_blank', rel: 'noopener' })}
+        variant="default"
+        size="sm"
+        fullWidth
+      >
+        Sign in with your organisation
+      </Button>
+      {again && (
+        <Button variant="subtle" size="sm" fullWidth onClick={() => void resume()}>
+          I have signed in: go on
+        </Button>
+      )}
+    </div>
   );
 }
 

@@ -37,8 +37,8 @@ export const OWNERS: RouteRoles = ['owner'];
 
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
-/** They change nothing, but show what people wrote. */
-const RECORDED_READS: readonly string[] = ['request.content'];
+/** What shows what people wrote, and what a provider leads a browser back to: recorded, although it is a GET. */
+const RECORDED_READS: readonly string[] = ['request.content', 'session.create'];
 
 export function isSafe(method: string): boolean {
   return SAFE_METHODS.includes(method);

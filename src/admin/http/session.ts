@@ -35,9 +35,15 @@ export function sessionOf(request: FastifyRequest): string | null {
   return request.cookies[SESSION_COOKIE] ?? null;
 }
 
-export function beginSession(request: FastifyRequest, reply: FastifyReply, text: string, maxAgeS: number): void {
-  // Behind a proxy the listener speaks plain HTTP; a browser that came through TLS says so.
-  const secure = request.raw.socket instanceof TLSSocket || (request.headers.origin?.startsWith('https://') ?? false);
+/** `secure`: whether the browser speaks TLS. Behind a proxy the listener speaks plain HTTP; a browser that came through TLS says so. */
+export function beginSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: string,
+  maxAgeS: number,
+  secure: boolean = request.raw.socket instanceof TLSSocket ||
+    (request.headers.origin?.startsWith('https://') ?? false),
+): void {
   void reply.setCookie(SESSION_COOKIE, text, { ...COOKIE, secure, maxAge: maxAgeS });
   request.cookies[SESSION_COOKIE] = text;
 }

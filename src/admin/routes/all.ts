@@ -11,6 +11,7 @@ import { addKeyRoutes } from './keys.ts';
 import { addModelListRoutes } from './model-lists.ts';
 import { addModelRoutes } from './models.ts';
 import { addMoneyRoutes } from './money.ts';
+import { addOidcRoutes } from './oidc.ts';
 import { addOperatorRoutes } from './operators.ts';
 import { addPlaygroundRoutes } from './playground.ts';
 import { addProviderRoutes } from './providers.ts';
@@ -37,6 +38,7 @@ const ROUTES: readonly ((app: AdminApp, service: AdminService) => void)[] = [
   addSettingRoutes,
   addDoctorRoutes,
   addSessionRoutes,
+  addOidcRoutes,
   addOperatorRoutes,
   addAuditTrailRoutes,
   addRequestRoutes,

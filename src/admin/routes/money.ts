@@ -2,7 +2,7 @@ import { Type } from '../../lib/schema-builder.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
 import { OPERATORS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
-import { CorrectionBody, CorrectionView, RefundBody, RefundView } from '../schema/money.ts';
+import { CorrectionBody, CorrectionView, PromotionList, RefundBody, RefundView } from '../schema/money.ts';
 import { Statement, StatementQuery } from '../schema/statement.ts';
 import type { AdminService } from '../service.ts';
 import { STATEMENT_POLICY, statementCsv, statementHtml } from '../statement-text.ts';
@@ -26,6 +26,19 @@ export function addMoneyRoutes(app: AdminApp, service: AdminService): void {
   );
 
   for (const payers of ['keys', 'accounts'] as const) {
+    app.get(
+      `/${payers}/:id/promotions`,
+      {
+        config: { roles: VIEWERS_AND_ACCOUNTS },
+        schema: {
+          summary: 'What is left of promotional credit, in the order in which it expires',
+          params: Path,
+          response: { 200: PromotionList },
+        },
+      },
+      async (request) => acting(service, request).money.promotions(request.params.id),
+    );
+
     app.get(
       `/${payers}/:id/statement`,
       {

@@ -57,3 +57,21 @@ export const CorrectionView = Type.Object(
   },
   { title: 'Correction' },
 );
+
+export const PromotionList = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ description: 'Of the entry that it was booked with.' }),
+          amount: Type.Number(),
+          left: Type.Number(),
+          expires_at: Type.String({ description: 'In the past where requests in flight still hold what is left.' }),
+        },
+        { title: 'Promotion' },
+      ),
+    ),
+  },
+  { title: 'PromotionList' },
+);

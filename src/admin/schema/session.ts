@@ -30,3 +30,5 @@ export const Session = Type.Object(
 );
 
 export const SignedOut = Type.Object({ ended: Type.Integer() }, { title: 'SignedOut' });
+
+export const SignInWays = Type.Object({ oidc: Type.Boolean() }, { title: 'SignInWays' });

@@ -17,6 +17,7 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'usageReport',
   'findCharge',
   'statement',
+  'promotions',
   // The call that this hold was for is lost with the power too, and an unsettled hold would only have been voided.
   'admit',
   'extend',

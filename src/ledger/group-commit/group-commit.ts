@@ -26,6 +26,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'addAccountCredit',
   'correct',
   'refund',
+  'promotions',
   'getAccount',
 ]);
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */

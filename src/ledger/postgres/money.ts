@@ -1,5 +1,5 @@
 /** Corrections and refunds, of whoever pays: a root, or a key that pays for itself. Each under the lock of the payer. */
-import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome } from '../port.ts';
+import type { Correction, CorrectionOutcome, FoundCharge, OpenPromotion, Refund, RefundOutcome } from '../port.ts';
 import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
 import { findLocked } from './accounts.ts';
 import { amount, integer, text } from './columns.ts';
@@ -110,4 +110,24 @@ export async function findCharge({ query }: Work, requestId: string): Promise<Fo
     refunded: await refundedOf(query, keyId, requestId),
     atMs: integer(row, 'at_ms'),
   };
+}
+
+/** What is left of a key's or account's own, as if what is due had expired; null for an unknown one. */
+export async function openPromotions({ query, nowMs }: Work, id: string): Promise<readonly OpenPromotion[] | null> {
+  const [key] = await query('SELECT seen_ms FROM gateway.accounts WHERE key_id = $1', [id]);
+  const [account] = await query('SELECT seen_ms FROM gateway.tree_accounts WHERE id = $1', [id]);
+  const seen = key ?? account;
+  if (seen === undefined) return null;
+  const rows = await query(
+    `SELECT p.id, p.amount, p.remaining - coalesce(d.amount, 0) AS rest, p.expires_at_ms FROM gateway.promotions p
+      LEFT JOIN gateway.due_expiries($1, $2, $3, '{}', '{}') d ON d.id = p.id
+      WHERE p.node_id = $1 AND p.remaining > coalesce(d.amount, 0) ORDER BY p.expires_at_ms, p.id`,
+    [id, key !== undefined, Math.max(nowMs, integer(seen, 'seen_ms'))],
+  );
+  return rows.map((row) => ({
+    id: text(row, 'id'),
+    amount: amount(row, 'amount'),
+    left: amount(row, 'rest'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+  }));
 }

@@ -24,7 +24,7 @@ import {
 } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, refund } from './money.ts';
+import { correct, findCharge, openPromotions, refund } from './money.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
 import { closeTime, statement } from './statement.ts';
 import { usageReport } from './usage-report.ts';
@@ -194,6 +194,8 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
       return findCharge(work, operation.requestId);
     case 'refund':
       return refund(work, operation.request);
+    case 'promotions':
+      return openPromotions(work, operation.id);
     case 'closeTime':
       return closeTime(work, operation.id);
     case 'statement':

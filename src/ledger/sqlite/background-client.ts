@@ -11,6 +11,7 @@ export class DiskError extends StoreError {}
 export class BackgroundWorker {
   readonly #file: string;
   #worker: Worker | null = null;
+  #closing = false;
   /** In the order in which they were asked, which is the one in which they are answered. */
   #waiting: PromiseWithResolvers<BackgroundOutcome>[] = [];
 
@@ -39,6 +40,8 @@ export class BackgroundWorker {
     const worker = this.#worker;
     if (worker === null) return;
     const exited = once(worker, 'exit').catch(() => {});
+    // The answer to an earlier task may still come, and must not let the process end before this has.
+    this.#closing = true;
     worker.ref();
     worker.postMessage(null);
     await exited;
@@ -48,7 +51,7 @@ export class BackgroundWorker {
     const worker = new Worker(workerFile('background-thread', import.meta.url), { workerData: { file: this.#file } });
     worker.on('message', (answer: BackgroundAnswer) => {
       const asked = this.#waiting.shift();
-      if (this.idle) worker.unref();
+      if (this.idle && !this.#closing) worker.unref();
       if ('failed' in answer) asked?.reject(answer.disk ? new DiskError(answer.failed) : new StoreError(answer.failed));
       else asked?.resolve(answer.outcome);
     });

@@ -25,7 +25,7 @@ import { extend, mark, settle, voidById } from './hold.ts';
 import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
-import { expireAll, expirePromotions } from './promotions.ts';
+import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { statement } from './statement.ts';
@@ -270,6 +270,8 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return findCharge(accounts.sql.cold, operation.requestId);
     case 'refund':
       return refund(accounts, operation.request);
+    case 'promotions':
+      return openPromotions(accounts, operation.id);
     case 'statement':
       expireAll(accounts);
       accounts.flush(true);

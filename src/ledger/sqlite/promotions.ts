@@ -2,6 +2,7 @@
  * Promotional credit of whoever pays: a root, or a key that pays for itself. It expires under whatever operation comes first,
  * before that is decided; the rows are written at once, so that memory and file agree after a rollback.
  */
+import type { OpenPromotion } from '../port.ts';
 import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
@@ -43,6 +44,25 @@ export function expireOfTree(accounts: AccountCache, tree: Tree): void {
   const root = tree.nodes.get(tree.rootId);
   const first = root?.promotions?.[0];
   if (root !== undefined && first !== undefined && first.expiresAtMs <= accounts.nowMs) expire(accounts, root, tree);
+}
+
+/** What is left of a key's or account's own; null for an unknown one. */
+export function openPromotions(accounts: AccountCache, id: string): readonly OpenPromotion[] | null {
+  const key = accounts.get(id);
+  const tree = key === undefined ? accounts.tree(id) : undefined;
+  if (key === undefined && tree === undefined) return null;
+  if (key !== undefined) expirePromotions(accounts, key);
+  if (tree !== undefined) expireOfTree(accounts, tree);
+  return accounts.sql
+    .cold(`SELECT id, amount, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0
+      ORDER BY expires_at_ms, id`)
+    .all(id)
+    .map((row) => ({
+      id: text(row, 'id'),
+      amount: amount(row, 'amount'),
+      left: amount(row, 'remaining'),
+      expiresAtMs: integer(row, 'expires_at_ms'),
+    }));
 }
 
 /** Of everybody: what the file says then is true now. */

@@ -2,6 +2,7 @@
  * The windows of the rate limits in use. What is taken of one is in the journal at once, and in the database from time to
  * time; a rollback gives it back.
  */
+import type { StatementSync } from 'node:sqlite';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import { COUNTED_TOKENS_MAX } from '../rules/limits.ts';
 import type { RateJournal } from './rate-journal.ts';
@@ -18,6 +19,13 @@ interface Savepoint {
   readonly taken: number;
   readonly saved: number;
   readonly journal: number;
+}
+
+/** A window with what the database does not have of it. */
+interface Savable<Run> {
+  unsaved(): Run | null;
+  saved(run: Run): void;
+  worthRemoving(requestsMin: number): boolean;
 }
 
 export class RateWindows {
@@ -85,32 +93,34 @@ export class RateWindows {
   /** Writes what the database lacks where it is time, or all the same. */
   flush(all: boolean, nowMs: number): void {
     if (!all && nowMs < this.#savedAtMs + RATES_SAVE_MS) return;
-    for (const [id, window] of this.#unsavedRates) {
-      const run = window.unsaved();
-      if (run === null) this.#unsavedRates.delete(id);
-      else {
-        this.#sql.addRates.run(id, run.number, JSON.stringify(run.times), run.times.at(-1) ?? 0);
-        this.#saved.push(() => {
-          window.saved(run);
-          if (window.unsaved() === null) this.#unsavedRates.delete(id);
-        });
-      }
-      if (window.worthRemoving(RATES_DELETE_MIN)) this.#sql.deleteRates.run(id, nowMs - RATE_WINDOW_MS);
-    }
-    for (const [id, window] of this.#unsavedTokens) {
-      const run = window.unsaved();
-      if (run === null) this.#unsavedTokens.delete(id);
-      else {
-        const { number, times, tokens } = run;
-        this.#sql.addTokenRates.run(id, number, JSON.stringify(times), JSON.stringify(tokens), times.at(-1) ?? 0);
-        this.#saved.push(() => {
-          window.saved(run);
-          if (window.unsaved() === null) this.#unsavedTokens.delete(id);
-        });
-      }
-      if (window.worthRemoving(RATES_DELETE_MIN)) this.#sql.deleteTokenRates.run(id, nowMs - RATE_WINDOW_MS);
-    }
+    const { addRates, deleteRates, addTokenRates, deleteTokenRates } = this.#sql;
+    this.#save(this.#unsavedRates, nowMs, deleteRates, (id, { number, times }) => {
+      addRates.run(id, number, JSON.stringify(times), times.at(-1) ?? 0);
+    });
+    this.#save(this.#unsavedTokens, nowMs, deleteTokenRates, (id, { number, times, tokens }) => {
+      addTokenRates.run(id, number, JSON.stringify(times), JSON.stringify(tokens), times.at(-1) ?? 0);
+    });
     this.#savedAtMs = nowMs;
+  }
+
+  #save<Run>(
+    unsaved: Map<string, Savable<Run>>,
+    nowMs: number,
+    remove: StatementSync,
+    add: (id: string, run: Run) => void,
+  ): void {
+    for (const [id, window] of unsaved) {
+      const run = window.unsaved();
+      if (run === null) unsaved.delete(id);
+      else {
+        add(id, run);
+        this.#saved.push(() => {
+          window.saved(run);
+          if (window.unsaved() === null) unsaved.delete(id);
+        });
+      }
+      if (window.worthRemoving(RATES_DELETE_MIN)) remove.run(id, nowMs - RATE_WINDOW_MS);
+    }
   }
 
   begun(): void {

@@ -12,7 +12,7 @@ import { type BackupReport, backupToFile, backupToStream } from './backup.ts';
 import { restore } from './restore.ts';
 import { readSchedule, runSchedule } from './schedule.ts';
 import { readBackupKey } from './seal.ts';
-import { checkUpgrade } from './upgrade.ts';
+import { checkUpgrade, upgrade } from './upgrade.ts';
 import { versionLine } from './version.ts';
 
 export interface CommandContext {
@@ -147,20 +147,25 @@ async function runMigrate({ flags, switches }: CommandArguments, { env }: Comman
 }
 
 async function runUpgrade({ switches }: CommandArguments, { env, release }: CommandContext): Promise<void> {
-  if (!switches.has('check')) {
-    throw new UsageError('upgrade: give --check. The upgrade itself is the next start of the new release');
-  }
-  const { engine, schema, pending, audit } = await checkUpgrade(readSettings(env));
-  if (audit !== null && !audit.ok) process.exitCode = 1;
+  const only = switches.has('check');
+  const { engine, schema, pending, audit } = await (only ? checkUpgrade : upgrade)(readSettings(env));
+  const sound = audit === null || audit.ok;
+  if (!sound) process.exitCode = 1;
+  const done = !only && sound;
   if (switches.has('json')) {
-    process.stdout.write(`${JSON.stringify({ release, engine, schema, pending, audit: audit && auditView(audit) })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ release, engine, schema, pending, done, audit: audit && auditView(audit) })}\n`,
+    );
     return;
   }
   const store = schema === null ? 'There is no store yet' : `The store (${engine}) is at schema ${schema}`;
-  const steps = pending.length === 0 ? 'nothing to migrate' : `the next start runs ${pending.join(', ')}`;
+  const names = pending.join(', ');
+  const steps =
+    pending.length === 0 ? 'nothing to migrate' : only ? `the next start runs ${names}` : `pending: ${names}`;
   const lines = [versionLine(release), `${store}: ${steps}.`];
   if (audit !== null) lines.push(`A copy was brought to this release: ${auditLine(audit)}`);
-  if (pending.length > 0)
+  if (!only) lines.push(done ? 'The store has the schema of this release.' : 'Nothing was changed.');
+  if (only && pending.length > 0)
     lines.push('Take a backup first: gateway backup FILE. An older release refuses a newer schema.');
   process.stdout.write(`${lines.join('\n')}\n`);
 }

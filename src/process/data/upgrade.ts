@@ -1,13 +1,16 @@
-/** `gateway upgrade --check`: what the next start of this release would do to the store, tried on a copy. */
+/** `gateway upgrade`: brings the store to this release; with `--check`, only what that would do, tried on a copy. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { storeFile } from '../../admin/data-folder.ts';
 import type { Settings } from '../../config/config.ts';
+import { createLedger } from '../../ledger/ledger.ts';
 import { pendingMigrations, readMigrations } from '../../ledger/migrations.ts';
 import type { AuditReport } from '../../ledger/port.ts';
 import { copyDatabase, schemaOf, verifyCopy } from '../../ledger/sqlite/backup.ts';
+import { openSyncStore } from '../../ledger/sqlite/engine.ts';
+import { whileRunning } from './folder-lock.ts';
 
 export interface UpgradeCheck {
   readonly engine: 'sqlite' | 'postgres';
@@ -37,6 +40,27 @@ export async function checkUpgrade(settings: Settings): Promise<UpgradeCheck> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Brings the store to this release without serving, for a step of its own in a rollout. Nothing to do is fine, and so are several
+ * at once: one of them does it, the others wait.
+ */
+export async function upgrade(settings: Settings): Promise<UpgradeCheck> {
+  const check = await checkUpgrade(settings);
+  if (check.audit !== null && !check.audit.ok) return check;
+  const { databaseUrl, dataDir } = settings;
+  if (databaseUrl !== null) {
+    const { openPostgresStore } = await import('../../ledger/postgres/store.ts');
+    await (await openPostgresStore({ url: databaseUrl })).close();
+  } else if (check.schema !== null) {
+    try {
+      await createLedger(openSyncStore({ file: storeFile(dataDir) })).close();
+    } catch (error) {
+      throw whileRunning(error, dataDir);
+    }
+  }
+  return check;
 }
 
 function pendingNames(dialect: 'sqlite' | 'postgres', schema: number): readonly string[] {

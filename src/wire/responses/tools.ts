@@ -27,9 +27,14 @@ function readTool(tool: JsonObject, at: string): readonly TurnTool[] {
   const name = stringAt(tool, 'name');
   if (type === 'namespace' && name !== undefined) {
     const namespaceDescription = stringAt(tool, 'description');
-    return readTools(objectsAt(tool, 'tools'), `${at}.tools`).map((inner) =>
-      inner.kind === 'foreign' ? inner : compact({ ...inner, namespace: name, namespaceDescription }),
-    );
+    return readTools(objectsAt(tool, 'tools'), `${at}.tools`).map((inner, index) => {
+      if (inner.kind === 'foreign') return inner;
+      return compact({
+        ...inner,
+        namespace: name,
+        namespaceDescription: index === 0 ? namespaceDescription : undefined,
+      });
+    });
   }
   const description = stringAt(tool, 'description');
   if (type === 'function' && name !== undefined) {
@@ -99,7 +104,7 @@ function writeTool(tool: ClientTool, native: boolean, names: ToolNames, strict: 
   return compact({
     type: 'function',
     name,
-    description: functionDescription(tool),
+    description: functionDescription(tool, !native),
     parameters: native ? tool.schema : functionSchema(tool),
     strict: native ? strict : (strict ?? false),
   });

@@ -29,7 +29,14 @@ export function functionSchema(tool: ClientTool): Json {
   return isObject(tool.schema) ? tool.schema : NO_ARGUMENTS;
 }
 
-export function functionDescription(tool: ClientTool): string | undefined {
+/** What a namespace says of itself stands before the description of its first tool, where the target has no namespaces. */
+export function functionDescription(tool: ClientTool, isFlattened = true): string | undefined {
+  const own = ownDescription(tool);
+  const space = isFlattened ? tool.namespaceDescription : undefined;
+  return space === undefined || own === undefined ? (own ?? space) : `${space}\n\n${own}`;
+}
+
+function ownDescription(tool: ClientTool): string | undefined {
   if (tool.kind !== 'custom' || tool.grammar?.type !== 'grammar') return tool.description;
   const syntax = String(tool.grammar.syntax ?? 'given');
   const rule = `The input must match this ${syntax} grammar:\n${String(tool.grammar.definition ?? '')}`;

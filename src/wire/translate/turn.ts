@@ -136,7 +136,7 @@ export interface ClientTool extends ToolRef, Cacheable {
   readonly strict?: boolean | undefined;
   /** The input format of a custom tool (`text` or a grammar), in the terms of the responses format. */
   readonly grammar?: JsonObject | undefined;
-  /** What a namespace says of itself, repeated on each of its tools. */
+  /** What a namespace says of itself, on the first of its tools. */
   readonly namespaceDescription?: string | undefined;
   readonly at: string;
 }

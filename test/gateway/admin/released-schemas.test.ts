@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
-import { checkUpgrade } from '../../../src/process/data/upgrade.ts';
+import { checkUpgrade, upgrade } from '../../../src/process/data/upgrade.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
@@ -65,6 +65,8 @@ describe('stores of releases', { timeout: 120_000 }, () => {
       assert.equal(schema, there);
       assert.equal(pending.length, readdirSync(join(root, 'src/ledger/migrations/sqlite')).length - there);
       assert.deepEqual(audit?.findings, []);
+      await upgrade(readSettings({ GATEWAY_DATA: dataDir }));
+      assert.deepEqual((await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }))).pending, []);
       await using gateway = await startedGateway({ dataDir });
       await serves(gateway, release);
     });
@@ -75,6 +77,9 @@ describe('stores of releases', { timeout: 120_000 }, () => {
       const env = { DATABASE_URL: server.url(name), GATEWAY_SECRET: release.secret };
       const { schema } = await checkUpgrade(readSettings(env));
       assert.equal(schema, Object.keys(release.migrations.postgres ?? {}).length);
+      // Replicas of a rollout may try at once.
+      await Promise.all([upgrade(readSettings(env)), upgrade(readSettings(env))]);
+      assert.deepEqual((await checkUpgrade(readSettings(env))).pending, []);
       await using gateway = await startedGateway({ env });
       await serves(gateway, release);
     });

@@ -61,6 +61,8 @@ const PROBES: Readonly<Record<string, Probe>> = {
   // A stream would not end by itself; a wrong filter is refused after everything else. What it carries has a test below.
   'GET /admin/v1/requests/stream': 'whoever',
   'POST /admin/v1/keys': ({ account }) => ({ path: '/keys', body: { mode: 'credit', account } }),
+  'GET /admin/v1/keys/:id/promotions': onKey('/promotions'),
+  'GET /admin/v1/accounts/:id/promotions': onAccount('/promotions'),
   'GET /admin/v1/keys/:id/statement': onKey('/statement'),
   'GET /admin/v1/accounts/:id/statement': onAccount('/statement'),
   'GET /admin/v1/keys/:id': onKey(''),

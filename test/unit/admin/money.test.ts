@@ -114,7 +114,9 @@ describe('refunds and corrections', () => {
     assert.match(await run(service, 'credit', 'add', id, '2', '--expires', '2026-02-01'), /credits/);
     assert.equal(await balance(), 3_000_000_000n);
     await charge(ledger, id, 'req_1', 500_000_000n);
+    assert.match(await run(service, 'promotions', id), /^1\.5 of 2 credits until 2026-02-01T00:00:00\.000Z \(credit_/);
     clock.atMs = Date.UTC(2026, 1, 1);
+    assert.match(await run(service, 'promotions', id), /has no promotional credit/);
     assert.equal(await balance(), 1_500_000_000n);
     const account = await service.accounts.create({ name: 'Acme' });
     for (const [payer, add] of [

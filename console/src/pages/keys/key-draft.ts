@@ -89,6 +89,16 @@ export function settingsOf(draft: Draft) {
   };
 }
 
+/** Without what is so anyway: not every role may say it. */
+export function givenSettingsOf(draft: Draft) {
+  const { provider_scope, addresses, ...rest } = settingsOf(draft);
+  return {
+    ...rest,
+    ...(provider_scope !== 'all' && { provider_scope }),
+    ...(addresses !== 'any' && { addresses }),
+  };
+}
+
 /** Only what was changed: a colleague's edit of another field stays. */
 export function changesOf(before: Draft, after: Draft): Schemas['KeyChange'] {
   const old = settingsOf(before) as Record<string, unknown>;

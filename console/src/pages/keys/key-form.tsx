@@ -22,7 +22,7 @@ import { FormButtons } from '../../ui/form-buttons.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { changesOf, type Draft, draftOf, FIELD_NAMES, NEW, settingsOf } from './key-draft.ts';
+import { changesOf, type Draft, draftOf, FIELD_NAMES, givenSettingsOf, NEW } from './key-draft.ts';
 import { keyName } from './key-words.tsx';
 
 export function CreateKey({
@@ -43,7 +43,7 @@ export function CreateKey({
           mode: draft.mode,
           ...(draft.account !== null && { account: draft.account }),
           ...(draft.mode === 'credit' && draft.account === null && { credit: draft.credit.trim() }),
-          ...settingsOf(draft),
+          ...givenSettingsOf(draft),
         },
       }),
     onSuccess: created,
@@ -155,7 +155,7 @@ function KeyForm({
             error={at('label')}
             onChange={(event) => set({ label: event.currentTarget.value })}
           />
-          {isNew && (
+          {isNew && mayOperate && (
             <SegmentedControl
               fullWidth
               size="sm"

@@ -1,0 +1,126 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
+import { gatherPages, TOP_PAGES } from '../pages.mjs';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const page = (text, name) => ({ text, link: `/docs/${name}` });
+
+gatherPages();
+
+export default defineConfig({
+  title: 'Model Gateway',
+  description:
+    'One HTTP service in front of text-generation models: prepaid keys, exact charges, idempotent generation.',
+  srcDir: 'pages',
+  outDir: 'dist',
+  cacheDir: 'node_modules/.cache/vitepress',
+  cleanUrls: true,
+  lastUpdated: false,
+  markdown: { config: withoutSourceLinks, anchor: { slugify: anchorOf } },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Start', link: '/README' },
+      { text: 'Tutorials', link: '/docs/tutorials/first-customer' },
+      { text: 'Configuration', link: '/docs/configuration' },
+      { text: 'Operations', link: '/docs/operations' },
+      { text: 'Changes', link: '/CHANGELOG' },
+    ],
+    sidebar: [
+      {
+        text: 'Tutorials',
+        items: [
+          page('Sell credit to a first customer', 'tutorials/first-customer'),
+          page('A team with Claude Code and a budget', 'tutorials/claude-code-team'),
+          page('In front of vLLM', 'tutorials/vllm'),
+          page('Move from LiteLLM', 'tutorials/from-litellm'),
+          page('Two replicas', 'tutorials/two-replicas'),
+          page('What to do at 3 a.m.', 'tutorials/at-3-am'),
+        ],
+      },
+      {
+        text: 'Use it',
+        items: [
+          { text: 'Start', link: '/README' },
+          page('Clients', 'clients'),
+          page('Compatibility', 'compatibility'),
+          page('Errors', 'errors'),
+          page('Sandbox', 'sandbox'),
+          page('Translation', 'translation'),
+          page('Rulings', 'rulings'),
+        ],
+      },
+      {
+        text: 'Run it',
+        items: [
+          page('Configuration', 'configuration'),
+          page('Operations', 'operations'),
+          page('Scaling out', 'scaling'),
+          page('Observability', 'observability'),
+          page('Console', 'console'),
+          page('Operators', 'operators'),
+          page('Accounts', 'accounts'),
+          page('Statements', 'statements'),
+          page('Import and export', 'import'),
+          page('Alerts', 'alerts'),
+          page('Usage reports', 'usage'),
+          page('Models', 'models'),
+          { text: 'Security', link: '/SECURITY' },
+        ],
+      },
+      {
+        text: 'How it works',
+        items: [
+          page('Architecture', 'architecture'),
+          page('Reliability', 'reliability'),
+          page('Holds', 'holds'),
+          page('Counting', 'counting'),
+          page('Routing', 'routing'),
+          page('Performance', 'performance'),
+          page('Dependencies', 'dependencies'),
+          { text: 'Benchmarks', link: '/bench/README' },
+          { text: 'Contributing', link: '/CONTRIBUTING' },
+        ],
+      },
+    ],
+  },
+});
+
+/** The site has no copy of the sources: a link to one of their files becomes its name. */
+function withoutSourceLinks(md) {
+  md.core.ruler.push('without-source-links', ({ tokens, env }) => {
+    for (const { children } of tokens) {
+      let closing = 0;
+      for (const token of children ?? []) {
+        if (token.type === 'link_open' && leadsToSource(token.attrGet('href') ?? '', env.relativePath ?? '')) {
+          token.tag = 'span';
+          token.attrs = [['title', token.attrGet('href') ?? '']];
+          closing += 1;
+        } else if (token.type === 'link_close' && closing > 0) {
+          token.tag = 'span';
+          closing -= 1;
+        }
+      }
+    }
+  });
+}
+
+function leadsToSource(href, from) {
+  if (/^([a-z]+:|#|\/)/.test(href)) return false;
+  const [path = ''] = href.split('#');
+  const target = join(dirname(from), path);
+  if (/^docs\/[\w/-]+\.md$/.test(target) || TOP_PAGES.includes(target)) return false;
+  if (!existsSync(join(root, target))) throw new Error(`${from} has a link to ${target}, which does not exist`);
+  return true;
+}
+
+/** As GitHub makes the anchors of headings, for which the links of the pages are written. */
+function anchorOf(heading) {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-');
+}

@@ -1,0 +1,71 @@
+/** What deploy/Dockerfile builds starts and serves as a user without rights, and writes to nothing but its data. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { buildImage } from './dockerfile.ts';
+import { root } from './tools.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-image-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const isRoot = process.getuid?.() === 0;
+
+describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can give files to another user' }, () => {
+  test('is built by its own steps, starts as an unprivileged user, serves, and writes to /data alone', async (context) => {
+    // Other users come as far as its own file system.
+    chmodSync(folder, 0o755);
+    const image = await buildImage(root, join(root, 'deploy/Dockerfile'), folder);
+    for (const { step, ms } of image.steps) context.diagnostic(`${(ms / 1_000).toFixed(1)} s: ${step.slice(0, 100)}`);
+    const size = execFileSync('du', ['-sm', join(image.folder, 'app')]).toString();
+    context.diagnostic(`${size.split('\t')[0]} MB in /app`);
+    assert.ok(existsSync(join(image.folder, 'app/console/dist/index.html')), 'the console is inside');
+    const [uid, gid] = image.user.split(':').map(Number);
+    assert.ok(uid !== undefined && uid > 0);
+
+    const begun = join(folder, 'begun');
+    execFileSync('touch', [begun]);
+    const env = {
+      ...image.env,
+      GATEWAY_DATA: join(image.folder, image.env.GATEWAY_DATA ?? ''),
+      GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_PORT: '0',
+      GATEWAY_ADMIN_PORT: '0',
+      GATEWAY_DISCOVER_LOCAL: 'off',
+      HOME: '/nonexistent',
+      PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+    };
+    const [program = '', ...args] = image.command;
+    const cwd = join(image.folder, image.workdir);
+    const child = spawn(program, args, { cwd, env, uid, gid, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      let output = '';
+      for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+        output += chunk.toString();
+        if (/Console: /.test(output)) break;
+      }
+      const origin = /listens on (http:\S+)/.exec(output)?.[1] ?? '';
+      const key = /mg_c_\w+/.exec(output)?.[0] ?? '';
+      const response = await fetch(`${origin}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] }),
+      });
+      assert.equal(response.status, 200, await response.text());
+      const console = /Console: (http:\/\/[^/#\s]+)/.exec(output)?.[1] ?? '';
+      assert.match(await (await fetch(console, { headers: { accept: 'text/html' } })).text(), /<html/);
+      const [check = '', ...checkArgs] = image.healthcheck;
+      const port = new URL(origin).port;
+      execFileSync(check, checkArgs, { cwd, env: { ...env, GATEWAY_PORT: port }, uid, gid });
+    } finally {
+      const gone = once(child, 'exit');
+      child.kill('SIGINT');
+      assert.deepEqual(await gone, [0, null]);
+    }
+    assert.ok(readdirSync(env.GATEWAY_DATA).includes('gateway.db'));
+    const written = execFileSync('find', [image.folder, '-newer', begun, '-not', '-path', `${env.GATEWAY_DATA}*`]);
+    assert.equal(written.toString(), '', 'nothing was written outside of /data');
+  });
+});
