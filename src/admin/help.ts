@@ -55,6 +55,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'alerts deliveries': ['alerts deliveries --state dead'],
   'alerts test': ['alerts test'],
   refund: ['refund req_01a1e174667d0053556642d39a21a3d8 --reason "wrong answer"'],
+  promotions: ['promotions acct_1'],
   statement: ['statement acct_1 --month 2026-11', 'statement acct_1 --month 2026-11 --csv'],
   reconcile: ['reconcile usage.csv --provider openai'],
   correct: ['correct key_1 --by -2.5 --reason "billed twice"'],
