@@ -320,7 +320,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'auth: the scope of a key is not looked at',
-    edits: [['exchange/make-plan.ts', '(key.models === null || key.models.includes(model.id))', 'model.id.length > 0']],
+    edits: [['exchange/make-plan.ts', 'return mayUse(key, model) ? model', 'return model.id.length > 0 ? model']],
     tests: [[AUTHENTICATION, 'a model outside of the entitlements is a 403']],
   },
 ];
