@@ -52,7 +52,7 @@ export function clientPart(results: readonly Result[], clients: readonly string[
     if (own === undefined || version === undefined) continue;
     lines.push(`**${client} ${version}**, ${own.date}:`, '', ...tables(results, client), '');
   }
-  return lines.join('\n');
+  return lines.length === 0 ? 'Nothing yet: `npm run e2e` has not been run with it.\n' : lines.join('\n');
 }
 
 function tables(results: readonly Result[], client: string): string[] {

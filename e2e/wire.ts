@@ -34,8 +34,15 @@ const UNDER_WAY = 20;
 export class Wire implements AsyncDisposable {
   readonly #events = new EventEmitter();
   readonly #server = createServer((request, response) => {
-    this.#pass(request, response).catch(() => response.destroy());
+    this.#open += 1;
+    this.#pass(request, response)
+      .catch(() => response.destroy())
+      .finally(() => {
+        this.#open -= 1;
+        this.#events.emit('ended');
+      });
   });
+  #open = 0;
   readonly #target: URL;
   readonly exchanges: Exchange[] = [];
 
@@ -61,6 +68,11 @@ export class Wire implements AsyncDisposable {
   /** Resolves when a stream is under way. */
   async streaming(): Promise<void> {
     await once(this.#events, 'streaming');
+  }
+
+  /** Resolves when every exchange has ended, those that the client gave up too. */
+  async idle(): Promise<void> {
+    while (this.#open > 0) await once(this.#events, 'ended');
   }
 
   /** The exchanges since the last call. */

@@ -5,6 +5,7 @@ import { type AdminConnection, AdminError } from './admin/api.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
 import { AdminClient, NotRunningError } from './admin/client.ts';
 import {
+  ALL_COMMANDS,
   CHECK_CONFIG,
   COMMANDS,
   DOCTOR,
@@ -16,8 +17,10 @@ import {
   START,
   TOP,
 } from './admin/commands.ts';
+import { COMPLETION, completionScript } from './admin/completion.ts';
 import { DATA_COMMANDS } from './admin/data-commands.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { helpOf } from './admin/help.ts';
 import { IMPORTERS } from './admin/import/shapes.ts';
 import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
@@ -67,7 +70,8 @@ export async function main(line: readonly string[]): Promise<void> {
 async function run(line: readonly string[]): Promise<void> {
   const [first] = line;
   if (first === undefined || first === 'help' || line.includes('--help') || line.includes('-h')) {
-    process.stdout.write(helpText());
+    const wanted = first === 'help' ? line.slice(1) : line;
+    process.stdout.write(helpOf(ALL_COMMANDS, wanted) ?? helpText());
     if (first === undefined) process.exitCode = EXIT_USAGE;
     return;
   }
@@ -108,6 +112,11 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(await listModelSources(options, switches.has('json')));
     return;
   }
+  if (first === 'completion') {
+    const { operands } = readArguments(COMPLETION, line);
+    process.stdout.write(completionScript(ALL_COMMANDS, operands[0] ?? ''));
+    return;
+  }
   if (first === 'config') {
     const command = findCommand([CHECK_CONFIG], line);
     const { operands, switches } = readArguments(command, line);
@@ -137,15 +146,7 @@ async function run(line: readonly string[]): Promise<void> {
     await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
     return;
   }
-  const command = findCommand(COMMANDS, line, [
-    START,
-    DOCTOR,
-    MODELS,
-    CHECK_CONFIG,
-    ...DATA_COMMANDS,
-    SHOW_REQUEST,
-    TOP,
-  ]);
+  const command = findCommand(COMMANDS, line, ALL_COMMANDS);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {

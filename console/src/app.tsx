@@ -27,6 +27,7 @@ const SettingsPage = lazy(() =>
 );
 const ModelsPage = lazy(() => import('./pages/models/models.tsx').then((module) => ({ default: module.ModelsPage })));
 const ModelPage = lazy(() => import('./pages/models/model.tsx').then((module) => ({ default: module.ModelPage })));
+const AlertsPage = lazy(() => import('./pages/alerts/alerts.tsx').then((module) => ({ default: module.AlertsPage })));
 const PlaygroundPage = lazy(() =>
   import('./pages/playground/playground.tsx').then((module) => ({ default: module.PlaygroundPage })),
 );
@@ -49,6 +50,7 @@ export function App() {
             <Route path="/accounts/:id">{({ id }) => <AccountPage id={id} />}</Route>
             <Route path="/models" component={ModelsPage} />
             <Route path="/models/*">{({ '*': id }) => <ModelPage id={decodeURIComponent(id ?? '')} />}</Route>
+            <Route path="/alerts" component={AlertsPage} />
             <Route path="/playground" component={PlaygroundPage} />
             <Route path="/settings" component={SettingsPage} />
             <Route path="/keys" component={KeysPage} />

@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { IMPORTERS } from './import/shapes.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
@@ -288,7 +289,7 @@ export const TOP: CommandShape = {
 
 /** Every command, in the order of the help. */
 export const ALL_COMMANDS: readonly CommandShape[] = [
-  ...[START, DOCTOR, MODELS, CHECK_CONFIG, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP],
+  ...[START, DOCTOR, MODELS, CHECK_CONFIG, COMPLETION, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP],
   ...IMPORTERS,
   ...COMMANDS,
 ];
@@ -296,7 +297,7 @@ export const ALL_COMMANDS: readonly CommandShape[] = [
 export function helpText(): string {
   const rows = [
     ...ALL_COMMANDS.map((command) => [usageLine(command), command.summary]),
-    ['gateway help', 'show this text'],
+    ['gateway help', 'show this text; a command with --help shows that one, with examples'],
     ['gateway --version', 'show version, commit and schema'],
   ];
   return [

@@ -94,6 +94,7 @@ export interface ModelParts {
   readonly capabilities?: { readonly [Name in keyof Capabilities]?: boolean | undefined } | undefined;
   readonly visibleOutput?: boolean | undefined;
   readonly public?: boolean | undefined;
+  readonly hidden?: boolean | undefined;
 }
 
 export function assembleModel(parts: ModelParts): Model {
@@ -125,5 +126,6 @@ export function assembleModel(parts: ModelParts): Model {
     sources: parts.sources,
     targets: [first, ...rest],
     public: parts.public ?? false,
+    hidden: parts.hidden ?? false,
   };
 }

@@ -5,6 +5,7 @@ import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
+import { expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
@@ -54,8 +55,9 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];
-  for (const [index, model] of (file.models ?? []).entries()) {
-    const path = joinPath('models', index);
+  const expanded = expandModels(file.models ?? [], providers, options);
+  problems.push(...expanded.problems);
+  for (const { path, model } of expanded.models) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
@@ -219,6 +221,7 @@ function buildModel(
     capabilities: model.capabilities,
     visibleOutput: model.visible_output,
     public: model.public,
+    hidden: model.hidden,
   });
 }
 

@@ -70,7 +70,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
 
 /** Every text model with a price that the price book, the shipped data or the provider's own list has. */
 function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptions): Model[] {
-  return hostModelNames(host, provider, options).flatMap((upstreamModel) => {
+  return pricedModelNames(host, provider, options).flatMap((upstreamModel) => {
     const facts = factsOf(provider, upstreamModel, options);
     if (facts.pricing === null) return [];
     const contextWindow = facts.contextWindow?.value ?? null;
@@ -107,15 +107,21 @@ function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptio
   });
 }
 
-function hostModelNames(host: KnownHost, provider: Provider, { now, lists }: DiscoveryOptions): string[] {
+/** Every text model of the provider whose price is known, by the names that the provider has for them. */
+export function pricedModelNames(
+  host: KnownHost | undefined,
+  provider: Provider,
+  { now, lists }: FactsContext,
+): readonly string[] {
   const { dataProvider } = booksOf(provider);
   const listed = [...(lists.get(listKey(provider))?.models ?? [])].filter(([, { pricing }]) => pricing !== null);
   const names = [
-    ...knownTextModels(host.priceBook, now).map(({ upstreamModel }) => upstreamModel),
-    ...(dataProvider === null ? [] : shippedPricedModels(dataProvider)),
+    ...(host === undefined ? [] : knownTextModels(host.priceBook, now).map(({ upstreamModel }) => upstreamModel)),
+    // What is published of a host says nothing of a server that only speaks like it.
+    ...(dataProvider === null || host === undefined ? [] : shippedPricedModels(dataProvider)),
     ...listed.map(([id]) => id),
   ];
-  return [...new Set(names)].filter((name) => isTextModelName(name) && host.serves.test(name));
+  return [...new Set(names)].filter((name) => isTextModelName(name) && host?.serves.test(name) !== false);
 }
 
 function formatsOf(host: KnownHost, upstreamModel: string): readonly Format[] {

@@ -165,7 +165,10 @@ function duplicates(
     }
   }
   const firstAt = new Map<string, number>();
-  for (const [index, { id }] of (file.models ?? []).entries()) {
+  for (const [index, { id, aliases = [] }] of (file.models ?? []).entries()) {
+    for (const alias of aliases.filter((name) => sandboxModelsById.has(name))) {
+      problems.push({ path: joinPath(joinPath('models', index), 'aliases'), message: `\`${alias}\` ${ofSandbox}` });
+    }
     const path = joinPath(joinPath('models', index), 'id');
     const first = firstAt.get(id);
     if (sandboxModelsById.has(id)) problems.push({ path, message: `\`${id}\` ${ofSandbox}` });

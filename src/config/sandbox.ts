@@ -77,6 +77,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
       sources: { pricing: BUILT_IN, contextWindow: BUILT_IN, maxOutputTokens: BUILT_IN },
       targets: [target(first), ...rest.map(target)],
       public: true,
+      hidden: false,
     };
   };
   return [

@@ -2,7 +2,8 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { AlertsSchema } from './alerts.ts';
-import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { FormatName, ModelSchema, ProviderName, type TargetSchema } from './model-schema.ts';
+import { HostedTools, Markup, Multipliers } from './price-schema.ts';
 import { RequestLogSchema } from './request-log.ts';
 import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
@@ -21,30 +22,11 @@ function bytes(description: string, maximum: number) {
 
 const GIB = 1024 ** 3;
 
-const ProviderName = text(
-  '^[a-z0-9][a-z0-9._-]{0,63}$',
-  'lower-case letters, digits, dots, dashes and underscores, at most 64, beginning with a letter or digit',
-  'The name of a provider of this file.',
-);
-const ModelId = text(
-  '^[!-~]{1,200}$',
-  '1 to 200 printable ASCII characters without spaces',
-  'The id that clients ask for.',
-);
-const UpstreamModel = text(
-  '^[^\\s]{1,300}$',
-  '1 to 300 characters without spaces',
-  'The name of the model at the provider; for azure the deployment. Default: the id of the model.',
-);
 const Secret = text(
   '^[!-~]{1,4096}$',
   'printable ASCII characters without spaces',
   'A credential of the provider, best taken from the environment.',
 );
-const Label = Type.String({ minLength: 1, maxLength: 200 });
-const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
-  description: 'The wire format used with the provider.',
-});
 const TimeoutsSchema = Type.Object(
   {
     connect: seconds('To open a connection. Default 5.', 300),
@@ -176,70 +158,6 @@ const ProviderSchema = Type.Object(
     ),
   },
   { ...closed, description: 'An upstream account.' },
-);
-
-const TargetSchema = Type.Object(
-  {
-    provider: ProviderName,
-    model: Type.Optional(UpstreamModel),
-    format: Type.Optional(FormatName),
-    weight: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1_000_000,
-        description: 'Its share where targets are weighted; 0: only after the others.',
-      }),
-    ),
-  },
-  { ...closed, description: 'Without a format: one target for each format of the provider.' },
-);
-
-const CapabilitiesSchema = Type.Object(
-  {
-    tools: Type.Optional(Type.Boolean()),
-    images: Type.Optional(Type.Boolean()),
-    reasoning: Type.Optional(Type.Boolean()),
-    structured_output: Type.Optional(Type.Boolean()),
-    streaming: Type.Optional(Type.Boolean()),
-  },
-  {
-    ...closed,
-    description: 'Default: true. Requests that need what is false are refused here; the rest is left to the provider.',
-  },
-);
-
-const ModelSchema = Type.Object(
-  {
-    id: ModelId,
-    provider: Type.Optional(ProviderName),
-    targets: Type.Optional(Type.Array(TargetSchema, { minItems: 1, maxItems: 50 })),
-    display_name: Type.Optional(Label),
-    tagline: Type.Optional(Label),
-    owned_by: Type.Optional(Label),
-    created: Type.Optional(Type.Integer({ minimum: 0, maximum: 9_999_999_999, description: 'Seconds since 1970.' })),
-    context_window: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
-    max_output_tokens: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description:
-          'The published output limit. Default: what the provider lists or is published of the upstream model, else 4096.',
-      }),
-    ),
-    capabilities: Type.Optional(CapabilitiesSchema),
-    visible_output: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
-      }),
-    ),
-    pricing: Type.Optional(PricingSchema),
-    markup: Type.Optional(Markup),
-    hosted_tools: HostedTools,
-    multipliers: Multipliers,
-    public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
-  },
-  { ...closed, description: 'A model that clients can ask for.' },
 );
 
 export const FileSchema = Type.Object(

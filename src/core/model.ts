@@ -62,4 +62,6 @@ export interface Model {
   readonly sources: ModelSources;
   readonly targets: readonly [Target, ...Target[]];
   readonly public: boolean;
+  /** Listed for nobody. */
+  readonly hidden: boolean;
 }

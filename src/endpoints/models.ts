@@ -14,7 +14,9 @@ export async function listModels(
   request: ClientRequest,
 ): Promise<{ readonly body: CatalogModelList | CatalogModelPage }> {
   const seen = await seenBy(gateway, request);
-  const data = [...gateway.catalog().models.values()].flatMap((model) => seen(model) ?? []).map(publisherFor(request));
+  const data = [...gateway.catalog().models.values()]
+    .flatMap((model) => (model.hidden ? [] : (seen(model) ?? [])))
+    .map(publisherFor(request));
   return { body: namesVersion(request) ? onlyPage(data) : { object: 'list', data } };
 }
 

@@ -146,6 +146,9 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Add credit' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Add credit' }).click();
     await page.getByText('10.0000 credits').waitFor();
+    const statement = await page.getByRole('link', { name: 'Open to print' }).getAttribute('href');
+    const printed = await context.request.get(`${origin}${statement}`);
+    assert.match(await printed.text(), /Globex &lt;i&gt;/);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem', { name: 'Create an account below it' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Support');
@@ -278,6 +281,9 @@ describe('the console', { skip }, () => {
     await page.getByText('Everything is in order').waitFor();
     await page.getByRole('cell', { name: 'limits.body_bytes' }).waitFor();
     await page.getByText('request.refund').first().waitFor();
+    await inOrder();
+    await page.getByRole('link', { name: 'Alerts' }).click();
+    await page.getByRole('heading', { name: 'Nobody is told yet' }).waitFor();
     await inOrder();
   });
 

@@ -53,6 +53,7 @@ export async function furnish(gateway: StartedGateway): Promise<Scene> {
       ['overview-24h', '/?period=24h&by=key&show=requests'],
       ['requests', '/requests'],
       ['accounts', '/accounts'],
+      ['alerts', '/alerts'],
       ['models', '/models'],
       ['model', '/models/sandbox/alpha'],
       [

@@ -3,6 +3,7 @@ import { useMemo } from 'react';
 import { useSession } from '../api/session.tsx';
 import {
   IconAccounts,
+  IconAlerts,
   IconKeys,
   IconModels,
   IconOverview,
@@ -34,6 +35,7 @@ export const PLACES: readonly Place[] = [
     letter: 'p',
     hiddenFrom: ['viewer', 'account-admin'],
   },
+  { href: '/alerts', label: 'Alerts', icon: IconAlerts, letter: 'l', hiddenFrom: ['account-admin'] },
   { href: '/settings', label: 'Settings', icon: IconSettings, letter: 's', hiddenFrom: ['account-admin'] },
 ];
 

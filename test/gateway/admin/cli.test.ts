@@ -187,7 +187,7 @@ describe('gateway commands without a gateway', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
-        /unknown command "nope": expected one of start, doctor, models, init, backup, restore, migrate, upgrade, requests, top, keys, credit, accounts, refund, promotions, statement, reconcile, correct, audit, usage, import, export, operators, audit-trail, help, --version/,
+        /unknown command "nope": expected one of start, doctor, .*keys, credit, accounts, .*help, --version$/m,
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],

@@ -12,6 +12,7 @@ import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { Empty, Facts, Failure, Page, Section } from '../../ui/page.tsx';
+import { Statement } from '../../ui/statement.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
@@ -85,6 +86,7 @@ export function AccountPage({ id }: { id: string }) {
           />
         </Section>
       )}
+      <Statement of="accounts" id={id} />
       {dialog === 'edit' && <EditAccount of={account} close={close} />}
       {dialog === 'move' && <MoveAccount of={account} accounts={accounts} close={close} />}
       {dialog === 'credit' && <AddCredit roots={[account]} close={close} />}

@@ -12,6 +12,7 @@ import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
+import { Statement } from '../../ui/statement.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
@@ -68,6 +69,7 @@ export function KeyPage({ id }: { id: string }) {
         ]}
       />
       <Secrets of={key} mayWrite={mayWrite && !ended} rotate={() => setDialog('rotate')} />
+      <Statement of="keys" id={key.id} />
       <Section title="Use it" note="Replace the beginning of the secret by the whole one.">
         <Snippets
           baseUrl={key.base_url}
