@@ -57,6 +57,20 @@ export function moneyContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('the largest amounts come and go as often as one likes, and the audit adds them up', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(0n);
+    for (const round of ['a', 'b', 'c']) {
+      assert.equal((await bench.ledger.addCredit(keyId, `bought ${round}`, AMOUNT_MAX, null)).kind, 'added');
+      if (round === 'c') break;
+      const correction = correctionOf(keyId, -AMOUNT_MAX, { entryId: `back ${round}` });
+      assert.equal((await bench.ledger.correct(correction)).kind, 'corrected');
+    }
+    assert.equal((await bench.summary(keyId)).purchased, AMOUNT_MAX);
+    assert.deepEqual((await bench.ledger.audit()).findings, []);
+    await bench.close();
+  });
+
   test('[R73] all refunds of a request together never exceed its charge', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.creditKey(100n);

@@ -61,7 +61,15 @@ export function moneyFaults(schema: '' | 'gateway.'): readonly (readonly [what: 
 
 /** What a key or account was given in all, by the entries that are no charges. */
 export function bookedSum(schema: '' | 'gateway.', node: string): string {
-  return `coalesce((SELECT sum(${SIGNED_AMOUNT}) FROM ${schema}account_entries b WHERE b.node_id = ${node}), 0)`;
+  return `coalesce((SELECT ${signedSum(schema, SIGNED_AMOUNT)} FROM ${schema}account_entries b WHERE b.node_id = ${node}), 0)`;
+}
+
+/**
+ * The sum of amounts that add and take away. It is in range, but a sum on the way to it may not be, which SQLite refuses:
+ * there the higher and the lower bits are added up apart.
+ */
+export function signedSum(schema: '' | 'gateway.', amount: string): string {
+  return schema === '' ? `(sum((${amount}) >> 31) << 31) + sum((${amount}) & 2147483647)` : `sum(${amount})`;
 }
 
 /** What expires is booked by the ledger itself, sooner or later: it is not counted. */

@@ -1,5 +1,6 @@
 /** Statements, as both stores make them: the SQL that they share, and the sums. */
 import type { Statement, StatementEntry, StatementUsage } from '../port.ts';
+import { signedSum } from './money-faults.ts';
 import { SIGNED_AMOUNT } from './money-rules.ts';
 import type { ColumnReaders } from './row-mapping.ts';
 
@@ -41,7 +42,7 @@ export function statementQueries(of: Statement['of'], dialect: StatementDialect)
     FROM ${schema}account_entries WHERE node_id = ${payer}`;
   const all = of === 'key' ? `${old} UNION ALL ${booked}` : booked;
   return {
-    sums: `SELECT CAST(coalesce((SELECT sum(b.amount) FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS text) AS booked,
+    sums: `SELECT CAST(coalesce((SELECT ${signedSum(schema, 'b.amount')} FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS text) AS booked,
       CAST(coalesce((SELECT sum(e.amount) ${charges} AND e.at_ms < ${from}), 0) AS text) AS charged`,
     entries: `SELECT b.kind, b.id, CAST(b.amount AS text) AS amount, CAST(b.at_ms AS text) AS at_ms, b.note, b.actor,
         b.charge_id, b.expires_at_ms, b.other_id
