@@ -21,6 +21,7 @@ async function settingsUsed(preset: string): Promise<readonly unknown[]> {
     CREATE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
     CREATE TRIGGER see AFTER INSERT ON gateway.entries FOR EACH STATEMENT EXECUTE FUNCTION public.see();
+    CREATE TRIGGER see AFTER INSERT ON gateway.account_entries FOR EACH STATEMENT EXECUTE FUNCTION public.see();
     ALTER DATABASE ${database} SET synchronous_commit = ${preset}`,
   );
   const ledger = createLedger(await openPostgresStore({ url }));
