@@ -449,7 +449,9 @@ export class Draw {
     );
     const charge = again ?? (random.chance(95) ? random.pick(charges) : undefined);
     const { keyId, chargeId } = charge ?? { keyId: this.#keyId(), chargeId: 'nothing' };
-    const entryId = again?.entryId ?? this.#newId('r');
+    // Now and then the id of the newest refund, for another charge; no draw of its own, so that seeds mean what they meant.
+    const newest = amountNanos % 5n === 0n ? this.#model.refunds.at(-1)?.entryId : undefined;
+    const entryId = again?.entryId ?? newest ?? this.#newId('r');
     return {
       op: 'refund',
       request: {
