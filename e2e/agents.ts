@@ -1,6 +1,6 @@
 /**
  * The coding agents against a started gateway: turns with both models and both modes of keys, a resumed session, a cancelled
- * turn, and what their users see when something is wrong. Their tool loops are played by `npm run agents`.
+ * turn, their tool loops on upstreams of every format, and what their users see when something is wrong.
  */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,9 @@ import { join } from 'node:path';
 import type { CreatedKey } from '../src/admin/api.ts';
 import { type Ended, runAgent, type Task } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
-import { type Agent, assertStaysHere } from '../test/agents/set-ups.ts';
+import { SCENARIOS } from '../test/agents/scenarios.ts';
+import { type Agent, agentOf, assertStaysHere } from '../test/agents/set-ups.ts';
+import { playLoop } from '../test/agents/tool-loop.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 import { FAULTS } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
@@ -19,8 +21,10 @@ import { type Exchange, Wire } from './wire.ts';
 const NATIVE = { chat: 'sandbox/alpha', responses: 'sandbox/alpha', messages: 'sandbox/beta' } as const;
 const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const ANSWER = /Simulated answer/;
-/** How long an agent may go on asking when it cannot get an answer. */
-const FAULT_MS = 90_000;
+/** An agent that has asked so often goes on for ever, as far as its user is concerned. */
+const ENDLESS = 40;
+/** So often where asking again may help. */
+const PATIENT = 12;
 
 export interface AgentRun {
   readonly agent: Agent;
@@ -99,6 +103,12 @@ export async function playAgent(
   if (run.agent.mode === undefined) {
     rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player)));
   }
+  if (run.agent.discovers) rows.push(await row(run, 'native', 'model discovery', () => discovery(run, player)));
+  for (const scenario of SCENARIOS.filter((one) => agentOf(one.agent) === run.agent)) {
+    const lane = scenario.upstream === run.agent.route ? 'native' : 'translated';
+    const what = `a tool loop on ${scenario.upstream}: ${scenario.what}`;
+    rows.push(await row(run, lane, what, () => playLoop(scenario, run.installed)));
+  }
   const sights: Sight[] = [];
   for (const fault of FAULTS) sights.push(await sight(run, player, fault));
   rows.push(
@@ -145,15 +155,23 @@ async function resumed({ agent, gateway }: AgentRun, player: AgentPlayer, model:
   assert.equal(await unlikeBooks(gateway, key, seen([...first.exchanges, ...second.exchanges])), null);
 }
 
+async function discovery({ agent, gateway }: AgentRun, player: AgentPlayer): Promise<void> {
+  await using outside = await closedOutside();
+  const { ended, exchanges } = await player.ask(await gateway.creditKey(), { discovers: true, proxy: outside.proxy });
+  assertAnswered(agent, ended);
+  const lists = exchanges.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1/models'));
+  assert.deepEqual(
+    [...new Set(lists.map(({ status }) => status))],
+    [200],
+    'the list of models is asked for and answered',
+  );
+}
+
 /** Whatever was sent until then is charged, and nothing stays held. */
 async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<void> {
   const key = await gateway.creditKey();
   const stop = new AbortController();
-  const running = player.ask(key, {
-    prompt: 'A long story. [[tokens=2000]] [[delay=20]]',
-    stop: stop.signal,
-    timeoutMs: 30_000,
-  });
+  const running = player.ask(key, { prompt: 'A long story. [[tokens=4000]] [[delay=50]]', stop: stop.signal });
   await Promise.race([player.wire.streaming(), running]);
   stop.abort();
   const { exchanges } = await running;
@@ -166,12 +184,6 @@ async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<vo
   assert.ok(used > 0, 'what was sent is charged');
 }
 
-/** It was still running when its time was over. */
-function goesOn({ passes }: (typeof FAULTS)[number], requests: number): string | null {
-  if (requests === 0) return 'it had made no request by then: this machine is too slow for it';
-  return passes ? null : 'it goes on asking';
-}
-
 async function sight(
   { agent, gateway }: AgentRun,
   player: AgentPlayer,
@@ -180,25 +192,28 @@ async function sight(
   const key = await gateway.creditKey(fault.credit === undefined ? {} : { credit: fault.credit });
   await fault.prepare?.(gateway, key);
   const { text, ...task } = fault.task(key);
-  const { ended, exchanges } = await player.ask(key, {
-    ...task,
-    ...(text === undefined ? {} : { prompt: text }),
-    timeoutMs: FAULT_MS,
-  });
-  const shown = agent.shown(ended.stdout, ended.stderr);
+  const kill = new AbortController();
+  const limit = fault.passes ? PATIENT : ENDLESS;
+  const unwatched = player.wire.onGeneration((count) => count >= limit && kill.abort());
+  const asked = { ...task, ...(text === undefined ? {} : { prompt: text }), kill: kill.signal };
+  const { ended, exchanges } = await player.ask(key, asked).finally(unwatched);
   const generations = exchanges.filter(({ method }) => method === 'POST').length;
   const { used, live_holds: holds } = await settled(gateway, key);
-  const endless = ended.code === null;
-  const message = `${shown}${endless ? ` (still asking after ${FAULT_MS / 1_000} s)` : ''}`;
+  const shown = agent.shown(ended.stdout, ended.stderr);
+  const message = kill.signal.aborted ? `${shown} (still asking after ${generations} requests)` : shown;
   const isSaid = fault.words.test(`${ended.stdout}${ended.stderr}`);
   const problem =
     used !== 0 || holds !== 0
       ? `${used} was charged, ${holds} holds are left`
-      : endless
-        ? goesOn(fault, generations)
-        : isSaid
+      : kill.signal.aborted
+        ? fault.passes
           ? null
-          : 'the message does not say what is wrong';
+          : 'it goes on asking'
+        : ended.code === null
+          ? 'it did not end'
+          : isSaid
+            ? null
+            : 'the message does not say what is wrong';
   return { client: agent.title, fault: fault.name, message, problem, requests: generations };
 }
 

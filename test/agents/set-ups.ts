@@ -19,6 +19,8 @@ export interface Place {
   readonly prompt: string;
   /** Go on with the last session of this home. */
   readonly resumes?: boolean | undefined;
+  /** Ask for the list of models, which may need that it asks its maker for other things too. */
+  readonly discovers?: boolean | undefined;
 }
 
 export interface SetUp {
@@ -36,6 +38,8 @@ export interface Agent {
   readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
+  /** It can be told to list the gateway's models. */
+  readonly discovers?: true;
   setUp(place: Place): Promise<SetUp>;
   /** What its user reads of its output: the answer, or what is wrong. */
   shown(stdout: string, stderr: string): string;
@@ -80,7 +84,8 @@ const claude: Agent = {
   title: 'Claude Code',
   packages: { '@anthropic-ai/claude-code': '2.1.325' },
   route: 'messages',
-  async setUp({ installed, key, origin, model, prompt, resumes }) {
+  discovers: true,
+  async setUp({ installed, key, origin, model, prompt, resumes, discovers }) {
     // The wrapper works without the package's install script.
     const script = join(installed, 'node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs');
     const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'];
@@ -91,7 +96,7 @@ const claude: Agent = {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_AUTH_TOKEN: key,
         CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        ...(discovers ? {} : { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
         DISABLE_AUTOUPDATER: '1',
         DISABLE_TELEMETRY: '1',
       },
@@ -128,7 +133,9 @@ const codex: Agent = {
     const asked = resumes ? ['exec', ...flags, 'resume', '--last', prompt] : ['exec', ...flags, prompt];
     return { command: process.execPath, args: [script, ...asked], env: { CODEX_HOME: home, GATEWAY_KEY: key } };
   },
-  shown: (stdout, stderr) => stdout.trim() || (/ERROR: (.*)/.exec(stderr)?.[1] ?? lastLines(stdout, stderr)),
+  // The first ones tell that it tries again.
+  shown: (stdout, stderr) =>
+    stdout.trim() || ([...stderr.matchAll(/ERROR: (.*)/g)].at(-1)?.[1] ?? lastLines(stdout, stderr)),
 };
 
 const opencode: Agent = {
@@ -310,7 +317,13 @@ export const AGENTS = { claude, codex, opencode, qwen, cline, continue: continue
   string,
   Agent
 >;
-export type AgentName = keyof typeof AGENTS;
 
 /** Agents of PyPI: `installed` is their virtual environment. */
 export const PYTHON_AGENTS = { aider } as const satisfies Record<string, Agent>;
+
+const ALL = { ...AGENTS, ...PYTHON_AGENTS };
+export type AgentName = keyof typeof ALL;
+
+export function agentOf(name: AgentName): Agent {
+  return ALL[name];
+}
