@@ -99,6 +99,7 @@ async function playAgent(agent: Agent, installed: string, { gateway, wire, proxy
     ['Say hello. [[tokens=12]]', false],
     ['And now? [[tokens=12]]', true],
   ] as const) {
+    if (resumes && agent.resumesNot !== undefined) continue;
     const task = { installed, home, workFolder, key: key.key, origin, baseUrl, model, prompt, resumes, proxy };
     const { code, stderr } = await runAgent(agent, task);
     if (code !== 0) throw new Error(`${agent.title} ended with ${code}: ${stderr.slice(-500)}`);
