@@ -16,7 +16,7 @@ export interface RunFacts {
 }
 
 export function compatibilityPage(results: readonly Result[], { command, notRun }: RunFacts): string {
-  const rows = results.flatMap((result) => result.rows);
+  const rows = results.flatMap((result) => result.rows).filter(({ notRun: reason }) => reason === undefined);
   const sights = results.flatMap((result) => result.sights);
   const failed = [...rows, ...sights].filter(({ problem }) => problem !== null).length;
   const clients = results.flatMap(({ date, rows: own }) =>
@@ -71,15 +71,17 @@ function tables(results: readonly Result[], client: string): string[] {
     `| When there is | its user sees |${counted ? ' requests |' : ''}`,
     `|---|---|${counted ? '---|' : ''}`,
   );
-  for (const { fault, message, problem, requests } of seen) {
-    const told = `${cell(message)}${problem === null ? '' : ` **(${problem})**`}`;
+  for (const { fault, message, problem, requests, note } of seen) {
+    const own = note === undefined ? '' : ` (it ${note})`;
+    const told = `${cell(message)}${problem === null ? own : ` **(${problem})**`}`;
     lines.push(`| ${fault} | ${told} |${counted ? ` ${requests ?? ''} |` : ''}`);
   }
   return lines;
 }
 
 function outcome(rows: readonly Row[]): string {
-  const told = ({ mode, problem, note }: Row): string => {
+  const told = ({ mode, problem, note, notRun }: Row): string => {
+    if (notRun !== undefined) return `not run: ${notRun}`;
     if (problem !== null) return `**${mode}: ${cell(problem)}**`;
     return note === undefined ? mode : `${mode} (it ${note})`;
   };

@@ -17,6 +17,8 @@ export interface Row {
   readonly problem: string | null;
   /** A difference that is the client's own. */
   readonly note?: string | undefined;
+  /** Why it was not run, where it was not. */
+  readonly notRun?: string | undefined;
 }
 
 /** What the user of a client sees when something is wrong. */
@@ -27,6 +29,8 @@ export interface Sight {
   readonly problem: string | null;
   /** How many requests the client made of it, where that was counted. */
   readonly requests?: number | undefined;
+  /** What the client makes of it that is its own doing. */
+  readonly note?: string | undefined;
 }
 
 const NATIVE: Readonly<Record<string, string>> = {

@@ -38,6 +38,8 @@ export interface Agent {
   readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
+  /** Why a session cannot be resumed without a person. */
+  readonly resumesNot?: string;
   /** It can be told to list the gateway's models. */
   readonly discovers?: true;
   setUp(place: Place): Promise<SetUp>;
@@ -47,7 +49,7 @@ export interface Agent {
 
 export function assertStaysHere({ reaches = [] }: Agent, asked: readonly string[]): void {
   const strange = asked.filter((host) => !reaches.includes(host));
-  assert.deepEqual(strange, [], 'nothing outside of this machine is contacted');
+  assert.deepEqual(strange, [], `something outside of this machine is contacted: ${strange.join(', ')}`);
 }
 
 /** The JSON objects that are lines of a text. */
@@ -78,6 +80,11 @@ function textUnder(value: unknown, names: readonly string[]): string | undefined
 async function writeJson(folder: string, name: string, value: object): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, name), JSON.stringify(value, null, 2));
+}
+
+/** What a user tells an agent that knows no limits of the gateway's models, from `GET /v1/models`. */
+function limitsOf(model: string): { readonly context: number; readonly output: number } {
+  return model === 'sandbox/tiny' ? { context: 2_048, output: 256 } : { context: 128_000, output: 8_192 };
 }
 
 const claude: Agent = {
@@ -153,7 +160,7 @@ const opencode: Agent = {
           npm: '@ai-sdk/openai-compatible',
           name: 'Model Gateway',
           options: { baseURL: baseUrl, apiKey: '{env:GATEWAY_KEY}' },
-          models: { [model]: { name: model, limit: { context: 128_000, output: 8_192 } } },
+          models: { [model]: { name: model, limit: limitsOf(model) } },
         },
       },
     });
@@ -194,6 +201,7 @@ const qwen: Agent = {
   packages: { '@qwen-code/qwen-code': '0.24.4' },
   route: 'chat',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+    const { context, output } = limitsOf(model);
     await writeJson(join(home, '.qwen'), 'settings.json', {
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
@@ -201,6 +209,7 @@ const qwen: Agent = {
       security: { auth: { selectedType: 'openai' } },
       // It would ask for a summary of each session otherwise.
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+      model: { generationConfig: { contextWindowSize: context, samplingParams: { max_tokens: output } } },
     });
     const script = join(installed, 'node_modules/.bin/qwen');
     return {
@@ -219,15 +228,17 @@ const cline: Agent = {
   title: 'Cline',
   packages: { cline: '3.0.65' },
   route: 'chat',
-  async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+  // Its feature flags.
+  reaches: ['data.cline.bot:443'],
+  resumesNot: '`--id` always opens its terminal interface and drops the prompt (`apps/cli/src/main.ts`)',
+  async setUp({ installed, home, key, baseUrl, model, prompt }) {
     const script = join(installed, 'node_modules/.bin/cline');
     const data = join(home, '.cline/data');
     const settings = { telemetryOptOut: true, autoUpdateEnabled: false };
     await writeJson(join(data, 'settings'), 'global-settings.json', settings);
     const auth = [script, 'auth', '-p', 'openai-compatible', '-k', key, '-m', model, '-b', baseUrl, '--data-dir', data];
     const asked = [script, '--json', '--data-dir', data, '-P', 'openai-compatible', '-m', model];
-    const last = `"$(ls -t ${quoted(join(data, 'sessions'))} | head -1)"`;
-    const line = [...asked.map(quoted), ...(resumes ? ['--id', last] : []), '"$0"'].join(' ');
+    const line = [...asked.map(quoted), '"$0"'].join(' ');
     return {
       command: 'sh',
       args: ['-c', `${auth.map(quoted).join(' ')} >&2 && ${line}`, prompt],
@@ -291,12 +302,13 @@ const aider: Agent = {
         '--message',
         prompt,
       ],
-      env: { OPENAI_API_KEY: key, OPENAI_API_BASE: baseUrl, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+      env: { OPENAI_API_KEY: key, OPENAI_API_BASE: baseUrl, LITELLM_LOCAL_MODEL_COST_MAP: 'True', COLUMNS: '400' },
     };
   },
   shown(stdout, stderr) {
     const failed = /^litellm\.\w+: .*/m.exec(stdout)?.[0];
-    return failed ?? lastLines(stdout.replaceAll(/^Tokens:.*$/gm, ''), '') ?? stderr;
+    // What comes before it is about its own start.
+    return failed ?? (stdout.split(/^Repo-map:.*$/m)[1]?.trim() || lastLines(stdout, stderr));
   },
 };
 
