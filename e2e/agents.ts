@@ -13,7 +13,7 @@ import { SCENARIOS } from '../test/agents/scenarios.ts';
 import { type Agent, agentOf, assertStaysHere } from '../test/agents/set-ups.ts';
 import { playLoop } from '../test/agents/tool-loop.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, type Fault, faultyKey } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
 import type { Row, Sight } from './scenarios.ts';
 import { type Exchange, Wire } from './wire.ts';
@@ -23,10 +23,17 @@ const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const ANSWER = /Simulated answer/;
 /** An agent that has asked so often goes on for ever, as far as its user is concerned. */
 const ENDLESS = 40;
+/** How long an agent is looked at that was told to wait for days. */
+const WAIT_MS = 150_000;
 
 /** Where an agent tells its user something else than it was told: such a fault passes with a note. */
 const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string })[] = [
   { client: 'Claude Code', fault: 'a wrong base URL', note: 'tells every 404 as an issue with the model' },
+  {
+    client: 'opencode',
+    fault: 'no token budget left',
+    note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why (`packages/opencode/src/session/retry.ts`)',
+  },
 ];
 
 export interface AgentRun {
@@ -188,37 +195,33 @@ async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<vo
   assert.ok(used > 0, 'what was sent is charged');
 }
 
-async function sight(
-  { agent, gateway }: AgentRun,
-  player: AgentPlayer,
-  fault: (typeof FAULTS)[number],
-): Promise<Sight> {
-  const key = await gateway.creditKey(fault.credit === undefined ? {} : { credit: fault.credit });
-  await fault.prepare?.(gateway, key);
+async function sight({ agent, gateway }: AgentRun, player: AgentPlayer, fault: Fault): Promise<Sight> {
+  const key = await faultyKey(gateway, fault);
   const { text, ...task } = fault.task(key);
   const kill = new AbortController();
   const unwatched = player.wire.onGeneration((count) => count >= ENDLESS && kill.abort());
   const asked = { ...task, ...(text === undefined ? {} : { prompt: text }), kill: kill.signal };
-  const { ended, exchanges } = await player.ask(key, asked).finally(unwatched);
-  const generations = exchanges.filter(({ method }) => method === 'POST').length;
+  const look = fault.waits ? { timeoutMs: WAIT_MS } : {};
+  const { ended, exchanges } = await player.ask(key, { ...asked, ...look }).finally(unwatched);
+  const requests = exchanges.filter(({ method }) => method === 'POST').length;
   const { used, live_holds: holds } = await settled(gateway, key);
   const shown = agent.shown(ended.stdout, ended.stderr);
-  const message = kill.signal.aborted ? `${shown} (still asking after ${generations} requests)` : shown;
   const note = KNOWN.find((known) => known.client === agent.title && known.fault === fault.name)?.note;
-  const isSaid = note !== undefined || fault.words.test(shown);
+  const isOver = ended.code !== null;
+  const message = isOver ? shown : `(still there after ${requests} requests) ${shown}`;
   const problem =
     used !== 0 || holds !== 0
       ? `${used} was charged, ${holds} holds are left`
-      : kill.signal.aborted
-        ? fault.passes
-          ? null
-          : 'it goes on asking'
-        : ended.code === null
-          ? 'it did not end'
-          : isSaid
+      : note !== undefined
+        ? null
+        : isOver
+          ? fault.words.test(shown)
             ? null
-            : 'the message does not say what is wrong';
-  return { client: agent.title, fault: fault.name, message, problem, requests: generations, note };
+            : 'the message does not say what is wrong'
+          : fault.passes && kill.signal.aborted
+            ? null
+            : 'it does not end';
+  return { client: agent.title, fault: fault.name, message, problem, requests, note };
 }
 
 function assertAnswered(agent: Agent, { code, stdout, stderr }: Ended): void {

@@ -2,7 +2,7 @@
 import type { CreatedKey } from '../src/admin/api.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 import type { Announcement, ClientProgram, StreamMode, Task } from './client-program.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, faultyKey } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
 
 export interface Row {
@@ -97,20 +97,19 @@ export async function playFaults(
 ): Promise<Sight[]> {
   const sights: Sight[] = [];
   const [first] = cases;
-  for (const { name: fault, words, credit, prepare, task } of first === undefined ? [] : FAULTS) {
-    const key = await gateway.creditKey(credit === undefined ? {} : { credit });
-    await prepare?.(gateway, key);
-    const answer = await program.run(taskOf(first?.name ?? '', key, task(key)));
+  for (const fault of first === undefined ? [] : FAULTS) {
+    const key = await faultyKey(gateway, fault);
+    const answer = await program.run(taskOf(first?.name ?? '', key, fault.task(key)));
     const message = answer.ok ? '' : answer.message;
     const { used, live_holds } = await settled(gateway, key);
     const problem = answer.ok
       ? 'no error was raised'
-      : !words.test(message)
+      : !fault.words.test(message)
         ? 'the message does not say what is wrong'
         : used !== 0 || live_holds !== 0
           ? `${used} was charged, ${live_holds} holds are left`
           : null;
-    sights.push({ client, fault, message, problem });
+    sights.push({ client, fault: fault.name, message, problem });
   }
   return sights;
 }
