@@ -32,7 +32,7 @@ const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string
   {
     client: 'opencode',
     fault: 'no token budget left',
-    note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why (`packages/opencode/src/session/retry.ts`)',
+    note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why ([its retries](https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/retry.ts))',
   },
 ];
 

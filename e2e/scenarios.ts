@@ -49,7 +49,7 @@ const KNOWN: readonly (Pick<Row, 'client' | 'route' | 'lane' | 'mode'> & { reado
     route: 'messages',
     lane: 'translated',
     mode: 'streamed',
-    note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` (@langchain/anthropic, `utils/message_outputs.ts`)',
+    note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` ([its reading of streams](https://github.com/langchain-ai/langchainjs/blob/main/libs/providers/langchain-anthropic/src/utils/message_outputs.ts))',
   },
 ];
 const TEXT = 'Tell me something. [[tokens=25]]';

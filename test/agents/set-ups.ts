@@ -230,7 +230,8 @@ const cline: Agent = {
   route: 'chat',
   // Its feature flags.
   reaches: ['data.cline.bot:443'],
-  resumesNot: '`--id` always opens its terminal interface and drops the prompt (`apps/cli/src/main.ts`)',
+  resumesNot:
+    '`--id` always opens its terminal interface and drops the prompt ([its start](https://github.com/cline/cline/blob/main/apps/cli/src/main.ts))',
   async setUp({ installed, home, key, baseUrl, model, prompt }) {
     const script = join(installed, 'node_modules/.bin/cline');
     const data = join(home, '.cline/data');
