@@ -23,7 +23,7 @@ const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const ANSWER = /Simulated answer/;
 /** An agent that has asked so often goes on for ever, as far as its user is concerned. */
 const ENDLESS = 40;
-/** How long an agent is looked at that was told to wait for days. */
+/** How long an agent is looked at that is known to wait for days when it is told to. */
 const WAIT_MS = 150_000;
 
 /** Where an agent tells its user something else than it was told: such a fault passes with a note. */
@@ -198,30 +198,25 @@ async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<vo
 async function sight({ agent, gateway }: AgentRun, player: AgentPlayer, fault: Fault): Promise<Sight> {
   const key = await faultyKey(gateway, fault);
   const { text, ...task } = fault.task(key);
+  const note = KNOWN.find((known) => known.client === agent.title && known.fault === fault.name)?.note;
   const kill = new AbortController();
   const unwatched = player.wire.onGeneration((count) => count >= ENDLESS && kill.abort());
   const asked = { ...task, ...(text === undefined ? {} : { prompt: text }), kill: kill.signal };
-  const look = fault.waits ? { timeoutMs: WAIT_MS } : {};
+  const look = fault.waits && note !== undefined ? { timeoutMs: WAIT_MS } : {};
   const { ended, exchanges } = await player.ask(key, { ...asked, ...look }).finally(unwatched);
   const requests = exchanges.filter(({ method }) => method === 'POST').length;
   const { used, live_holds: holds } = await settled(gateway, key);
   const shown = agent.shown(ended.stdout, ended.stderr);
-  const note = KNOWN.find((known) => known.client === agent.title && known.fault === fault.name)?.note;
-  const isOver = ended.code !== null;
-  const message = isOver ? shown : `(still there after ${requests} requests) ${shown}`;
-  const problem =
-    used !== 0 || holds !== 0
-      ? `${used} was charged, ${holds} holds are left`
-      : note !== undefined
-        ? null
-        : isOver
-          ? fault.words.test(shown)
-            ? null
-            : 'the message does not say what is wrong'
-          : fault.passes && kill.signal.aborted
-            ? null
-            : 'it does not end';
-  return { client: agent.title, fault: fault.name, message, problem, requests, note };
+  const wrong = used !== 0 || holds !== 0 ? `${used} was charged, ${holds} holds are left` : null;
+  const unsaid = note === undefined ? unsaidIn(fault, shown, ended, kill.signal.aborted) : null;
+  const message = ended.code === null ? `(still there after ${requests} requests) ${shown}` : shown;
+  return { client: agent.title, fault: fault.name, message, problem: wrong ?? unsaid, requests, note };
+}
+
+/** Why its user does not learn what is wrong. */
+function unsaidIn(fault: Fault, shown: string, { code }: Ended, isEndless: boolean): string | null {
+  if (code === null) return fault.passes && isEndless ? null : 'it does not end';
+  return fault.words.test(shown) ? null : 'the message does not say what is wrong';
 }
 
 function assertAnswered(agent: Agent, { code, stdout, stderr }: Ended): void {
