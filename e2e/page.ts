@@ -29,7 +29,7 @@ export function compatibilityPage(results: readonly Result[], { command, notRun 
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. How to set a client up is in [clients.md](clients.md).`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [clients.md](clients.md).`,
     '',
     '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family.',
     '',
