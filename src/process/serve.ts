@@ -146,6 +146,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => upstream.close());
 
   const counter = new ExactCounter({
+    waitMs: config.limits.countWaitMs,
     onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
   });
   parts.defer(() => counter.close());
