@@ -18,6 +18,7 @@ import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
 import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { emptyStore } from './empty-store.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -41,7 +42,7 @@ export interface AdminFixture {
 export function adminFixture(t: TestContext, options: Partial<AdminServiceOptions> = {}): AdminFixture {
   const folder = temporaryFolder(t);
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
-  const ledger = createLedger(openSyncStore({ file: storeFile(folder), clock }));
+  const ledger = createLedger(openSyncStore({ file: emptyStore(storeFile(folder)), clock }));
   t.after(() => ledger.close());
   const operators = testOperators(folder, clock);
   t.after(() => operators.close());
