@@ -90,7 +90,8 @@ export interface Ended {
 export async function gateway(dataDir: string, ...line: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [join(PROJECT, 'bin', 'gateway.mjs'), ...line], {
     cwd: PROJECT,
-    env: { PATH: process.env.PATH, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
+    // Where a path is too long for a socket, both sides find it in the folder for temporary files.
+    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

@@ -16,7 +16,7 @@ process.env.NODE_COMPILE_CACHE ??= join(resolve(import.meta.dirname, '../..'), '
 if (process.env.TMPDIR === undefined && freeBytes('/dev/shm') > 4 * 1024 ** 3) process.env.TMPDIR = '/dev/shm';
 
 /** The hooks of a file come after this one, and may stop databases and drain gateways. */
-const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '60000');
+const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '180000');
 
 const children = new Set<ChildProcess>();
 
