@@ -243,6 +243,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ],
     preStop: async () => {
       stopping = true;
+      // A load balancer that keeps connections would send a request just when the drain closes them.
+      server.endPersistence();
       await delay(config.limits.preStopMs);
     },
     drain: async () => {
