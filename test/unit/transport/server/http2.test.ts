@@ -269,7 +269,7 @@ describe('HTTP/2', () => {
   });
 
   test('an idle connection is closed, a busy one is not', async (t) => {
-    const { end, next } = await gatedServer('node', { keepAliveTimeoutMs: 40 }, { tls });
+    const { end, next } = await gatedServer('node', { headersTimeoutMs: 2_000, keepAliveTimeoutMs: 40 }, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const busy = newSession(t, end.port);
     const stream = busy.request({ ':path': '/' });
