@@ -1,5 +1,5 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
-import type { Capabilities, Model, ModelSources, Target } from '../core/model.ts';
+import type { Capabilities, Model, ModelDefaults, ModelSources, Target } from '../core/model.ts';
 import {
   type Network,
   PLAIN_NETWORK,
@@ -95,6 +95,7 @@ export interface ModelParts {
   readonly visibleOutput?: boolean | undefined;
   readonly public?: boolean | undefined;
   readonly hidden?: boolean | undefined;
+  readonly defaults?: ModelDefaults | undefined;
 }
 
 export function assembleModel(parts: ModelParts): Model {
@@ -127,5 +128,6 @@ export function assembleModel(parts: ModelParts): Model {
     targets: [first, ...rest],
     public: parts.public ?? false,
     hidden: parts.hidden ?? false,
+    defaults: parts.defaults ?? null,
   };
 }

@@ -78,6 +78,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
       targets: [target(first), ...rest.map(target)],
       public: true,
       hidden: false,
+      defaults: null,
     };
   };
   return [
