@@ -24,6 +24,7 @@ export function keyText(key: KeyView): readonly string[] {
     ['status', key.status],
     ['secrets', key.prefixes.map((prefix) => `${prefix}…`).join(' ')],
     ['available', available(key)],
+    ...promotional(key),
     ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
     ['provider', key.provider_scope],
     ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
@@ -91,6 +92,14 @@ function available(key: KeyView): string {
   if (key.budget === null) return `no token limit (${key.used} used, ${key.reserved} held in this ${key.period})`;
   const until = key.period_ends_at === null ? 'never renewed' : `renewed at ${key.period_ends_at}`;
   return `${key.remaining} tokens left of ${key.budget} (${key.used} used, ${key.reserved} held; ${until})`;
+}
+
+function promotional(key: KeyView): readonly (readonly [string, string])[] {
+  if (key.mode !== 'credit' || key.promotional === undefined) return [];
+  const { left, next_amount, next_expires_at } = key.promotional;
+  return [
+    ['promotional', `${amount(left)} of these credits expire, the next ${amount(next_amount)} at ${next_expires_at}`],
+  ];
 }
 
 function figure(key: KeyView): string {

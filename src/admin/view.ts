@@ -1,7 +1,7 @@
 /** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
 import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
-import type { AuditReport, KeySummary } from '../ledger/port.ts';
+import type { AuditReport, KeySummary, OpenPromotion } from '../ledger/port.ts';
 import type { AuditView, KeyView } from './api.ts';
 import { limitsView } from './limits.ts';
 
@@ -65,6 +65,20 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     used: Number(summary.periodUsed),
     reserved: Number(summary.reserved),
     remaining: key.budget === null ? null : Number(atLeastZero(key.budget - summary.periodUsed - summary.reserved)),
+  };
+}
+
+/** With the promotional credit that the key has itself. */
+export function withPromotions(view: KeyView, open: readonly OpenPromotion[]): KeyView {
+  const [next] = open;
+  if (view.mode !== 'credit' || next === undefined) return view;
+  return {
+    ...view,
+    promotional: {
+      left: creditsFromNanos(open.reduce((sum, { left }) => sum + left, 0n)),
+      next_amount: creditsFromNanos(next.left),
+      next_expires_at: new Date(next.expiresAtMs).toISOString(),
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
-import type { Capabilities, Model, ModelDefaults, ModelSources, Target } from '../core/model.ts';
+import type { Capabilities, Model, ModelDefaults, ModelOrigin, ModelSources, Target } from '../core/model.ts';
 import {
   type Network,
   PLAIN_NETWORK,
@@ -96,6 +96,7 @@ export interface ModelParts {
   readonly public?: boolean | undefined;
   readonly hidden?: boolean | undefined;
   readonly defaults?: ModelDefaults | undefined;
+  readonly origin?: ModelOrigin | null;
 }
 
 export function assembleModel(parts: ModelParts): Model {
@@ -129,5 +130,6 @@ export function assembleModel(parts: ModelParts): Model {
     public: parts.public ?? false,
     hidden: parts.hidden ?? false,
     defaults: parts.defaults ?? null,
+    origin: parts.origin ?? null,
   };
 }

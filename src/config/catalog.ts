@@ -6,7 +6,7 @@ import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.t
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
 import { contradictedDefaults, unpricedDefault } from './model-defaults.ts';
-import { expandModels } from './model-patterns.ts';
+import { type ExpandedModel, expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
@@ -58,12 +58,12 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   const models: Model[] = [];
   const expanded = expandModels(file.models ?? [], providers, options);
   problems.push(...expanded.problems);
-  for (const { path, model } of expanded.models) {
+  for (const { path, model, origin } of expanded.models) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
-      const built = buildModel(path, model, file, providers, options);
+      const built = buildModel({ path, model, origin }, file, providers, options);
       const problem = 'message' in built ? built : unpricedDefault(path, built, providers);
       if (problem !== null) problems.push(problem);
       else if ('id' in built) models.push(built);
@@ -166,8 +166,7 @@ function targetsOf(model: FileModel): readonly FileTarget[] {
 }
 
 function buildModel(
-  path: string,
-  model: FileModel,
+  { path, model, origin }: ExpandedModel,
   file: FileConfig,
   providers: ReadonlyMap<string, Provider>,
   options: CatalogOptions,
@@ -225,6 +224,7 @@ function buildModel(
     public: model.public,
     hidden: model.hidden,
     defaults: model.defaults,
+    origin,
   });
 }
 

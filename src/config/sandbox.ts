@@ -79,6 +79,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
       public: true,
       hidden: false,
       defaults: null,
+      origin: null,
     };
   };
   return [

@@ -52,6 +52,11 @@ export interface ModelDefaults {
   readonly service_tier?: string;
 }
 
+export interface ModelOrigin {
+  readonly kind: 'alias' | 'pattern';
+  readonly of: string;
+}
+
 export interface Model {
   readonly id: string;
   readonly createdS: number;
@@ -80,4 +85,6 @@ export interface Model {
   /** Listed for nobody. */
   readonly hidden: boolean;
   readonly defaults: ModelDefaults | null;
+  /** What the config file calls it, where that is not its id: the model that it is an alias of, or its pattern. */
+  readonly origin: ModelOrigin | null;
 }

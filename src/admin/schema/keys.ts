@@ -76,7 +76,8 @@ export const KeyImportBody = Type.Object(
       minItems: 1,
       maxItems: IMPORTED_KEYS_MAX,
       expected: `a list of 1 to ${IMPORTED_KEYS_MAX} keys`,
-      description: 'Keys as for POST /keys; `account` may also be the external id of an account.',
+      description:
+        'Keys as for POST /keys; `account` may also be the external id of an account, and `key` the text of a key that clients have already.',
     }),
     dry_run: Type.Optional(Type.Boolean({ description: 'Only says whether they could be made.' })),
   },
@@ -146,6 +147,18 @@ const creditFields = {
   balance: Type.Number(),
   remaining: Type.Number(),
   today_spend: Type.Number(),
+  promotional: Type.Optional(
+    Type.Object(
+      {
+        left: Type.Number(),
+        next_amount: Type.Number({ description: 'What is left of the credit that expires next.' }),
+        next_expires_at: Type.String(),
+      },
+      {
+        description: 'The part of the balance that expires, where there is one. Of a key that is asked for by its id.',
+      },
+    ),
+  ),
   cap: Type.Optional(
     Type.Object(
       { amount: Type.Number(), period: Type.Enum(['day', 'week', 'month', 'none']), used: Type.Number() },
@@ -201,10 +214,18 @@ export const CreatedKey = Type.Union(
   { title: 'CreatedKey' },
 );
 
+const takenText = Type.Union([Type.String(), Type.Null()], {
+  description: 'The key itself, shown once and stored nowhere; null where its text was given.',
+});
+const ImportedKey = Type.Union(
+  [Type.Object({ ...creditFields, key: takenText }), Type.Object({ ...budgetFields, key: takenText })],
+  { title: 'ImportedKey' },
+);
+
 export const ImportedKeys = Type.Object(
   {
     object: Type.Literal('list'),
-    data: Type.Array(CreatedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
+    data: Type.Array(ImportedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
     keys: Type.Integer({ description: 'How many were made, or could be.' }),
   },
   { title: 'ImportedKeys' },

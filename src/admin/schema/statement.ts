@@ -41,12 +41,25 @@ const StatementEntry = Type.Object(
   { title: 'StatementEntry' },
 );
 
+const tokens = {
+  recorded: Type.Integer({
+    description: 'Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none.',
+  }),
+  input_tokens: Type.Integer({ description: 'Input that was neither read from a cache nor written to one.' }),
+  cache_read_tokens: Type.Integer(),
+  cache_write_tokens: Type.Integer(),
+  cache_write_1h_tokens: Type.Integer(),
+  output_tokens: Type.Integer({ description: 'Reasoning included.' }),
+  reasoning_tokens: Type.Integer(),
+};
+
 const StatementUsage = Type.Object(
   {
     key: Type.String(),
     model: Type.Union([Type.String(), Type.Null()], { description: 'Null where nothing is known of the calls.' }),
     charges: Type.Integer({ description: 'Calls that were charged, cancelled ones too.' }),
     amount: Amount('What they were charged.'),
+    ...tokens,
   },
   { title: 'StatementUsage' },
 );
@@ -70,6 +83,7 @@ export const Statement = Type.Object(
       entries: Amount('The sum of the entries.'),
       usage: Amount('The sum of the usage: opening_balance + entries - usage = closing_balance.'),
       charges: Type.Integer(),
+      ...tokens,
     }),
   },
   { title: 'Statement' },
