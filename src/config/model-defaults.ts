@@ -29,7 +29,6 @@ export const DefaultsSchema = Type.Object(
   },
   {
     ...closed,
-    minProperties: 1,
     description: 'Parameters of requests that do not name them, by their names in the chat format.',
   },
 );

@@ -174,7 +174,6 @@ describe('the config file', () => {
       );
     }
     await refused({ defaults: { temperature: 3 } }, /models\[0\]\.defaults\.temperature/);
-    await refused({ defaults: {} }, /models\[0\]\.defaults/);
     await refused(
       { defaults: { max_output_tokens: 9_000 } },
       /defaults\.max_output_tokens: must not exceed max_output_tokens of the model \(8000\)/,

@@ -184,7 +184,7 @@ describe('the watch', () => {
         [capped, 95],
       ].sort(),
     );
-    await service.accounts.change(root.id, { credit_cap: '40' });
+    await service.accounts.change(root.id, { credit_cap: '40/none' });
     assert.deepEqual(await told(), [[root.id, 100]]);
     // Each change is looked at once.
     assert.deepEqual(await told(), []);
