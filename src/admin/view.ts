@@ -2,7 +2,7 @@
 import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { AuditReport, KeySummary, OpenPromotion } from '../ledger/port.ts';
-import type { AuditView, KeyView } from './api.ts';
+import type { AccountView, AuditView, KeyView } from './api.ts';
 import { limitsView } from './limits.ts';
 
 /** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
@@ -68,18 +68,16 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   };
 }
 
-/** With the promotional credit that the key has itself. */
-export function withPromotions(view: KeyView, open: readonly OpenPromotion[]): KeyView {
+/** With the promotional credit that it has itself. */
+export function withPromotions<Of extends KeyView | AccountView>(view: Of, open: readonly OpenPromotion[]): Of {
   const [next] = open;
-  if (view.mode !== 'credit' || next === undefined) return view;
-  return {
-    ...view,
-    promotional: {
-      left: creditsFromNanos(open.reduce((sum, { left }) => sum + left, 0n)),
-      next_amount: creditsFromNanos(next.left),
-      next_expires_at: new Date(next.expiresAtMs).toISOString(),
-    },
+  if (next === undefined) return view;
+  const promotional = {
+    left: creditsFromNanos(open.reduce((sum, { left }) => sum + left, 0n)),
+    next_amount: creditsFromNanos(next.left),
+    next_expires_at: new Date(next.expiresAtMs).toISOString(),
   };
+  return { ...view, promotional };
 }
 
 export function auditView(report: AuditReport): AuditView {

@@ -45,7 +45,7 @@ export class ChangeWatch {
       before = page.at(-1)?.number;
       if (page.length < PAGE || after === undefined) break;
     }
-    this.#newest = Math.max(this.#newest ?? 0, ...read);
+    this.#newest = [...read].reduce((most, number) => Math.max(most, number), this.#newest ?? 0);
     const oldest = this.#newest - LATE_ENTRIES;
     this.#read = new Set([...read].filter((number) => number > oldest));
     return [...changed];

@@ -1620,6 +1620,7 @@ export interface components {
       parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
+      promotional?: components['schemas']['Promotional'];
       reserved: number;
       /** @description The account that pays; to an account-admin, its own. */
       root: string;
@@ -1941,13 +1942,7 @@ export interface components {
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
-      /** @description The part of the balance that expires, where there is one. Of a key that is asked for by its id. */
-      promotional?: {
-        left: number;
-        /** @description What is left of the credit that expires next. */
-        next_amount: number;
-        next_expires_at: string;
-      };
+      promotional?: components['schemas']['Promotional'];
       provider_scope: string;
       remaining: number;
       requests: number;
@@ -1998,13 +1993,7 @@ export interface components {
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
-      /** @description The part of the balance that expires, where there is one. Of a key that is asked for by its id. */
-      promotional?: {
-        left: number;
-        /** @description What is left of the credit that expires next. */
-        next_amount: number;
-        next_expires_at: string;
-      };
+      promotional?: components['schemas']['Promotional'];
       provider_scope: string;
       remaining: number;
       requests: number;
@@ -2125,13 +2114,7 @@ export interface components {
           /** @description The beginning of the newest secret, to recognise it by. */
           prefix: string;
           prefixes: string[];
-          /** @description The part of the balance that expires, where there is one. Of a key that is asked for by its id. */
-          promotional?: {
-            left: number;
-            /** @description What is left of the credit that expires next. */
-            next_amount: number;
-            next_expires_at: string;
-          };
+          promotional?: components['schemas']['Promotional'];
           provider_scope: string;
           remaining: number;
           requests: number;
@@ -2543,6 +2526,16 @@ export interface components {
       /** @description Of the entry that it was booked with. */
       id: string;
       left: number;
+    };
+    /**
+     * Promotional
+     * @description The part of the balance that expires, where there is one; of a key or root that is asked for by its id.
+     */
+    Promotional: {
+      left: number;
+      /** @description What is left of the credit that expires next. */
+      next_amount: number;
+      next_expires_at: string;
     };
     /** PromotionList */
     PromotionList: {

@@ -5,6 +5,7 @@
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
 
 const TEXT_MAX = 200;
@@ -147,18 +148,7 @@ const creditFields = {
   balance: Type.Number(),
   remaining: Type.Number(),
   today_spend: Type.Number(),
-  promotional: Type.Optional(
-    Type.Object(
-      {
-        left: Type.Number(),
-        next_amount: Type.Number({ description: 'What is left of the credit that expires next.' }),
-        next_expires_at: Type.String(),
-      },
-      {
-        description: 'The part of the balance that expires, where there is one. Of a key that is asked for by its id.',
-      },
-    ),
-  ),
+  promotional: Type.Optional(Promotional),
   cap: Type.Optional(
     Type.Object(
       { amount: Type.Number(), period: Type.Enum(['day', 'week', 'month', 'none']), used: Type.Number() },

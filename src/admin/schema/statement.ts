@@ -1,5 +1,6 @@
 /** Statements as the API takes and gives them. Amounts are texts of decimal credits, which add up exactly. */
 import { Type } from '../../lib/schema-builder.ts';
+import { tokenFields } from './usage.ts';
 
 const Day = { expected: 'a day like 2026-10-01 (UTC)' };
 
@@ -45,12 +46,7 @@ const tokens = {
   recorded: Type.Integer({
     description: 'Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none.',
   }),
-  input_tokens: Type.Integer({ description: 'Input that was neither read from a cache nor written to one.' }),
-  cache_read_tokens: Type.Integer(),
-  cache_write_tokens: Type.Integer(),
-  cache_write_1h_tokens: Type.Integer(),
-  output_tokens: Type.Integer({ description: 'Reasoning included.' }),
-  reasoning_tokens: Type.Integer(),
+  ...tokenFields,
 };
 
 const StatementUsage = Type.Object(

@@ -128,6 +128,11 @@ describe('refunds and corrections', () => {
     assert.equal(await balance(), 1_500_000_000n);
     assert.equal('promotional' in (await service.showKey(id)), false);
     const account = await service.accounts.create({ name: 'Acme' });
+    await service.accounts.addCredit(account.id, { amount: 2, expires_at: '2026-03-01' });
+    assert.match(
+      await run(service, 'accounts', 'show', account.id),
+      /\npromotional +2 of these credits expire, the next 2 at 2026-03-01T00:00:00\.000Z\n/,
+    );
     for (const [payer, add] of [
       [id, (input: object) => service.addCredit(id, input)],
       [account.id, (input: object) => service.accounts.addCredit(account.id, input)],
