@@ -47,7 +47,7 @@ export function modelReport(models: Iterable<Model>): ModelReportRow[] {
 }
 
 export const REPORT_HEADINGS = [
-  ...(['MODEL', 'RESOLVES TO', 'USD IN / OUT', 'FROM', 'WINDOW', 'FROM', 'OUTPUT', 'FROM'] as const),
+  ...(['MODEL', 'USD IN / OUT', 'FROM', 'WINDOW', 'FROM', 'OUTPUT', 'FROM', 'RESOLVES TO'] as const),
 ] as const;
 
 /** The cells under the headings. */
@@ -56,13 +56,13 @@ export function reportCells(row: ModelReportRow): string[] {
   const { input = 0, output = 0 } = price.value;
   return [
     id,
-    resolution(row),
     input === 0 && output === 0 ? 'free' : `${input} / ${output}`,
     origin(price),
     String(context_window.value ?? 'unknown'),
     origin(context_window),
     String(max_output_tokens.value ?? 'unknown'),
     origin(max_output_tokens),
+    resolution(row),
   ];
 }
 
