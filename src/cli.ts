@@ -44,6 +44,8 @@ import { openOperatorData } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+/** A running gateway answers at once, unless its machine is busy. */
+const ANSWER_MS = 30_000;
 /** How long a gateway may lock the store without answering on its socket: while it starts, recovers or stops. */
 const CONNECT_MS = 5_000;
 const RETRY_PAUSE_MS = 100;
@@ -198,7 +200,7 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
   const untilMs = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      await client.health(CONNECT_MS);
+      await client.health(ANSWER_MS);
       return { api: client, close: async () => {} };
     } catch (error) {
       if (!(error instanceof NotRunningError)) throw error;

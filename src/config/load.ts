@@ -189,6 +189,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    countWaitMs: milliseconds(limits.count_wait, 5_000),
     preStopMs: milliseconds(limits.pre_stop, 5_000),
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),

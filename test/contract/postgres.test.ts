@@ -39,13 +39,16 @@ async function openLedger(clock: Clock): Promise<OpenedLedger> {
   };
 }
 
+/** Transactions of several gateways meet, however busy the machine is: see `overlapping`. */
+const PATIENT = { timeoutMs: 120_000, lockTimeoutMs: 120_000 };
+
 /** Fresh books, and the ledgers of several gateways on them. */
 async function replicas(count: number, clock?: Clock): Promise<{ database: string; ledgers: OwnedLedger[] }> {
   const database = await server.createDatabase(template);
   const options = clock === undefined ? {} : { clock };
   const ledgers = await Promise.all(
     Array.from({ length: count }, async () =>
-      createLedger(await openPostgresStore({ url: server.url(database), ...options })),
+      createLedger(await openPostgresStore({ url: server.url(database), ...PATIENT, ...options })),
     ),
   );
   return { database, ledgers };

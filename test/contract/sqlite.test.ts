@@ -22,6 +22,7 @@ import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
 import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import type { Store } from '../../src/ledger/store.ts';
+import { emptyStore } from '../support/empty-store.ts';
 import { ledgerContract } from './contract.ts';
 import {
   admitRequest,
@@ -51,12 +52,13 @@ function connectionTo(store: Store): GroupCommit {
 }
 
 async function openSync(clock: Clock): Promise<OpenedLedger> {
-  const store = openSyncStore({ file: newFile(), clock });
+  const store = openSyncStore({ file: emptyStore(newFile()), clock });
   return { connect: async () => connectionTo(store), close: () => store.close() };
 }
 
 function openInProcess(clock: Clock): Store {
-  return openInProcessStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
+  const log = () => ({ flushed: async () => {}, close: () => {} });
+  return openInProcessStore({ file: emptyStore(newFile()), clock, log });
 }
 
 async function openServing(clock: Clock): Promise<OpenedLedger> {

@@ -104,7 +104,7 @@ const data = { GATEWAY_DATA: source.dataDir };
 const into = (name: string) => ({ GATEWAY_DATA: join(folder, name) });
 const secretFile = () => readFileSync(join(source.dataDir, 'installation.secret'), 'utf8');
 
-describe('gateway backup and restore', { timeout: 120_000 }, () => {
+describe('gateway backup and restore', () => {
   test('a backup under load, encrypted to a public key, is restored elsewhere and served from, with its keys', async () => {
     const identity = await generateX25519Identity();
     const recipient = await identityToRecipient(identity);

@@ -49,7 +49,7 @@ async function serves(gateway: StartedGateway, release: Release): Promise<void> 
   assert.ok(entries > release.entries);
 }
 
-describe('stores of releases', { timeout: 120_000 }, () => {
+describe('stores of releases', () => {
   for (const version of readdirSync(released)) {
     const read = (name: string): string => readFileSync(join(released, version, name), 'utf8');
     const release = JSON.parse(read('release.json')) as Release;
