@@ -31,7 +31,6 @@ import { Alerts } from './alerts/alerts.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
-import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
 import { NO_LOG } from './core/log.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
@@ -39,6 +38,7 @@ import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
+import { readVersion } from './lib/version.ts';
 import { openShared } from './process/open-store.ts';
 import { openOperatorData } from './process/operators.ts';
 
@@ -232,6 +232,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const alerts = new Alerts({
     store: data.alertStore,
     ledger,
+    trail: data.operators,
     policy: () => null,
     providers: async () => [],
     installationSecret: secret,

@@ -125,6 +125,7 @@ export async function startGateway(
   const alerts = new Alerts({
     store: data.alertStore,
     ledger,
+    trail: data.operators,
     policy: () => serving.catalog().alerts,
     providers: async () => (await serving.inspect()).providers,
     installationSecret: secret,

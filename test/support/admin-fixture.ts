@@ -52,6 +52,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
       return engine;
     }),
     ledger,
+    trail: operators,
     policy: () => ({ webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null }),
     providers: async () => [],
     installationSecret: SECRET,

@@ -299,7 +299,7 @@ describe('gateway backup and restore', () => {
     const newer = await gateway(['restore', file], { ...into('newer'), ...secret });
     assert.match(
       newer.stderr,
-      /is at schema version 9999, this release knows up to \d+: use the release that wrote it/,
+      /is at schema version 9999, usable from version 9999 on; this release knows up to \d+: start the release that wrote it/,
     );
     assert.deepEqual([running.code, again.code, cut.code, newer.code], [1, 1, 1, 1]);
     assert.equal(existsSync(join(folder, 'newer', 'gateway.db')), false);
