@@ -8,7 +8,7 @@ import { type Browser, type BrowserContext, chromium, type LaunchOptions, type P
 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'];
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const START_MS = 60_000;
+const START_MS = 240_000;
 
 export type BrowserStart = { readonly browser: Browser } | { readonly reason: string };
 
