@@ -214,7 +214,8 @@ async function sight({ agent, gateway }: AgentRun, player: AgentPlayer, fault: F
   const shown = agent.shown(ended.stdout, ended.stderr);
   const wrong = used !== 0 || holds !== 0 ? `${used} was charged, ${holds} holds are left` : null;
   const unsaid = note === undefined ? unsaidIn(fault, shown, ended, kill.signal.aborted) : null;
-  const message = ended.code === null ? `(still there after ${requests} requests) ${shown}` : shown;
+  const message =
+    ended.code === null ? `(still there after ${requests} request${requests === 1 ? '' : 's'}) ${shown}` : shown;
   return { client: agent.title, fault: fault.name, message, problem: wrong ?? unsaid, requests, note };
 }
 

@@ -58,7 +58,7 @@ export class Filler {
     if (name === 'authorization') return 'Bearer mg_c_recorded';
     if (name === 'x-api-key') return 'mg_c_recorded';
     if (name === 'host') return '127.0.0.1:8080';
-    if (/session|request-id|affinity|thread|turn|installation|conversation|traceparent|idempotency/.test(name)) {
+    if (/session|request-id|affinity|thread|turn|window|installation|conversation|traceparent|idempotency/.test(name)) {
       return this.#text(value);
     }
     return value;

@@ -126,7 +126,11 @@ function assertNothingLost(body: JsonObject, sent: JsonObject): void {
 }
 
 function textsOf(value: unknown, name = ''): string[] {
-  if (typeof value === 'string') return SAID.has(name) ? [value] : [];
+  if (typeof value === 'string') {
+    // The free text of a custom tool is one of the arguments where a format knows functions only.
+    const inner = name === 'arguments' && value.startsWith('{') ? textsOf(JSON.parse(value)) : [];
+    return SAID.has(name) ? [value, ...inner] : [];
+  }
   if (Array.isArray(value)) return value.flatMap((inner) => textsOf(inner, name));
   if (typeof value !== 'object' || value === null || ('type' in value && value.type === 'reasoning')) return [];
   return Object.entries(value).flatMap(([key, inner]) => textsOf(inner, key));
