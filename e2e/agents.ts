@@ -30,6 +30,11 @@ const WAIT_MS = 150_000;
 const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string })[] = [
   { client: 'Claude Code', fault: 'a wrong base URL', note: 'tells every 404 as an issue with the model' },
   {
+    client: 'Codex',
+    fault: 'no token budget left',
+    note: 'waits for as long as `Retry-After` says; with `stream_max_retries = 0` it stops at once and names the status ([its reading of a 429](https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/api_bridge.rs))',
+  },
+  {
     client: 'opencode',
     fault: 'no token budget left',
     note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why ([its retries](https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/retry.ts))',

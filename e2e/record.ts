@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installAgents, runAgent } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
-import { AGENTS, type Agent, PYTHON_AGENTS } from '../test/agents/set-ups.ts';
+import { SCENARIOS } from '../test/agents/scenarios.ts';
+import { AGENTS, type Agent, agentOf, PYTHON_AGENTS } from '../test/agents/set-ups.ts';
+import { playLoop } from '../test/agents/tool-loop.ts';
 import { type StartedGateway, startedGateway } from '../test/support/started-gateway.ts';
 import { ClientProgram } from './client-program.ts';
 import { Filler, shapeOf } from './filler.ts';
@@ -34,14 +36,14 @@ interface Place {
   readonly home: string;
 }
 
-async function record(name: string, play: (place: Place) => Promise<void>): Promise<void> {
+async function record(name: string, play: (place: Place) => Promise<readonly Exchange[] | undefined>): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), 'gateway-record-'));
   await using gateway = await startedGateway({ env: { GATEWAY_SANDBOX: 'strict' } });
   await using outside = await closedOutside();
   await using wire = await Wire.before(gateway.origin);
   try {
-    await play({ gateway, wire, proxy: outside.proxy, home });
-    const kept = distinct(wire.taken());
+    const more = await play({ gateway, wire, proxy: outside.proxy, home });
+    const kept = distinct([...wire.taken(), ...(more ?? [])]);
     await writeFile(join(FOLDER, `${name}.json`), `${JSON.stringify(kept, null, 2)}\n`);
     console.log(`${name}: ${kept.length} requests`);
   } catch (error) {
@@ -58,7 +60,8 @@ function distinct(exchanges: readonly Exchange[]): object[] {
   const seen = new Set<string>();
   return exchanges.flatMap(({ method, path, headers, body, status }) => {
     const value: unknown = body === '' ? null : JSON.parse(body);
-    const route = path.replaceAll(/(resp|msg)_[\w-]+/g, '$1_1');
+    // The mode of the key says nothing of the client.
+    const route = path.replace(/^\/token\//, '/').replaceAll(/(resp|msg)_[\w-]+/g, '$1_1');
     const shape = [method, route, ...[...shapeOf(value)].sort()].join('\n');
     if (status !== 200 || seen.has(shape)) return [];
     seen.add(shape);
@@ -68,7 +71,7 @@ function distinct(exchanges: readonly Exchange[]): object[] {
   });
 }
 
-async function playProgram({ command, file }: Program, { gateway, wire, proxy, home }: Place): Promise<void> {
+async function playProgram({ command, file }: Program, { gateway, wire, proxy, home }: Place): Promise<undefined> {
   await using program = new ClientProgram({ command, args: [file], home, proxy });
   const { cases } = await program.announcement();
   for (const { name, modes, route } of cases) {
@@ -88,7 +91,8 @@ async function playProgram({ command, file }: Program, { gateway, wire, proxy, h
   }
 }
 
-async function playAgent(agent: Agent, installed: string, { gateway, wire, proxy, home }: Place): Promise<void> {
+async function playAgent(agent: Agent, installed: string, place: Place): Promise<readonly Exchange[]> {
+  const { gateway, wire, proxy, home } = place;
   const workFolder = join(home, 'work');
   await mkdir(workFolder);
   const key = await gateway.creditKey({ credit: '100' });
@@ -104,6 +108,25 @@ async function playAgent(agent: Agent, installed: string, { gateway, wire, proxy
     const { code, stderr } = await runAgent(agent, task);
     if (code !== 0) throw new Error(`${agent.title} ended with ${code}: ${stderr.slice(-500)}`);
   }
+  return lastOfLoop(agent, installed);
+}
+
+/** The last request of its tool loop, which has all calls and results in it. */
+async function lastOfLoop(agent: Agent, installed: string): Promise<readonly Exchange[]> {
+  const loop = SCENARIOS.find((one) => agentOf(one.agent) === agent && one.upstream === agent.route);
+  if (loop === undefined) return [];
+  const wires: Wire[] = [];
+  await playLoop(loop, installed, async (origin) => {
+    const wire = await Wire.before(origin);
+    wires.push(wire);
+    return (address) => wire.through(address);
+  });
+  const exchanges = wires.flatMap((wire) => wire.taken());
+  for (const wire of wires) await wire[Symbol.asyncDispose]();
+  return exchanges
+    .filter(({ usage }) => usage !== null)
+    .toSorted((a, b) => a.body.length - b.body.length)
+    .slice(-1);
 }
 
 async function main(words: readonly string[]): Promise<void> {

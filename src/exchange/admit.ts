@@ -5,13 +5,13 @@ import type { KeyRecord, Mode } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
-import { NO_PERIOD_RETRY_MS } from '../ledger/operations.ts';
 import {
   type AdmitOutcome,
   type AdmitRequest,
   BUDGET_REST_MAX,
   type ConflictReason,
   type HoldRequest,
+  NO_PERIOD_RETRY_MS,
   type StoredReply,
   type Unit,
 } from '../ledger/port.ts';

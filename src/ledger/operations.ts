@@ -173,7 +173,5 @@ export const RATE_WINDOW_MS = 60_000;
 export const CLAIM_KEEP_MS = 86_400_000;
 /** How long it is remembered that a hold was voided. */
 export const VOIDED_KEEP_MS = 7 * 86_400_000;
-/** `Retry-After` of a budget that never renews itself. */
-export const NO_PERIOD_RETRY_MS = 86_400_000;
 /** How long after its expiry a hold may wait for its recovery before the audit calls it an orphan. */
 export const ORPHAN_GRACE_MS = 60_000;

@@ -22,6 +22,8 @@ export type * from './port-responses.ts';
 export const BUDGET_REST_TOKENS = 256n;
 /** The most that a budget which has reached its limit may have left, in tokens. */
 export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
+/** `retryAfterMs` of a budget that never renews itself. */
+export const NO_PERIOD_RETRY_MS = 86_400_000;
 
 /** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
 export const MARK_INTERVAL_MS = 800;

@@ -104,8 +104,11 @@ async function checkBooks(gateway: StartedGateway, key: CreatedKey, answers: num
   await auditClean(gateway);
 }
 
+/** What stands before the gateway: told its origin, it says how the agent must be told an address there. */
+export type Before = (origin: string) => Promise<(address: string) => string>;
+
 /** Throws what is not as it must be; what the agent printed is in its cause. */
-export async function playLoop(scenario: Scenario, installed: string): Promise<void> {
+export async function playLoop(scenario: Scenario, installed: string, before?: Before): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'gateway-agents-'));
   const [home, folder] = [join(root, 'home'), join(root, 'work')];
   await Promise.all([mkdir(home), mkdir(folder)]);
@@ -119,8 +122,9 @@ export async function playLoop(scenario: Scenario, installed: string): Promise<v
     const { model, mode } = scenario;
     const key = mode === 'credit' ? await gateway.creditKey() : await gateway.tokenKey();
     const { proxy } = outside;
-    const { key: secret, origin, base_url: baseUrl } = key;
-    const place = { installed, home, workFolder: folder, key: secret, origin, baseUrl, model, prompt: PROMPT };
+    const through = (await before?.(gateway.origin)) ?? ((address: string) => address);
+    const [origin, baseUrl] = [through(key.origin), through(key.base_url)];
+    const place = { installed, home, workFolder: folder, key: key.key, origin, baseUrl, model, prompt: PROMPT };
     ended = await runAgent(agent, { ...place, proxy });
     assert.equal(ended.code, 0, 'the exit code');
     assert.ok(agent.shown(ended.stdout, ended.stderr).includes(FINAL), 'the final text is shown');

@@ -1,7 +1,15 @@
 /** Outcomes as the functions of the database give them: amounts as text, accounts as rows. */
 import { type Period, periodEndMs } from '../../core/period.ts';
-import { NO_PERIOD_RETRY_MS, type Outcome, type OwnerLost, type Result } from '../operations.ts';
-import type { AdmitOutcome, ByLevel, ExtendOutcome, RateState, SettleOutcome, VoidOutcome } from '../port.ts';
+import type { Outcome, OwnerLost, Result } from '../operations.ts';
+import {
+  type AdmitOutcome,
+  type ByLevel,
+  type ExtendOutcome,
+  NO_PERIOD_RETRY_MS,
+  type RateState,
+  type SettleOutcome,
+  type VoidOutcome,
+} from '../port.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { integer, readersOf, readKey, readTotals } from './columns.ts';

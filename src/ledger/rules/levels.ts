@@ -4,8 +4,14 @@
  */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { type Period, periodEndMs } from '../../core/period.ts';
-import { NO_PERIOD_RETRY_MS } from '../operations.ts';
-import { BUDGET_REST_TOKENS, type ByLevel, type PathFigures, type Summary, type Unit } from '../port.ts';
+import {
+  BUDGET_REST_TOKENS,
+  type ByLevel,
+  NO_PERIOD_RETRY_MS,
+  type PathFigures,
+  type Summary,
+  type Unit,
+} from '../port.ts';
 import { type AccountTotals, summaryOf } from './account.ts';
 import { type NodeTotals, rollOverNode } from './tree.ts';
 

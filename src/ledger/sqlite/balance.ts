@@ -1,8 +1,7 @@
 /** Whether an account, or the path of a key of an account, carries a hold. Pure: decides, moves nothing. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { periodEndMs } from '../../core/period.ts';
-import { NO_PERIOD_RETRY_MS } from '../operations.ts';
-import { BUDGET_REST_TOKENS, type ByLevel, type ExtendOutcome, type HoldRequest } from '../port.ts';
+import { BUDGET_REST_TOKENS, type ByLevel, type ExtendOutcome, type HoldRequest, NO_PERIOD_RETRY_MS } from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
 import { byLevel, decideAlong, decideExtensionAlong, type Level, levelsOf, untilRenewedMs } from '../rules/levels.ts';
 import type { Account, Hold } from './account-cache.ts';
