@@ -8,7 +8,7 @@ const MONTHS = 13;
 const named = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** This month and the twelve before it, in UTC; newest first. */
-function months(now: Date): { value: string; label: string }[] {
+export function months(now: Date): { value: string; label: string }[] {
   return Array.from({ length: MONTHS }, (_, back) => {
     const begin = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1));
     return { value: begin.toISOString().slice(0, 7), label: named.format(begin) };
