@@ -27,7 +27,7 @@ type Dialog = 'edit' | 'credit' | 'revoke' | 'rotate' | 'account' | null;
 
 export function KeyPage({ id }: { id: string }) {
   const { data: key, error, isPending, refetch } = useKey(id);
-  const { mayWrite } = useSession();
+  const { may, mayWrite } = useSession();
   const [dialog, setDialog] = useState<Dialog>(null);
   const [created, setCreated] = useState<CreatedKey | null>(null);
   const close = (): void => setDialog(null);
@@ -54,7 +54,12 @@ export function KeyPage({ id }: { id: string }) {
           ['Pays with', key.mode === 'credit' ? 'prepaid credit' : `tokens ${PERIODS[key.period] ?? ''}`],
           key.mode === 'token_budget' &&
             key.period_ends_at !== null && ['Period ends', <Time key="period" at={key.period_ends_at} />],
-          ['Requests', count(key.requests)],
+          [
+            'Requests',
+            <Link key="requests" href={`/requests?key=${key.id}`} className={css.name}>
+              {count(key.requests)}
+            </Link>,
+          ],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
           ['Account', <AccountOf key="account" id={key.account} />],
@@ -62,7 +67,7 @@ export function KeyPage({ id }: { id: string }) {
           key.output_limit !== null && ['Largest output', `${count(key.output_limit)} tokens`],
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
           key.addresses !== null && ['Client addresses', key.addresses.join(', ')],
-          ['Provider', key.provider_scope],
+          may('get /admin/v1/providers') && ['Provider', key.provider_scope],
           ['Expires', key.expires_at === null ? 'never' : <Time key="expires" at={key.expires_at} />],
           ['Created', <Time key="created" at={key.created_at} />],
           ['Id', <Id key="id" value={key.id} />],

@@ -49,13 +49,8 @@ export function OverTime({
     values[id] = (values[id] ?? 0) + measured(row, measure);
   }
   const open = (at: number, id: string): void => {
-    const value = id === OTHER ? null : id.slice(2);
-    navigate(
-      requestsHref(by, value, {
-        since: new Date(at).toISOString(),
-        until: new Date(at + stepMs(period)).toISOString(),
-      }),
-    );
+    const range = { since: new Date(at).toISOString(), until: new Date(at + stepMs(period)).toISOString() };
+    navigate(id === OTHER ? `/requests?${new URLSearchParams(range)}` : requestsHref(by, id.slice(2) || null, range));
   };
   return (
     <>

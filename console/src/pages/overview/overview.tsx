@@ -2,8 +2,10 @@
 import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
+import { useAccounts } from '../../api/admin.ts';
 import { useKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
+import { useSession } from '../../api/session.tsx';
 import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
 import { Code } from '../../ui/code.tsx';
 import { useFilters } from '../../ui/filters.tsx';
@@ -29,8 +31,11 @@ import { columnsFor } from './usage-columns.tsx';
 
 export function OverviewPage() {
   const { filters, set } = useFilters(['period', 'by', 'show'] as const);
+  const { may } = useSession();
+  const seesProviders = may('get /admin/v1/providers');
+  const dimensions = DIMENSIONS.filter(({ value }) => value !== 'provider' || seesProviders);
   const period = PERIODS.find(({ id }) => id === filters.period) ?? (PERIODS[2] as Period);
-  const by = (DIMENSIONS.find(({ value }) => value === filters.by)?.value ?? 'model') as Dimension;
+  const by = (dimensions.find(({ value }) => value === filters.by)?.value ?? 'model') as Dimension;
   const measure = (MEASURES.find(({ value }) => value === filters.show)?.value ?? 'cost') as Measure;
   const now = useNow();
   const begin = beginOf(period, now);
@@ -38,8 +43,17 @@ export function OverviewPage() {
   const groups = useUsage({ by, since: period.since });
   const before = useUsage({ since: period.since_before, until: begin });
   const keys = useKeys();
-  const names = useMemo(() => new Map(keys.data?.map((key) => [key.id, key.label ?? key.id])), [keys.data]);
-  const nameOf = (value: string | null): string => (value === null ? 'unknown' : (names.get(value) ?? value));
+  const accounts = useAccounts();
+  const names = useMemo(
+    () =>
+      new Map([
+        ...(keys.data?.map((key) => [key.id, key.label ?? key.id] as const) ?? []),
+        ...(accounts.data?.map((account) => [account.id, account.name] as const) ?? []),
+      ]),
+    [keys.data, accounts.data],
+  );
+  const nameOf = (value: string | null): string =>
+    value === null ? (by === 'account' ? 'keys without an account' : 'unknown') : (names.get(value) ?? value);
   const total = groups.data?.total;
   const empty = total !== undefined && total.requests === 0 && total.cancelled === 0;
   return (
@@ -73,7 +87,7 @@ export function OverviewPage() {
       )}
       {total && !empty && (
         <>
-          <Headline now={total} before={before.data?.total} />
+          <Headline now={total} before={before.data?.total} since={begin} />
           <Section
             title={MEASURES.find(({ value }) => value === measure)?.label}
             note={period.step === 'day' ? 'per day (UTC)' : 'per hour'}
@@ -91,7 +105,7 @@ export function OverviewPage() {
                   w={130}
                   aria-label="Grouped"
                   allowDeselect={false}
-                  data={[...DIMENSIONS]}
+                  data={dimensions}
                   value={by}
                   onChange={(value) => set('by', value)}
                 />
@@ -111,7 +125,7 @@ export function OverviewPage() {
             <DataTable
               name={`Usage by ${by}`}
               rows={groups.data?.data ?? EMPTY}
-              columns={columnsFor(by, nameOf)}
+              columns={columnsFor(by, nameOf, seesProviders)}
               rowId={(row) => String(row[by])}
               href={(row) => requestsHref(by, row[by] ?? null, { since: begin })}
             />
@@ -149,11 +163,12 @@ function change(now: number, before: number): string {
 }
 
 /** Three figures that matter; what belongs to each stands below it. */
-function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | undefined }) {
+function Headline({ now, before, since }: { now: UsageFigures; before: UsageFigures | undefined; since: string }) {
   const running = useRunning();
   const held = (running.data ?? [])
     .filter(({ mode }) => mode === 'credit')
     .reduce((sum, { held: nanos }) => sum + BigInt(nanos), 0n);
+  const requests = `/requests?since=${since}`;
   const first = now.first_byte_ms;
   const whole = now.duration_ms;
   return (
@@ -163,7 +178,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         value={headlineCredits(nanosOf(now.cost))}
         unit="credits"
         delta={before && <Delta now={now.cost} before={before.cost} />}
-        href="/requests"
+        href={requests}
       >
         {now.provider_cost !== null &&
           now.margin !== null &&
@@ -174,7 +189,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         value={count(now.requests)}
         unit=""
         delta={before && <Delta now={now.requests} before={before.requests} />}
-        href="/requests"
+        href={requests}
       >
         {shortCount(tokensIn(now))} tokens in, {shortCount(now.output_tokens)} out
       </Figure>
@@ -182,7 +197,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         name="First byte, median"
         value={first === null ? '–' : milliseconds(first.p50)}
         unit=""
-        href="/requests?slower_than=1s"
+        href={first === null ? requests : `${requests}&slower_than=${first.p50}ms`}
       >
         {first === null ? 'no times yet' : `95 % within ${milliseconds(first.p95)}`}
         {whole !== null && `; whole answers ${milliseconds(whole.p50)}, 95 % within ${milliseconds(whole.p95)}`}

@@ -89,7 +89,7 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
         </tbody>
         <tfoot>
           <Sum name="All" tokens={tokensOf(request)} nanos={cost} priced={prices !== null} />
-          <Sum name="Provider asks" tokens={null} nanos={provider} priced={prices !== null} />
+          {provider !== null && <Sum name="Provider asks" tokens={null} nanos={provider} priced={prices !== null} />}
           {cost !== null && provider !== null && (
             <Sum name="Margin" tokens={null} nanos={String(BigInt(cost) - BigInt(provider))} priced={prices !== null} />
           )}
