@@ -8,7 +8,7 @@ import { type Column, DataTable } from '../ui/table.tsx';
 import { Credits, Dot, Id, Time, Tokens } from '../ui/values.tsx';
 import type { KeyholderRequest, KeyholderView } from './api.ts';
 import css from './figures.module.css';
-import { StatementSection } from './statement.tsx';
+import { KeyStatement } from './statement.tsx';
 
 type Mode = KeyholderView['key']['mode'];
 type Running = KeyholderView['running'][number];
@@ -91,7 +91,7 @@ export function KeyFigures({
       {view.live_holds > 0 && <Held view={view} />}
       <Usage view={view} />
       <Requests mode={mode} rows={view.requests} />
-      {mode === 'credit' && <StatementSection />}
+      {mode === 'credit' && <KeyStatement />}
       <Section title="Use it" note="Replace the beginning of the key by the whole one.">
         <Snippets baseUrl={access.base_url} origin={access.origin} secret={`${key.prefix}…`} model={access.model} />
       </Section>

@@ -1,12 +1,12 @@
 /** The statement of the key: asked for by a button, because every look counts in the key's rate limit. */
-import { Button, Select } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { count, exactCredits, plural } from '../ui/format.ts';
 import { Loading } from '../ui/loading.tsx';
-import { Facts, Failure, Section } from '../ui/page.tsx';
-import { months } from '../ui/statement.tsx';
+import { Facts, Failure } from '../ui/page.tsx';
+import { StatementSection } from '../ui/statement.tsx';
 import { type Column, DataTable } from '../ui/table.tsx';
 import { Credits } from '../ui/values.tsx';
 import { type KeyholderStatement, STATEMENT, statementOf } from './api.ts';
@@ -24,9 +24,7 @@ const KINDS: Readonly<Record<string, string>> = {
   transfer_in: 'Transfer',
 };
 
-export function StatementSection() {
-  const [choices] = useState(() => months(new Date()));
-  const [month, setMonth] = useState(choices[0]?.value ?? '');
+export function KeyStatement() {
   const [shown, setShown] = useState<string | null>(null);
   const { data, error, isFetching } = useQuery({
     queryKey: ['statement', shown],
@@ -35,42 +33,18 @@ export function StatementSection() {
     staleTime: 60_000,
   });
   return (
-    <Section
-      title="Statement"
-      note="Opening balance, entries, usage and closing balance of a month."
-      actions={
-        <>
-          <Select
-            size="xs"
-            w={160}
-            aria-label="Month of the statement"
-            allowDeselect={false}
-            data={choices}
-            value={month}
-            onChange={(value) => setMonth(value ?? month)}
-          />
-          <Button variant="default" loading={isFetching} onClick={() => setShown(month)}>
-            Show
-          </Button>
-          <Button
-            component="a"
-            href={addressOf(STATEMENT, {}, { month, format: 'html' })}
-            target="_blank"
-            rel="noopener"
-            variant="default"
-          >
-            Open to print
-          </Button>
-          <Button component="a" href={addressOf(STATEMENT, {}, { month, format: 'csv' })} variant="default">
-            CSV
-          </Button>
-        </>
-      }
+    <StatementSection
+      href={(month, format) => addressOf(STATEMENT, {}, { month, format })}
+      show={(month) => (
+        <Button variant="default" loading={isFetching} onClick={() => setShown(month)}>
+          Show
+        </Button>
+      )}
     >
       <Failure error={error} />
       {shown !== null && data === undefined && error === null && <Loading rows={4} />}
       {data && <Shown statement={data} />}
-    </Section>
+    </StatementSection>
   );
 }
 

@@ -1,5 +1,5 @@
 /** One account: what is left of what, which keys spend it, and what is below it. */
-import { ActionIcon, Button, Menu } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -59,9 +59,9 @@ export function AccountPage({ id }: { id: string }) {
           ['Used in all', `${exactCredits(nanosOf(account.used))} credits`],
           [
             'Requests',
-            <Link key="requests" href={`/requests?account=${id}`}>
-              of its keys and of those below it
-            </Link>,
+            <Anchor key="requests" component={Link} href={`/requests?account=${id}`} inherit>
+              See them
+            </Anchor>,
           ],
           ['Created', <Time key="created" at={account.created_at} />],
           ['Id', <Id key="id" value={account.id} />],

@@ -1,5 +1,5 @@
 /** One key: how much is left, what holds it, who may use it for what. */
-import { ActionIcon, Button, Menu } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -56,9 +56,9 @@ export function KeyPage({ id }: { id: string }) {
             key.period_ends_at !== null && ['Period ends', <Time key="period" at={key.period_ends_at} />],
           [
             'Requests',
-            <Link key="requests" href={`/requests?key=${key.id}`} className={css.name}>
+            <Anchor key="requests" component={Link} href={`/requests?key=${key.id}`} inherit>
               {count(key.requests)}
-            </Link>,
+            </Anchor>,
           ],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
@@ -74,7 +74,7 @@ export function KeyPage({ id }: { id: string }) {
         ]}
       />
       <Secrets of={key} mayWrite={mayWrite && !ended} rotate={() => setDialog('rotate')} />
-      <Statement of="keys" id={key.id} />
+      {key.mode === 'credit' && <Statement of="keys" id={key.id} />}
       <Section title="Use it" note="Replace the beginning of the secret by the whole one.">
         <Snippets
           baseUrl={key.base_url}
