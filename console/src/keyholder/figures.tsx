@@ -77,7 +77,7 @@ export function KeyFigures({
           [
             'Status',
             <Dot key="status" tone={key.status === 'active' ? 'ok' : 'warn'}>
-              {key.status}
+              {key.status[0]?.toUpperCase() + key.status.slice(1)}
             </Dot>,
           ],
           balance.today !== null && ['Spent today', text(mode, balance.today)],

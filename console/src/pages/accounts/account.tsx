@@ -1,5 +1,5 @@
 /** One account: what is left of what, which keys spend it, and what is below it. */
-import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
+import { ActionIcon, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -59,9 +59,9 @@ export function AccountPage({ id }: { id: string }) {
           ['Used in all', `${exactCredits(nanosOf(account.used))} credits`],
           [
             'Requests',
-            <Anchor key="requests" component={Link} href={`/requests?account=${id}`} inherit>
+            <Link key="requests" href={`/requests?account=${id}`} className="link">
               See them
-            </Anchor>,
+            </Link>,
           ],
           ['Created', <Time key="created" at={account.created_at} />],
           ['Id', <Id key="id" value={account.id} />],
@@ -153,7 +153,11 @@ function Spent({ of: account }: { of: Account }) {
 }
 
 function AccountLink({ id, accounts }: { id: string; accounts: readonly Account[] }) {
-  return <Link href={`/accounts/${id}`}>{accounts.find((account) => account.id === id)?.name ?? id}</Link>;
+  return (
+    <Link href={`/accounts/${id}`} className="link">
+      {accounts.find((account) => account.id === id)?.name ?? id}
+    </Link>
+  );
 }
 
 function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) => void }) {

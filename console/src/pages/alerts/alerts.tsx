@@ -30,10 +30,10 @@ const ALERT_COLUMNS: readonly Column<Alert>[] = [
 
 function dataText({ data }: Alert): string {
   return Object.entries(data)
-    .map(
-      ([name, value]) =>
-        `${name.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-    )
+    .map(([name, value]) => {
+      const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+      return name === 'message' ? text : `${name.replaceAll('_', ' ')} ${text}`;
+    })
     .join(', ');
 }
 

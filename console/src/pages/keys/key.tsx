@@ -1,5 +1,5 @@
 /** One key: how much is left, what holds it, who may use it for what. */
-import { ActionIcon, Anchor, Button, Menu } from '@mantine/core';
+import { ActionIcon, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -56,9 +56,9 @@ export function KeyPage({ id }: { id: string }) {
             key.period_ends_at !== null && ['Period ends', <Time key="period" at={key.period_ends_at} />],
           [
             'Requests',
-            <Anchor key="requests" component={Link} href={`/requests?key=${key.id}`} inherit>
+            <Link key="requests" href={`/requests?key=${key.id}`} className="link">
               {count(key.requests)}
-            </Anchor>,
+            </Link>,
           ],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
@@ -148,7 +148,7 @@ function AccountOf({ id }: { id: string | undefined }) {
   const accounts = useAccounts();
   if (id === undefined) return 'none: it pays for itself';
   return (
-    <Link href={`/accounts/${id}`} className={css.name}>
+    <Link href={`/accounts/${id}`} className="link">
       {accounts.data?.find((account) => account.id === id)?.name ?? id}
     </Link>
   );
