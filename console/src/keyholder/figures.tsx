@@ -232,7 +232,7 @@ function Requests({ mode, rows }: { mode: Mode; rows: readonly KeyholderRequest[
         </Dot>
       ),
     },
-    { id: 'model', header: 'Model', value: (row) => row.model },
+    { id: 'model', header: 'Model', value: (row) => row.model, minor: true },
     {
       id: 'charged',
       header: `Charged, ${mode === 'credit' ? 'credits' : 'tokens'}`,

@@ -17,7 +17,7 @@ import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
-import { amountText, KeyStatus, keyName, PERIODS } from './key-words.tsx';
+import { amountText, KeyStatus, keyName, PERIODS, purseOf } from './key-words.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 import { Snippets } from './snippets.tsx';
@@ -100,15 +100,6 @@ export function KeyPage({ id }: { id: string }) {
       {created !== null && <NewSecret created={created} close={() => setCreated(null)} />}
     </Page>
   );
-}
-
-/** A credit key of an account has no balance of its own: a cap at most. */
-function purseOf(key: Key): { all: number | null; used: number; left: number | null; period: string | null } {
-  if (key.mode === 'token_budget') return { all: key.budget, used: key.used, left: key.remaining, period: key.period };
-  if (key.account === undefined) return { all: key.credit, used: key.used, left: key.remaining, period: null };
-  if (key.cap === undefined) return { all: null, used: key.used, left: null, period: null };
-  const { amount, used, period } = key.cap;
-  return { all: amount, used, left: Math.max(0, amount - used - key.reserved), period };
 }
 
 function Answer({ of: key }: { of: Key }) {

@@ -34,7 +34,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
     ),
   },
   { id: 'outcome', header: 'Outcome', value: outcomeText, cell: (request) => <Outcome of={request} /> },
-  { id: 'model', header: 'Model', value: (request) => request.model },
+  { id: 'model', header: 'Model', value: (request) => request.model, minor: true },
   {
     id: 'key',
     header: 'Key',
