@@ -1,6 +1,6 @@
 /**
  * The coding agents against a started gateway: turns with both models and both modes of keys, a resumed session, a cancelled
- * turn, and what their users see when something is wrong. Their tool loops are played by `npm run agents`.
+ * turn, their tool loops on upstreams of every format, and what their users see when something is wrong.
  */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,9 +9,11 @@ import { join } from 'node:path';
 import type { CreatedKey } from '../src/admin/api.ts';
 import { type Ended, runAgent, type Task } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
-import { type Agent, assertStaysHere } from '../test/agents/set-ups.ts';
+import { SCENARIOS } from '../test/agents/scenarios.ts';
+import { type Agent, agentOf, assertStaysHere } from '../test/agents/set-ups.ts';
+import { playLoop } from '../test/agents/tool-loop.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, type Fault, faultyKey } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
 import type { Row, Sight } from './scenarios.ts';
 import { type Exchange, Wire } from './wire.ts';
@@ -19,8 +21,20 @@ import { type Exchange, Wire } from './wire.ts';
 const NATIVE = { chat: 'sandbox/alpha', responses: 'sandbox/alpha', messages: 'sandbox/beta' } as const;
 const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const ANSWER = /Simulated answer/;
-/** How long an agent may go on asking when it cannot get an answer. */
-const FAULT_MS = 90_000;
+/** An agent that has asked so often goes on for ever, as far as its user is concerned. */
+const ENDLESS = 40;
+/** How long an agent is looked at that is known to wait for days when it is told to. */
+const WAIT_MS = 150_000;
+
+/** Where an agent tells its user something else than it was told: such a fault passes with a note. */
+const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string })[] = [
+  { client: 'Claude Code', fault: 'a wrong base URL', note: 'tells every 404 as an issue with the model' },
+  {
+    client: 'opencode',
+    fault: 'no token budget left',
+    note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why ([its retries](https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/retry.ts))',
+  },
+];
 
 export interface AgentRun {
   readonly agent: Agent;
@@ -94,10 +108,16 @@ export async function playAgent(
   for (const model of MODELS) {
     const lane = NATIVE[run.agent.route] === model ? 'native' : 'translated';
     rows.push(await row(run, lane, 'a turn', () => turns(run, player, model)));
-    rows.push(await row(run, lane, 'a resumed session', () => resumed(run, player, model)));
+    const { resumesNot: reason } = run.agent;
+    rows.push(await row(run, lane, 'a resumed session', () => resumed(run, player, model), reason));
   }
-  if (run.agent.mode === undefined) {
-    rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player)));
+  const reason = run.agent.mode === 'whole' ? 'it has no stream under way here' : undefined;
+  rows.push(await row(run, 'native', 'a cancelled turn', () => cancelled(run, player), reason));
+  if (run.agent.discovers) rows.push(await row(run, 'native', 'model discovery', () => discovery(run, player)));
+  for (const scenario of SCENARIOS.filter((one) => agentOf(one.agent) === run.agent)) {
+    const lane = scenario.upstream === run.agent.route ? 'native' : 'translated';
+    const what = `a tool loop on ${scenario.upstream}: ${scenario.what}`;
+    rows.push(await row(run, lane, what, () => playLoop(scenario, run.installed)));
   }
   const sights: Sight[] = [];
   for (const fault of FAULTS) sights.push(await sight(run, player, fault));
@@ -107,19 +127,20 @@ export async function playAgent(
   return { rows, sights };
 }
 
-async function row({ agent }: AgentRun, lane: Row['lane'], what: string, play: () => Promise<void>): Promise<Row> {
+async function row(
+  { agent }: AgentRun,
+  lane: Row['lane'],
+  what: string,
+  play: () => Promise<void>,
+  notRun?: string,
+): Promise<Row> {
+  const { title: client, route, mode = 'streamed' } = agent;
   const version = Object.values(agent.packages).join(', ');
-  const common = {
-    client: agent.title,
-    version,
-    what,
-    route: agent.route,
-    lane,
-    mode: agent.mode ?? 'streamed',
-  } as const;
+  const common: Row = { client, version, what, route, lane, mode, problem: null, notRun };
+  if (notRun !== undefined) return common;
   try {
     await play();
-    return { ...common, problem: null };
+    return common;
   } catch (error) {
     return { ...common, problem: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error) };
   }
@@ -145,15 +166,23 @@ async function resumed({ agent, gateway }: AgentRun, player: AgentPlayer, model:
   assert.equal(await unlikeBooks(gateway, key, seen([...first.exchanges, ...second.exchanges])), null);
 }
 
+async function discovery({ agent, gateway }: AgentRun, player: AgentPlayer): Promise<void> {
+  await using outside = await closedOutside();
+  const { ended, exchanges } = await player.ask(await gateway.creditKey(), { discovers: true, proxy: outside.proxy });
+  assertAnswered(agent, ended);
+  const lists = exchanges.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1/models'));
+  assert.deepEqual(
+    [...new Set(lists.map(({ status }) => status))],
+    [200],
+    'the list of models is asked for and answered',
+  );
+}
+
 /** Whatever was sent until then is charged, and nothing stays held. */
 async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<void> {
   const key = await gateway.creditKey();
   const stop = new AbortController();
-  const running = player.ask(key, {
-    prompt: 'A long story. [[tokens=2000]] [[delay=20]]',
-    stop: stop.signal,
-    timeoutMs: 30_000,
-  });
+  const running = player.ask(key, { prompt: 'A long story. [[tokens=4000]] [[delay=50]]', stop: stop.signal });
   await Promise.race([player.wire.streaming(), running]);
   stop.abort();
   const { exchanges } = await running;
@@ -166,40 +195,28 @@ async function cancelled({ gateway }: AgentRun, player: AgentPlayer): Promise<vo
   assert.ok(used > 0, 'what was sent is charged');
 }
 
-/** It was still running when its time was over. */
-function goesOn({ passes }: (typeof FAULTS)[number], requests: number): string | null {
-  if (requests === 0) return 'it had made no request by then: this machine is too slow for it';
-  return passes ? null : 'it goes on asking';
+async function sight({ agent, gateway }: AgentRun, player: AgentPlayer, fault: Fault): Promise<Sight> {
+  const key = await faultyKey(gateway, fault);
+  const { text, ...task } = fault.task(key);
+  const note = KNOWN.find((known) => known.client === agent.title && known.fault === fault.name)?.note;
+  const kill = new AbortController();
+  const unwatched = player.wire.onGeneration((count) => count >= ENDLESS && kill.abort());
+  const asked = { ...task, ...(text === undefined ? {} : { prompt: text }), kill: kill.signal };
+  const look = fault.waits && note !== undefined ? { timeoutMs: WAIT_MS } : {};
+  const { ended, exchanges } = await player.ask(key, { ...asked, ...look }).finally(unwatched);
+  const requests = exchanges.filter(({ method }) => method === 'POST').length;
+  const { used, live_holds: holds } = await settled(gateway, key);
+  const shown = agent.shown(ended.stdout, ended.stderr);
+  const wrong = used !== 0 || holds !== 0 ? `${used} was charged, ${holds} holds are left` : null;
+  const unsaid = note === undefined ? unsaidIn(fault, shown, ended, kill.signal.aborted) : null;
+  const message = ended.code === null ? `(still there after ${requests} requests) ${shown}` : shown;
+  return { client: agent.title, fault: fault.name, message, problem: wrong ?? unsaid, requests, note };
 }
 
-async function sight(
-  { agent, gateway }: AgentRun,
-  player: AgentPlayer,
-  fault: (typeof FAULTS)[number],
-): Promise<Sight> {
-  const key = await gateway.creditKey(fault.credit === undefined ? {} : { credit: fault.credit });
-  await fault.prepare?.(gateway, key);
-  const { text, ...task } = fault.task(key);
-  const { ended, exchanges } = await player.ask(key, {
-    ...task,
-    ...(text === undefined ? {} : { prompt: text }),
-    timeoutMs: FAULT_MS,
-  });
-  const shown = agent.shown(ended.stdout, ended.stderr);
-  const generations = exchanges.filter(({ method }) => method === 'POST').length;
-  const { used, live_holds: holds } = await settled(gateway, key);
-  const endless = ended.code === null;
-  const message = `${shown}${endless ? ` (still asking after ${FAULT_MS / 1_000} s)` : ''}`;
-  const isSaid = fault.words.test(`${ended.stdout}${ended.stderr}`);
-  const problem =
-    used !== 0 || holds !== 0
-      ? `${used} was charged, ${holds} holds are left`
-      : endless
-        ? goesOn(fault, generations)
-        : isSaid
-          ? null
-          : 'the message does not say what is wrong';
-  return { client: agent.title, fault: fault.name, message, problem, requests: generations };
+/** Why its user does not learn what is wrong. */
+function unsaidIn(fault: Fault, shown: string, { code }: Ended, isEndless: boolean): string | null {
+  if (code === null) return fault.passes && isEndless ? null : 'it does not end';
+  return fault.words.test(shown) ? null : 'the message does not say what is wrong';
 }
 
 function assertAnswered(agent: Agent, { code, stdout, stderr }: Ended): void {

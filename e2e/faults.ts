@@ -8,11 +8,25 @@ export interface Fault {
   /** What must be said of it. */
   readonly words: RegExp;
   readonly credit?: string;
+  /** The budget of a token-budget key, where the key is one. */
+  readonly budget?: string;
   /** It may pass by itself, so that a client does well to ask again. */
   readonly passes?: boolean;
+  /** The answer says how long to wait, and that is longer than anybody looks. */
+  readonly waits?: boolean;
   /** What is done to the key before. */
   readonly prepare?: (gateway: StartedGateway, key: CreatedKey) => Promise<unknown>;
   task(key: CreatedKey): Partial<Pick<Task, 'key' | 'model' | 'text' | 'origin' | 'baseUrl'>>;
+}
+
+/** The key of a fault, as it is when the client asks. */
+export async function faultyKey(gateway: StartedGateway, { credit, budget, prepare }: Fault): Promise<CreatedKey> {
+  const created =
+    budget === undefined
+      ? await gateway.creditKey(credit === undefined ? {} : { credit })
+      : await gateway.tokenKey({ budget });
+  await prepare?.(gateway, created);
+  return created;
 }
 
 export const FAULTS: readonly Fault[] = [
@@ -35,6 +49,7 @@ export const FAULTS: readonly Fault[] = [
     task: () => ({ model: 'no/such' }),
   },
   { name: 'no credit left', words: /credit|balance/i, credit: '0', task: () => ({}) },
+  { name: 'no token budget left', words: /budget|quota/i, budget: '0', waits: true, task: () => ({}) },
   {
     name: 'a wrong base URL',
     words: /no route|404|not found/i,

@@ -27,11 +27,14 @@ export async function unlikeBooks(
   return null;
 }
 
+/** A hold that is there after so many looks is left for good. */
+const LOOKS = 1_200;
+
 /** The key once nothing of it runs any more. */
 export async function settled(gateway: StartedGateway, key: CreatedKey) {
   for (let tries = 0; ; tries++) {
     const view = await gateway.admin.showKey(key.id);
-    if (view.live_holds === 0 || tries === 100) return view;
+    if (view.live_holds === 0 || tries === LOOKS) return view;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -16,7 +16,7 @@ export interface RunFacts {
 }
 
 export function compatibilityPage(results: readonly Result[], { command, notRun }: RunFacts): string {
-  const rows = results.flatMap((result) => result.rows);
+  const rows = results.flatMap((result) => result.rows).filter(({ notRun: reason }) => reason === undefined);
   const sights = results.flatMap((result) => result.sights);
   const failed = [...rows, ...sights].filter(({ problem }) => problem !== null).length;
   const clients = results.flatMap(({ date, rows: own }) =>
@@ -29,7 +29,7 @@ export function compatibilityPage(results: readonly Result[], { command, notRun 
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. How to set a client up is in [clients.md](clients.md). The tool loops of the agents are played by \`npm run agents\`.`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [clients.md](clients.md).`,
     '',
     '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family.',
     '',
@@ -71,15 +71,17 @@ function tables(results: readonly Result[], client: string): string[] {
     `| When there is | its user sees |${counted ? ' requests |' : ''}`,
     `|---|---|${counted ? '---|' : ''}`,
   );
-  for (const { fault, message, problem, requests } of seen) {
-    const told = `${cell(message)}${problem === null ? '' : ` **(${problem})**`}`;
+  for (const { fault, message, problem, requests, note } of seen) {
+    const own = note === undefined ? '' : ` (it ${note})`;
+    const told = `${cell(message)}${problem === null ? own : ` **(${problem})**`}`;
     lines.push(`| ${fault} | ${told} |${counted ? ` ${requests ?? ''} |` : ''}`);
   }
   return lines;
 }
 
 function outcome(rows: readonly Row[]): string {
-  const told = ({ mode, problem, note }: Row): string => {
+  const told = ({ mode, problem, note, notRun }: Row): string => {
+    if (notRun !== undefined) return `not run: ${notRun}`;
     if (problem !== null) return `**${mode}: ${cell(problem)}**`;
     return note === undefined ? mode : `${mode} (it ${note})`;
   };

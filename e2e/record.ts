@@ -5,10 +5,10 @@
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { installAgents, runAgent } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
-import { AGENTS, type Agent } from '../test/agents/set-ups.ts';
+import { AGENTS, type Agent, PYTHON_AGENTS } from '../test/agents/set-ups.ts';
 import { type StartedGateway, startedGateway } from '../test/support/started-gateway.ts';
 import { ClientProgram } from './client-program.ts';
 import { Filler, shapeOf } from './filler.ts';
@@ -99,6 +99,7 @@ async function playAgent(agent: Agent, installed: string, { gateway, wire, proxy
     ['Say hello. [[tokens=12]]', false],
     ['And now? [[tokens=12]]', true],
   ] as const) {
+    if (resumes && agent.resumesNot !== undefined) continue;
     const task = { installed, home, workFolder, key: key.key, origin, baseUrl, model, prompt, resumes, proxy };
     const { code, stderr } = await runAgent(agent, task);
     if (code !== 0) throw new Error(`${agent.title} ended with ${code}: ${stderr.slice(-500)}`);
@@ -108,15 +109,20 @@ async function playAgent(agent: Agent, installed: string, { gateway, wire, proxy
 async function main(words: readonly string[]): Promise<void> {
   const isChosen = (name: string): boolean => words.length === 0 || words.includes(name);
   await mkdir(FOLDER, { recursive: true });
-  installNodeClients();
-  for (const program of await programsIn('clients', '.mjs', process.execPath)) {
-    if (isChosen(program.name)) await record(program.name, (place) => playProgram(program, place));
-  }
+  const inNode = (await programsIn('clients', '.mjs', process.execPath)).filter(({ name }) => isChosen(name));
+  if (inNode.length > 0) installNodeClients();
+  for (const program of inNode) await record(program.name, (place) => playProgram(program, place));
   for (const program of await programsIn('python', '.py', '')) {
     if (!isChosen(program.name)) continue;
     const environment = installPython(program.name);
     if ('reason' in environment) throw new Error(environment.reason);
     await record(program.name, (place) => playProgram({ ...program, command: environment.python }, place));
+  }
+  for (const [name, agent] of Object.entries<Agent>(PYTHON_AGENTS)) {
+    if (!isChosen(name)) continue;
+    const environment = installPython(name);
+    if ('reason' in environment) throw new Error(environment.reason);
+    await record(name, (place) => playAgent(agent, resolve(environment.python, '../..'), place));
   }
   const agents = Object.entries<Agent>(AGENTS).filter(([name]) => isChosen(name));
   const installed = agents.length === 0 ? '' : await installAgents();

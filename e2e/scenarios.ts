@@ -2,7 +2,7 @@
 import type { CreatedKey } from '../src/admin/api.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 import type { Announcement, ClientProgram, StreamMode, Task } from './client-program.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, faultyKey } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
 
 export interface Row {
@@ -17,6 +17,8 @@ export interface Row {
   readonly problem: string | null;
   /** A difference that is the client's own. */
   readonly note?: string | undefined;
+  /** Why it was not run, where it was not. */
+  readonly notRun?: string | undefined;
 }
 
 /** What the user of a client sees when something is wrong. */
@@ -27,6 +29,8 @@ export interface Sight {
   readonly problem: string | null;
   /** How many requests the client made of it, where that was counted. */
   readonly requests?: number | undefined;
+  /** What the client makes of it that is its own doing. */
+  readonly note?: string | undefined;
 }
 
 const NATIVE: Readonly<Record<string, string>> = {
@@ -45,7 +49,7 @@ const KNOWN: readonly (Pick<Row, 'client' | 'route' | 'lane' | 'mode'> & { reado
     route: 'messages',
     lane: 'translated',
     mode: 'streamed',
-    note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` (@langchain/anthropic, `utils/message_outputs.ts`)',
+    note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` ([its reading of streams](https://github.com/langchain-ai/langchainjs/blob/main/libs/providers/langchain-anthropic/src/utils/message_outputs.ts))',
   },
 ];
 const TEXT = 'Tell me something. [[tokens=25]]';
@@ -93,20 +97,19 @@ export async function playFaults(
 ): Promise<Sight[]> {
   const sights: Sight[] = [];
   const [first] = cases;
-  for (const { name: fault, words, credit, prepare, task } of first === undefined ? [] : FAULTS) {
-    const key = await gateway.creditKey(credit === undefined ? {} : { credit });
-    await prepare?.(gateway, key);
-    const answer = await program.run(taskOf(first?.name ?? '', key, task(key)));
+  for (const fault of first === undefined ? [] : FAULTS) {
+    const key = await faultyKey(gateway, fault);
+    const answer = await program.run(taskOf(first?.name ?? '', key, fault.task(key)));
     const message = answer.ok ? '' : answer.message;
     const { used, live_holds } = await settled(gateway, key);
     const problem = answer.ok
       ? 'no error was raised'
-      : !words.test(message)
+      : !fault.words.test(message)
         ? 'the message does not say what is wrong'
         : used !== 0 || live_holds !== 0
           ? `${used} was charged, ${live_holds} holds are left`
           : null;
-    sights.push({ client, fault, message, problem });
+    sights.push({ client, fault: fault.name, message, problem });
   }
   return sights;
 }

@@ -70,6 +70,14 @@ export class Wire implements AsyncDisposable {
     await once(this.#events, 'streaming');
   }
 
+  /** Tells of every request that is no GET as it arrives, with their count since this call; returns how to be told no more. */
+  onGeneration(told: (count: number) => void): () => void {
+    let count = 0;
+    const listener = (): void => told(++count);
+    this.#events.on('generation', listener);
+    return () => this.#events.off('generation', listener);
+  }
+
   /** Resolves when every exchange has ended, those that the client gave up too. */
   async idle(): Promise<void> {
     while (this.#open > 0) await once(this.#events, 'ended');
@@ -83,6 +91,7 @@ export class Wire implements AsyncDisposable {
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
     const { method = 'GET', url: path = '/', headers } = request;
+    if (method !== 'GET') this.#events.emit('generation');
     const { hostname, port } = this.#target;
     const own = { ...headers, host: `${hostname}:${port}` };
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -31,7 +31,6 @@ import { Alerts } from './alerts/alerts.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
-import { readVersion } from './config/version.ts';
 import { systemClock } from './core/clock.ts';
 import { NO_LOG } from './core/log.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
@@ -39,11 +38,14 @@ import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
+import { readVersion } from './lib/version.ts';
 import { openShared } from './process/open-store.ts';
 import { openOperatorData } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+/** A running gateway answers at once, unless its machine is busy. */
+const ANSWER_MS = 30_000;
 /** How long a gateway may lock the store without answering on its socket: while it starts, recovers or stops. */
 const CONNECT_MS = 5_000;
 const RETRY_PAUSE_MS = 100;
@@ -198,7 +200,7 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
   const untilMs = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      await client.health(CONNECT_MS);
+      await client.health(ANSWER_MS);
       return { api: client, close: async () => {} };
     } catch (error) {
       if (!(error instanceof NotRunningError)) throw error;
@@ -230,6 +232,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const alerts = new Alerts({
     store: data.alertStore,
     ledger,
+    trail: data.operators,
     policy: () => null,
     providers: async () => [],
     installationSecret: secret,

@@ -4,7 +4,7 @@ import { versionGiven } from './arguments.ts';
 import type { Command } from './commands.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
-import { amount, limitsText, table } from './text.ts';
+import { amount, limitsText, promotionalRow, table } from './text.ts';
 
 const ACCOUNT_FLAGS = {
   'external-id': 'TEXT',
@@ -140,6 +140,7 @@ function accountText(account: AccountView): readonly string[] {
     ['status', account.status],
     ['parent', account.parent ?? '- (a root)'],
     ['available', available(account)],
+    ...promotionalRow(account),
     ['credit cap', capText(account.credit_cap, 'credits', account.credit_used)],
     ['token cap', capText(account.token_cap, 'tokens', account.tokens_used)],
     ['in flight', `${account.live_holds} requests`],

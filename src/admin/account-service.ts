@@ -25,6 +25,7 @@ import {
   NewAccountBody,
 } from './schema/accounts.ts';
 import { fieldNames, unexpected, validBody } from './validate.ts';
+import { withPromotions } from './view.ts';
 
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AccountService implements AccountsApi {
@@ -80,7 +81,8 @@ export class AccountService implements AccountsApi {
   async show(accountId: string): Promise<AccountView> {
     const summary = await this.#ledger.getAccount(accountId);
     if (summary === null) throw unknownAccount(accountId);
-    return accountView(summary, this.#top);
+    const view = accountView(summary, this.#top);
+    return view.balance === null ? view : withPromotions(view, (await this.#ledger.promotions(accountId)) ?? []);
   }
 
   change(accountId: string, input: unknown, version?: number): Promise<AccountView> {

@@ -102,7 +102,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** Somebody may have put a secret where it does not belong: a refusal quotes what was sent. */
 function withoutSecrets(text: string | null): string | null {
-  return text?.replaceAll(/\b(mg_[a-z]_)[\w-]{8,}/g, '$1…') ?? null;
+  return text?.replaceAll(/\b(mg_[a-z]_|sk-)[\w-]{8,}/g, '$1…') ?? null;
 }
 
 function stateText(state: unknown): string | null {

@@ -1,6 +1,6 @@
 /** The operator's commands that bring keys in, and keys, accounts and usage out. */
 import { basename } from 'node:path';
-import { type AccountView, AdminError, type CreatedKey } from './api.ts';
+import { type AccountView, AdminError, type ImportedKeysView } from './api.ts';
 import type { Command } from './commands.ts';
 import { csvLine } from './csv.ts';
 import { parseCsv, wrongCsv } from './csv-file.ts';
@@ -83,7 +83,7 @@ function byLine(name: string, given: readonly { readonly line: number }[], error
   return wrongCsv(name, line, `${message}; nothing was changed`, error);
 }
 
-function createdCsv(keys: readonly CreatedKey[]): readonly string[] {
+function createdCsv(keys: ImportedKeysView['data']): readonly string[] {
   return ['id,label,key', ...keys.map(({ id, label, key }) => csvLine([id, label, key]))];
 }
 

@@ -1,8 +1,8 @@
 /** Keys on an opened store: made, changed, given secrets and credit, each recorded in the audit trail. */
 import type { Clock } from '../core/clock.ts';
-import { KEY_PREFIX_LENGTH, keyDigest, keyStatus, type Mode, newKeyText } from '../core/key.ts';
+import { digestOfKey, keyDigest, keyPrefix, keyStatus, type Mode, modeOfKeyText, newKeyText } from '../core/key.ts';
 import { periodEndMs } from '../core/period.ts';
-import type { KeyChangeOutcome, KeySummary, LedgerAdmin } from '../ledger/port.ts';
+import type { KeyChangeOutcome, KeySummary, LedgerAdmin, NewKey } from '../ledger/port.ts';
 import type { AccountService } from './account-service.ts';
 import {
   type AccountView,
@@ -20,7 +20,7 @@ import { type KeyFilters, keyPage } from './key-page.ts';
 import { requireKnownModels } from './limits.ts';
 import { KeyImportBody } from './schema/keys.ts';
 import { invalid, validBody } from './validate.ts';
-import { keyView } from './view.ts';
+import { keyView, withPromotions } from './view.ts';
 
 export interface KeyServiceOptions {
   readonly ledger: LedgerAdmin;
@@ -39,6 +39,13 @@ export interface KeyServiceOptions {
 export interface KnownNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
+}
+
+interface PlannedKey {
+  readonly plan: NewKeyPlan;
+  /** Null where the client has it already. */
+  readonly text: string | null;
+  readonly request: NewKey;
 }
 
 export class KeyService {
@@ -82,14 +89,20 @@ export class KeyService {
   async #import(input: unknown): Promise<ImportedKeysView> {
     const { keys, dry_run = false } = validBody(KeyImportBody, input);
     const accounts = await this.#accounts.list();
-    const made = keys.map((given, index) => {
+    const made: PlannedKey[] = [];
+    const digests = new Map<string, number>();
+    for (const [index, given] of keys.entries()) {
       try {
-        return this.#planned(withAccountId(given, accounts), accounts);
+        const planned = await this.#planned(withAccountId(given, accounts), accounts);
+        const same = digests.get(planned.request.secret.digest);
+        if (same !== undefined) throw invalid('key', `is the same as that of keys[${same}]`);
+        digests.set(planned.request.secret.digest, index);
+        made.push(planned);
       } catch (error) {
         if (!(error instanceof AdminError)) throw error;
         throw new AdminError(error.code, `keys[${index}] ${error.message}`, { field: `keys[${index}]`, cause: error });
       }
-    });
+    }
     if (dry_run) return { object: 'list', data: [], keys: made.length };
     const records = await this.#options.ledger.createKeys(made.map(({ request }) => request));
     const data = made.map(({ plan, text }, index) => {
@@ -101,15 +114,17 @@ export class KeyService {
   }
 
   /** Whether it can be made is known now, but for what the ledger alone knows. */
-  #planned(given: unknown, accounts: readonly AccountView[]) {
-    const plan = readNewKey(given);
+  async #planned(given: unknown, accounts: readonly AccountView[]): Promise<PlannedKey> {
+    const { key: taken, ...settings } = typeof given === 'object' ? { key: undefined, ...given } : { key: undefined };
+    const plan = readNewKey(taken === undefined ? given : settings);
     this.#requireKnown(plan.providerScope, plan.models);
     const account = accounts.find(({ id }) => id === plan.accountId);
     if (plan.accountId !== null && account === undefined) {
       throw invalid('account', `is ${JSON.stringify(plan.accountId)}: there is no account with this id or external id`);
     }
     if (account?.status === 'closed') throw invalid('account', `is ${JSON.stringify(account.id)}, which is closed`);
-    const { text, digest, prefix } = this.#newSecret(plan.mode);
+    const { text, digest, prefix } =
+      taken === undefined ? this.#newSecret(plan.mode) : { text: null, ...(await this.#takenSecret(taken, plan.mode)) };
     return { plan, text, request: { ...plan, id: newId('key'), secret: { digest, prefix } } };
   }
 
@@ -123,7 +138,11 @@ export class KeyService {
   }
 
   async show(keyId: string): Promise<KeyView> {
-    return keyView(await this.#summary(keyId), this.#options.gatewayOrigin);
+    const { ledger, gatewayOrigin } = this.#options;
+    const summary = await this.#summary(keyId);
+    const view = keyView(summary, gatewayOrigin);
+    const paysItself = summary.key.mode === 'credit' && summary.key.accountId === null;
+    return paysItself ? withPromotions(view, (await ledger.promotions(keyId)) ?? []) : view;
   }
 
   change(keyId: string, input: unknown, version?: number): Promise<KeyView> {
@@ -236,8 +255,20 @@ export class KeyService {
     return {
       text,
       digest: keyDigest(this.#options.installationSecret, text),
-      prefix: text.slice(0, KEY_PREFIX_LENGTH),
+      prefix: keyPrefix(text),
     };
+  }
+
+  /** The text is digested here, and neither stored, shown nor named in a refusal. */
+  async #takenSecret(text: unknown, mode: Mode): Promise<{ digest: string; prefix: string }> {
+    const { ledger, installationSecret } = this.#options;
+    const digest = typeof text === 'string' ? digestOfKey(installationSecret, text) : null;
+    if (typeof text !== 'string' || digest === null) {
+      throw invalid('key', 'must be the text of a key: 20 to 200 printable ASCII characters without spaces');
+    }
+    if ((modeOfKeyText(text) ?? mode) !== mode) throw invalid('key', `belongs to a key of the other mode than ${mode}`);
+    if ((await ledger.findKey(digest)) !== null) throw invalid('key', 'is the text of a key that is here already');
+    return { digest, prefix: keyPrefix(text) };
   }
 
   #requireKnown(providerScope: string, models: readonly string[] | null): void {

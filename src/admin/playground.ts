@@ -7,7 +7,7 @@ import { hkdfSync } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { ENDPOINTS, originOf } from '../core/endpoints.ts';
-import { derivedKeyText, isKeyText, KEY_PREFIX_LENGTH, keyDigest, type Mode } from '../core/key.ts';
+import { derivedKeyText, isKeyText, keyDigest, keyPrefix, type Mode } from '../core/key.ts';
 import { creditsFromNanos, NANOS_PER_CREDIT } from '../core/money.ts';
 import type { KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import { AdminError } from './api.ts';
@@ -125,7 +125,7 @@ export class Playground {
     const found = await this.#find();
     const { id, text } = found;
     const summary = found.summary ?? (await this.#create(found));
-    if (summary.status !== 'active' || !summary.secretPrefixes.includes(text.slice(0, KEY_PREFIX_LENGTH))) {
+    if (summary.status !== 'active' || !summary.secretPrefixes.includes(keyPrefix(text))) {
       const why = summary.status === 'active' ? 'has lost its own secret' : `is ${summary.status}`;
       throw new AdminError(
         'refused',
@@ -154,7 +154,7 @@ export class Playground {
       budget: null,
       period: 'none',
       credit: 0n,
-      secret: { digest: keyDigest(installationSecret, text), prefix: text.slice(0, KEY_PREFIX_LENGTH) },
+      secret: { digest: keyDigest(installationSecret, text), prefix: keyPrefix(text) },
     });
     const summary = await ledger.getKey(id);
     if (summary === null) throw new AdminError('unavailable', 'the key of the playground could not be made');

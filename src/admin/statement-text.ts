@@ -13,6 +13,12 @@ const KINDS: Readonly<Record<StatementView['entries'][number]['kind'], string>> 
   transfer_in: 'Transfer from a key',
 };
 
+const TOKENS = [
+  ...(['recorded', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const),
+  ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const),
+] as const;
+type TokenFigures = Pick<StatementView['totals'], (typeof TOKENS)[number]>;
+
 const OPEN = 'This time is not over: more may come.';
 
 export function statementTable(statement: StatementView): readonly string[] {
@@ -20,13 +26,13 @@ export function statementTable(statement: StatementView): readonly string[] {
   const rows = [
     ...(statement.opening_balance === null ? [] : [['Opening balance', '', statement.opening_balance]]),
     ...entries.map((entry) => [`  ${KINDS[entry.kind]} ${entry.at.slice(0, 10)}`, detail(entry), entry.amount]),
-    ...usage.map(({ key, model, charges, amount }) => [
-      `  ${oneLine(model ?? 'unknown model')}`,
-      `${charges} calls of ${key}`,
-      negative(amount),
+    ...usage.map((row) => [
+      `  ${oneLine(row.model ?? 'unknown model')}`,
+      `${row.charges} calls of ${row.key}, ${inAndOut(row)}`,
+      negative(row.amount),
     ]),
     ...(usage.length > 1 || statement.closing_balance === null
-      ? [['Usage in all', `${totals.charges} calls`, negative(totals.usage)]]
+      ? [['Usage in all', `${totals.charges} calls, ${inAndOut(totals)}`, negative(totals.usage)]]
       : []),
     ...(statement.closing_balance === null ? [] : [['Closing balance', '', statement.closing_balance]]),
   ];
@@ -44,24 +50,26 @@ export function statementTable(statement: StatementView): readonly string[] {
 
 /** One line per amount; those of all lines add up to the closing balance. */
 export function statementCsv(statement: StatementView): readonly string[] {
-  const empty = ['', '', '', '', '', ''];
+  const empty = Array<string>(6 + TOKENS.length).fill('');
   const line = (type: string, at: string, amount: string, rest: readonly (string | number | null)[] = empty) =>
     csvLine([type, at, amount, ...rest]);
   return [
-    'type,at,amount,id,reason,actor,key,model,charges',
+    ['type,at,amount,id,reason,actor,key,model,charges', ...TOKENS].join(','),
     ...(statement.opening_balance === null ? [] : [line('opening_balance', statement.from, statement.opening_balance)]),
     ...statement.entries.map((entry) =>
       line(entry.kind, entry.at, entry.amount, [
         entry.id,
         [entry.reason, entry.request_id].filter((part) => part !== null).join(' '),
         entry.actor,
-        '',
-        '',
-        '',
+        ...empty.slice(3),
       ]),
     ),
-    ...statement.usage.map(({ key, model, charges, amount }) =>
-      line('usage', '', negative(amount), ['', '', '', key, model, charges]),
+    ...statement.usage.map((row) =>
+      line('usage', '', negative(row.amount), [
+        ...['', '', ''],
+        ...[row.key, row.model, row.charges],
+        ...TOKENS.map((name) => row[name]),
+      ]),
     ),
     ...(statement.closing_balance === null ? [] : [line('closing_balance', statement.to, statement.closing_balance)]),
   ];
@@ -110,17 +118,29 @@ export function statementHtml(statement: StatementView): string {
         ]),
     '<h2>Usage</h2>',
     table(
-      ['Key', 'Model', 'Calls'],
+      ['Key', 'Model', 'Calls', 'Input tokens', 'of them cached', 'Output tokens'],
       [
-        ...usage.map(({ key, model, charges, amount }) =>
-          row([key, model ?? 'unknown', String(charges)], negative(amount)),
+        ...usage.map((used) =>
+          row([used.key, used.model ?? 'unknown', String(used.charges), ...tokenCells(used)], negative(used.amount)),
         ),
-        row(['Usage in all', '', String(totals.charges)], negative(totals.usage), true),
+        row(['Usage in all', '', String(totals.charges), ...tokenCells(totals)], negative(totals.usage), true),
       ],
     ),
     ...balance('Closing balance', statement.closing_balance),
     '</body></html>\n',
   ].join('\n');
+}
+
+/** All input, what was read from a cache of it, and the output. */
+function tokenCells(figures: TokenFigures): [input: string, cached: string, output: string] {
+  const { cache_read_tokens: cached } = figures;
+  const input = figures.input_tokens + cached + figures.cache_write_tokens + figures.cache_write_1h_tokens;
+  return [String(input), String(cached), String(figures.output_tokens)];
+}
+
+function inAndOut(figures: TokenFigures): string {
+  const [input, cached, output] = tokenCells(figures);
+  return `${input} tokens in${cached === '0' ? '' : ` (${cached} cached)`}, ${output} out`;
 }
 
 function title({ of, id, name }: StatementView): string {

@@ -1,10 +1,12 @@
 /** A statement as the API shows it, and the time that it is asked for. */
 import { decimalCredits } from '../core/money.ts';
-import type { Statement } from '../ledger/port.ts';
+import type { Statement, StatementUsage, TokenClass } from '../ledger/port.ts';
 import type { StatementView } from './api.ts';
 import { readTime } from './input.ts';
 import { StatementQuery } from './schema/statement.ts';
 import { invalid, unexpected, validQuery } from './validate.ts';
+
+type TokenFigures = Pick<StatementView['totals'], 'recorded' | `${TokenClass}_tokens`>;
 
 export interface StatementTime {
   readonly sinceMs: number;
@@ -64,17 +66,32 @@ export function statementView(id: string, { sinceMs, untilMs }: StatementTime, m
       expires_at: entry.expiresAtMs === null ? null : new Date(entry.expiresAtMs).toISOString(),
       other: entry.otherId,
     })),
-    usage: made.usage.map(({ keyId, model, charges, amount }) => ({
-      key: keyId,
-      model,
-      charges,
-      amount: decimalCredits(amount),
+    usage: made.usage.map((row) => ({
+      key: row.keyId,
+      model: row.model,
+      charges: row.charges,
+      amount: decimalCredits(row.amount),
+      ...tokensOf([row]),
     })),
     totals: {
       entries: sum(made.entries),
       usage: sum(made.usage),
       charges: made.usage.reduce((total, { charges }) => total + charges, 0),
+      ...tokensOf(made.usage),
     },
+  };
+}
+
+function tokensOf(rows: readonly StatementUsage[]): TokenFigures {
+  const sum = (name: TokenClass): number => Number(rows.reduce((total, { tokens }) => total + tokens[name], 0n));
+  return {
+    recorded: rows.reduce((total, { recorded }) => total + recorded, 0),
+    input_tokens: sum('input'),
+    cache_read_tokens: sum('cache_read'),
+    cache_write_tokens: sum('cache_write'),
+    cache_write_1h_tokens: sum('cache_write_1h'),
+    output_tokens: sum('output'),
+    reasoning_tokens: sum('reasoning'),
   };
 }
 

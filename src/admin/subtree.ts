@@ -14,6 +14,7 @@ import type {
   CreditOutcome,
   FoundCharge,
   KeyChangeOutcome,
+  KeyExpiry,
   KeyPlaceOutcome,
   KeySummary,
   LedgerAdmin,
@@ -136,6 +137,14 @@ export class SubtreeLedger implements LedgerAdmin {
   async listKeys(): Promise<readonly KeySummary[]> {
     const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
     return (await this.#ledger.listKeys()).filter(({ key }) => key.accountId !== null && inside.has(key.accountId));
+  }
+
+  async findKey(): Promise<KeyRecord | null> {
+    throw ofTheOperator('a key by its secret');
+  }
+
+  async expiringKeys(): Promise<readonly KeyExpiry[]> {
+    throw ofTheOperator('the list of keys that expire');
   }
 
   async getKey(keyId: string): Promise<KeySummary | null> {

@@ -1,5 +1,5 @@
 /** The output of the commands as text. */
-import type { AuditView, CreatedKey, KeyView } from './api.ts';
+import type { AccountView, AuditView, CreatedKey, KeyView } from './api.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
   return [
@@ -24,6 +24,7 @@ export function keyText(key: KeyView): readonly string[] {
     ['status', key.status],
     ['secrets', key.prefixes.map((prefix) => `${prefix}…`).join(' ')],
     ['available', available(key)],
+    ...(key.mode === 'credit' ? promotionalRow(key) : []),
     ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
     ['provider', key.provider_scope],
     ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
@@ -34,7 +35,7 @@ export function keyText(key: KeyView): readonly string[] {
     ['created', key.created_at],
     ['base URL', key.base_url],
   ];
-  return rows.map(([name, value]) => `${name.padEnd(12)}${value}`);
+  return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
 }
 
 type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit'>;
@@ -91,6 +92,15 @@ function available(key: KeyView): string {
   if (key.budget === null) return `no token limit (${key.used} used, ${key.reserved} held in this ${key.period})`;
   const until = key.period_ends_at === null ? 'never renewed' : `renewed at ${key.period_ends_at}`;
   return `${key.remaining} tokens left of ${key.budget} (${key.used} used, ${key.reserved} held; ${until})`;
+}
+
+/** A row where there is something to say. */
+export function promotionalRow(view: Pick<AccountView, 'promotional'>): readonly (readonly [string, string])[] {
+  if (view.promotional === undefined) return [];
+  const { left, next_amount, next_expires_at } = view.promotional;
+  return [
+    ['promotional', `${amount(left)} of these credits expire, the next ${amount(next_amount)} at ${next_expires_at}`],
+  ];
 }
 
 function figure(key: KeyView): string {

@@ -1,8 +1,8 @@
 /** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
 import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
-import type { AuditReport, KeySummary } from '../ledger/port.ts';
-import type { AuditView, KeyView } from './api.ts';
+import type { AuditReport, KeySummary, OpenPromotion } from '../ledger/port.ts';
+import type { AccountView, AuditView, KeyView } from './api.ts';
 import { limitsView } from './limits.ts';
 
 /** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
@@ -66,6 +66,18 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     reserved: Number(summary.reserved),
     remaining: key.budget === null ? null : Number(atLeastZero(key.budget - summary.periodUsed - summary.reserved)),
   };
+}
+
+/** With the promotional credit that it has itself. */
+export function withPromotions<Of extends KeyView | AccountView>(view: Of, open: readonly OpenPromotion[]): Of {
+  const [next] = open;
+  if (next === undefined) return view;
+  const promotional = {
+    left: creditsFromNanos(open.reduce((sum, { left }) => sum + left, 0n)),
+    next_amount: creditsFromNanos(next.left),
+    next_expires_at: new Date(next.expiresAtMs).toISOString(),
+  };
+  return { ...view, promotional };
 }
 
 export function auditView(report: AuditReport): AuditView {

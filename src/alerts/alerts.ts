@@ -5,6 +5,7 @@ import type { AlertPolicy } from '../core/policy.ts';
 import type { AuditReport } from '../ledger/port.ts';
 import { seal, unseal } from '../operators/secrets.ts';
 import { type Alert, type AlertType, alertId } from './alert.ts';
+import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
 import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
@@ -14,6 +15,7 @@ import { newWebhookSecret } from './webhook.ts';
 export interface AlertsOptions {
   readonly store: AlertStore;
   readonly ledger: WatchedLedger;
+  readonly trail: ChangeTrail;
   /** Null: alerts are switched off. */
   readonly policy: () => AlertPolicy | null;
   /** How this gateway sees its providers. */
@@ -56,7 +58,7 @@ export class Alerts {
 
   constructor(options: AlertsOptions) {
     this.#options = options;
-    this.#usage = new UsageWatch(options.ledger, options.store);
+    this.#usage = new UsageWatch(options.ledger, options.store, options.trail);
     this.#deliverer = new Deliverer({
       store: options.store,
       policy: options.policy,

@@ -1,10 +1,13 @@
 /**
- * Notices that a balance, cap or budget of somebody who spends has reached a level, and that a key in use will expire. It
- * reads what settlements have left behind, every few seconds, and is never part of one.
+ * Notices that a balance, cap or budget has reached a level, and that a key will expire. It reads what settlements and changes
+ * have left behind, every few seconds, and is never part of one. Of many keys it looks only at those that were charged or
+ * changed since the last time, and at those that expire.
  */
 import { HOUR_MS } from '../core/usage-report.ts';
 import type { AccountSummary, KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import { type Alert, alertId, levelReached } from './alert.ts';
+import { type ChangeTrail, ChangeWatch } from './change-watch.ts';
+import { daysToExpiry, ExpiryWatch } from './expiry-watch.ts';
 import type { AlertStore } from './port.ts';
 import {
   type Balance,
@@ -18,16 +21,15 @@ import {
   sharesOfKey,
 } from './shares.ts';
 
-export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount'>;
+export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount' | 'expiringKeys'>;
 
 const KEYS_MAX = 100_000;
 /** Charges of the end of an hour may be seen after it. */
 const LATE_MS = 300_000;
-const DAY_MS = 86_400_000;
-const EXPIRY_DAYS = [1, 7] as const;
 
 interface Found {
-  readonly key: KeySummary;
+  /** Null where it is about the accounts alone. */
+  readonly key: KeySummary | null;
   /** From the nearest to the root. */
   readonly path: readonly AccountSummary[];
 }
@@ -40,26 +42,32 @@ export class UsageWatch {
   /** Where the time begins that those are of: of another time, the same number says nothing. */
   #seenSinceMs = 0;
   #bases = new Map<string, BalanceBase>();
+  readonly #changes: ChangeWatch;
+  readonly #expiries: ExpiryWatch;
 
-  constructor(ledger: WatchedLedger, store: Pick<AlertStore, 'base' | 'putBase'>) {
+  constructor(ledger: WatchedLedger, store: Pick<AlertStore, 'base' | 'putBase'>, trail: ChangeTrail) {
     this.#ledger = ledger;
     this.#store = store;
+    this.#changes = new ChangeWatch(trail);
+    this.#expiries = new ExpiryWatch(ledger);
   }
 
   /** Another one has watched meanwhile. */
   forget(): void {
     this.#seen = new Map();
     this.#bases = new Map();
+    this.#changes.forget();
+    this.#expiries.forget();
   }
 
   /** What is to be told; the same again where nobody has taken it yet. */
   async look(nowMs: number): Promise<readonly Alert[]> {
     const moved = await this.#moved(nowMs);
+    const ids = new Set([...moved.keys(), ...(await this.#changes.next()), ...(await this.#expiries.next(nowMs))]);
     const accounts = new Map<string, AccountSummary | null>();
     const alerts = new Map<string, Alert>();
-    for (const keyId of moved.keys()) {
-      const found = await this.#find(keyId, accounts);
-      if (found === null) continue;
+    for (const id of ids) {
+      const found = await this.#find(id, accounts);
       for (const alert of await this.#alertsOf(found, nowMs)) alerts.set(alert.id, alert);
     }
     return [...alerts.values()];
@@ -79,11 +87,11 @@ export class UsageWatch {
     return moved;
   }
 
-  async #find(keyId: string, accounts: Map<string, AccountSummary | null>): Promise<Found | null> {
-    const key = await this.#ledger.getKey(keyId);
-    if (key === null) return null;
+  /** A key, or else an account; of what is neither, nothing. */
+  async #find(keyOrAccount: string, accounts: Map<string, AccountSummary | null>): Promise<Found> {
+    const key = await this.#ledger.getKey(keyOrAccount);
     const path: AccountSummary[] = [];
-    for (let id = key.key.accountId; id !== null; ) {
+    for (let id = key === null ? keyOrAccount : key.key.accountId; id !== null; ) {
       const known = accounts.get(id);
       const account = known === undefined ? await this.#ledger.getAccount(id) : known;
       accounts.set(id, account);
@@ -96,12 +104,15 @@ export class UsageWatch {
 
   async #alertsOf({ key, path }: Found, nowMs: number): Promise<readonly Alert[]> {
     const ids = path.map(({ account }) => account.id);
-    const alerts: Alert[] = [...expiryOf(key, ids, nowMs)];
+    const alerts: Alert[] = [];
     const add = async (shares: readonly Share[], balance: Balance | null, accountIds: readonly string[]) => {
       const all = balance === null ? shares : [...shares, await this.#balanceShare(balance)];
       for (const share of all) alerts.push(...levelOf(share, accountIds, nowMs));
     };
-    await add(sharesOfKey(key, nowMs), balanceOfKey(key), ids);
+    if (key !== null) {
+      alerts.push(...expiryOf(key, ids, nowMs));
+      await add(sharesOfKey(key, nowMs), balanceOfKey(key), ids);
+    }
     for (const [index, account] of path.entries()) {
       await add(sharesOfAccount(account, nowMs), balanceOfAccount(account), ids.slice(index));
     }
@@ -138,9 +149,8 @@ function levelOf(share: Share, accountIds: readonly string[], nowMs: number): re
 
 function expiryOf({ key }: KeySummary, accountIds: readonly string[], nowMs: number): readonly Alert[] {
   const { expiresAtMs } = key;
-  if (expiresAtMs === null || expiresAtMs <= nowMs) return [];
-  const days = EXPIRY_DAYS.find((count) => expiresAtMs - nowMs <= count * DAY_MS);
-  if (days === undefined) return [];
+  const days = expiresAtMs === null ? null : daysToExpiry(expiresAtMs, nowMs);
+  if (expiresAtMs === null || days === null || key.status === 'revoked') return [];
   return [
     {
       id: alertId('key.expiring', key.id, expiresAtMs, days),

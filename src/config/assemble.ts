@@ -1,5 +1,5 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
-import type { Capabilities, Model, ModelSources, Target } from '../core/model.ts';
+import type { Capabilities, Model, ModelDefaults, ModelOrigin, ModelSources, Target } from '../core/model.ts';
 import {
   type Network,
   PLAIN_NETWORK,
@@ -95,6 +95,8 @@ export interface ModelParts {
   readonly visibleOutput?: boolean | undefined;
   readonly public?: boolean | undefined;
   readonly hidden?: boolean | undefined;
+  readonly defaults?: ModelDefaults | undefined;
+  readonly origin?: ModelOrigin | null;
 }
 
 export function assembleModel(parts: ModelParts): Model {
@@ -127,5 +129,7 @@ export function assembleModel(parts: ModelParts): Model {
     targets: [first, ...rest],
     public: parts.public ?? false,
     hidden: parts.hidden ?? false,
+    defaults: parts.defaults ?? null,
+    origin: parts.origin ?? null,
   };
 }

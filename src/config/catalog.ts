@@ -5,7 +5,8 @@ import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
 import { KINDS } from './kinds.ts';
-import { expandModels } from './model-patterns.ts';
+import { contradictedDefaults, unpricedDefault } from './model-defaults.ts';
+import { type ExpandedModel, expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
@@ -57,14 +58,15 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   const models: Model[] = [];
   const expanded = expandModels(file.models ?? [], providers, options);
   problems.push(...expanded.problems);
-  for (const { path, model } of expanded.models) {
+  for (const { path, model, origin } of expanded.models) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
-      const built = buildModel(path, model, file, providers, options);
-      if ('message' in built) problems.push(built);
-      else models.push(built);
+      const built = buildModel({ path, model, origin }, file, providers, options);
+      const problem = 'message' in built ? built : unpricedDefault(path, built, providers);
+      if (problem !== null) problems.push(problem);
+      else if ('id' in built) models.push(built);
     }
   }
   return { providers: [...providers.values()], models, problems };
@@ -155,7 +157,7 @@ function modelProblems(
   if (new Set(starts).size < starts.length) {
     problems.push({ path: joinPath(joinPath(path, 'pricing'), 'tiers'), message: 'must not repeat from_input_tokens' });
   }
-  return problems;
+  return [...problems, ...contradictedDefaults(path, model)];
 }
 
 /** A model that names only its provider has one target there. */
@@ -164,8 +166,7 @@ function targetsOf(model: FileModel): readonly FileTarget[] {
 }
 
 function buildModel(
-  path: string,
-  model: FileModel,
+  { path, model, origin }: ExpandedModel,
   file: FileConfig,
   providers: ReadonlyMap<string, Provider>,
   options: CatalogOptions,
@@ -222,6 +223,8 @@ function buildModel(
     visibleOutput: model.visible_output,
     public: model.public,
     hidden: model.hidden,
+    defaults: model.defaults,
+    origin,
   });
 }
 

@@ -109,7 +109,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   problems.push(...alerts.problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
-    catalog: { providers, models },
+    catalog: { providers, models, withDefaults: modelsWithDefaults(models) },
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
@@ -128,6 +128,11 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     usageKeepMs: usageKeepMs(file.usage),
     alerts: alerts.policy,
   });
+}
+
+function modelsWithDefaults(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> | null {
+  const found = [...models].filter(([, { defaults }]) => defaults !== null);
+  return found.length === 0 ? null : new Map(found);
 }
 
 /** The YAML parser and the schema compiler are loaded only where there is a file. */
@@ -184,6 +189,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),
+    countWaitMs: milliseconds(limits.count_wait, 5_000),
     preStopMs: milliseconds(limits.pre_stop, 5_000),
     drainMs: milliseconds(limits.drain, 30_000),
     headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),

@@ -3,6 +3,7 @@
  * which are further ids of a model. Both become models of their own when the file is read, so that a request finds its
  * model by its id alone.
  */
+import type { ModelOrigin } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { pricedModelNames } from './discover.ts';
@@ -14,6 +15,7 @@ import type { FileModel } from './schema.ts';
 export interface ExpandedModel {
   readonly path: string;
   readonly model: FileModel;
+  readonly origin: ModelOrigin | null;
 }
 
 export interface ExpandedModels {
@@ -36,11 +38,11 @@ export function expandModels(
   const taken = new Set(given.filter(({ id }) => !isPattern(id)).map(({ id }) => id));
   for (const { path, model } of named) {
     if (isPattern(model.id)) continue;
-    models.push({ path, model });
+    models.push({ path, model, origin: null });
     for (const alias of model.aliases ?? []) {
       if (taken.has(alias))
         problems.push({ path: joinPath(path, 'aliases'), message: `\`${alias}\` is an id already` });
-      else models.push({ path, model: aliasOf(model, alias) });
+      else models.push({ path, model: aliasOf(model, alias), origin: { kind: 'alias', of: model.id } });
       taken.add(alias);
     }
   }
@@ -94,6 +96,7 @@ function ofPattern(
     return {
       path,
       model: { ...model, id: `${prefix}${upstream}`, targets: [{ provider: name, model: upstream, ...format }] },
+      origin: { kind: 'pattern', of: model.id },
     };
   });
 }

@@ -1,5 +1,6 @@
 /** The part of the config file about models: what clients can ask for, and where it is served. */
 import { Type } from '../lib/schema-builder.ts';
+import { DefaultsSchema } from './model-defaults.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
 import { closed, text } from './schema-parts.ts';
 
@@ -82,6 +83,7 @@ export const ModelSchema = Type.Object(
     markup: Type.Optional(Markup),
     hosted_tools: HostedTools,
     multipliers: Multipliers,
+    defaults: Type.Optional(DefaultsSchema),
     public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
     hidden: Type.Optional(
       Type.Boolean({ description: 'Listed for nobody, and served to whoever asks for it by its id. Default: false.' }),

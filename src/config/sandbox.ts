@@ -78,6 +78,8 @@ export function sandboxModels(usdPerCredit: number): Model[] {
       targets: [target(first), ...rest.map(target)],
       public: true,
       hidden: false,
+      defaults: null,
+      origin: null,
     };
   };
   return [

@@ -218,6 +218,10 @@ export const FileSchema = Type.Object(
           reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
+          count_wait: seconds(
+            'How long a request waits for the exact count of its prompt; after it, the estimate is used. Default 5.',
+            300,
+          ),
           pre_stop: seconds(
             'How long new requests are still served after SIGTERM while /readyz is a 503 already, so that load balancers notice. Default 5.',
             3600,

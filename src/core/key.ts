@@ -1,5 +1,5 @@
 /** The caller's key: its text, its state, and what it may do. */
-import { hash, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { RateLimits, Restrictions } from './limits.ts';
 import type { Period } from './period.ts';
@@ -52,12 +52,15 @@ export function mayMoveStatus(from: StoredStatus, to: StoredStatus): boolean {
   return from === to || STATUS_MOVES[from].includes(to);
 }
 
-export const KEY_PREFIX_LENGTH = 12;
+const PREFIX_LENGTH = 12;
+/** Of a text that may be short: most of it stays secret. */
+const FOREIGN_PREFIX_LENGTH = 7;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 34 characters of 62 carry 202 random bits. */
 const RANDOM_CHARACTERS = 34;
 const CHECKSUM_CHARACTERS = 6;
 const KEY_TEXT = /^mg_[ct]_[0-9A-Za-z]{40}$/;
+const MODES: readonly Mode[] = ['credit', 'token_budget'];
 const MODE_MARK: Readonly<Record<Mode, string>> = { credit: 'mg_c_', token_budget: 'mg_t_' };
 
 export function newKeyText(mode: Mode): string {
@@ -80,7 +83,27 @@ function keyTextFrom(mode: Mode, more: () => Buffer): string {
   return body + checksum(body);
 }
 
-/** Whether the text can be a key at all: shape and checksum. Refuses a mistyped key without a look-up. */
+/** A text that another gateway has made, taken over by an import. Without a checksum only its shape can be told. */
+const FOREIGN_TEXT = /^(?!mg_)[!-~]{20,200}$/;
+
+/** What is shown of a key, and recognised by. */
+export function keyPrefix(keyText: string): string {
+  return keyText.slice(0, FOREIGN_TEXT.test(keyText) ? FOREIGN_PREFIX_LENGTH : PREFIX_LENGTH);
+}
+
+export function modeOfKeyText(keyText: string): Mode | null {
+  return MODES.find((mode) => keyText.startsWith(MODE_MARK[mode])) ?? null;
+}
+
+/** Under which the key with this text is stored, whoever has made it; null where the text can be no key. */
+export function digestOfKey(installationSecret: string, keyText: string): string | null {
+  if (isKeyText(keyText)) return keyDigest(installationSecret, keyText);
+  if (!FOREIGN_TEXT.test(keyText)) return null;
+  // Of any length, so that what is said of `keyDigest` does not hold.
+  return createHmac('sha256', installationSecret).update(keyText).digest('base64');
+}
+
+/** Whether the text can be a key of this gateway at all: shape and checksum. Refuses a mistyped key without a look-up. */
 export function isKeyText(text: string): boolean {
   return KEY_TEXT.test(text) && checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS);
 }

@@ -37,6 +37,26 @@ export interface ModelSources {
   readonly maxOutputTokens: Source;
 }
 
+/** Parameters of requests that do not name them, by their names in the chat format. */
+export interface ModelDefaults {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly top_k?: number;
+  readonly frequency_penalty?: number;
+  readonly presence_penalty?: number;
+  readonly seed?: number;
+  readonly stop?: readonly string[];
+  readonly max_output_tokens?: number;
+  readonly reasoning_effort?: string;
+  readonly verbosity?: string;
+  readonly service_tier?: string;
+}
+
+export interface ModelOrigin {
+  readonly kind: 'alias' | 'pattern';
+  readonly of: string;
+}
+
 export interface Model {
   readonly id: string;
   readonly createdS: number;
@@ -64,4 +84,7 @@ export interface Model {
   readonly public: boolean;
   /** Listed for nobody. */
   readonly hidden: boolean;
+  readonly defaults: ModelDefaults | null;
+  /** What the config file calls it, where that is not its id: the model that it is an alias of, or its pattern. */
+  readonly origin: ModelOrigin | null;
 }

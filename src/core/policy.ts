@@ -6,6 +6,8 @@ export interface Limits {
   /** The process's budget for buffers of replies that are kept for idempotent replay. */
   readonly replyBufferBytes: number;
   readonly settleWaitMs: number;
+  /** For an exact count of a prompt; the estimate counts after it. */
+  readonly countWaitMs: number;
   /** How long a gateway that was told to stop says so at `/readyz` before it takes no new work. */
   readonly preStopMs: number;
   readonly drainMs: number;

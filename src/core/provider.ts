@@ -71,5 +71,7 @@ export interface Provider {
 
 export interface Catalog {
   readonly models: ReadonlyMap<string, Model>;
+  /** Those of `models` with default parameters; null where there are none, so that requests need not look. */
+  readonly withDefaults: ReadonlyMap<string, Model> | null;
   readonly providers: ReadonlyMap<string, Provider>;
 }

@@ -5,6 +5,7 @@ import type { KeyRecord, Mode } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
+import { NO_PERIOD_RETRY_MS } from '../ledger/operations.ts';
 import {
   type AdmitOutcome,
   type AdmitRequest,
@@ -256,7 +257,7 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
       });
     case 'limit_reached':
       return new GatewayError('limit_reached', {
-        ...limitMessage(outcome, key),
+        message: limitMessage(outcome, key),
         retryAfterS: seconds(outcome.retryAfterMs),
       });
   }
@@ -279,7 +280,7 @@ const ACCOUNT_LACKS =
   "The limit of this key's account does not carry this request. Ask for less output, or send less input.";
 const ACCOUNT_HELD =
   "Other requests in flight hold what the limit of this key's account leaves. Wait for them, then retry once.";
-const ACCOUNT_REACHED = "The limit of this key's account is reached.";
+const ACCOUNT_REACHED = "The limit of this key's account is reached";
 
 function insufficientMessage({ available, level }: Refusal & { kind: 'insufficient' }, key: KeyRecord): string {
   if (level?.account === true) return ACCOUNT_LACKS;
@@ -292,9 +293,21 @@ function insufficientMessage({ available, level }: Refusal & { kind: 'insufficie
     : `The ${credits} credits left of this key's cap do not carry this request. Ask for less output, or send less input.`;
 }
 
-function limitMessage({ level }: Refusal & { kind: 'limit_reached' }, { mode }: KeyRecord): { message?: string } {
-  if (level?.account === true) return { message: ACCOUNT_REACHED };
-  return mode === 'credit' ? { message: "This key's cap is used up for its period." } : {};
+/** Agents that would wait out a `Retry-After` of weeks stop at a quota that is exceeded and will reset, and show it. */
+function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached' }, { mode }: KeyRecord): string {
+  const what =
+    level?.account === true
+      ? ACCOUNT_REACHED
+      : mode === 'credit'
+        ? "This key's cap is used up for its period"
+        : 'The token budget of this period is used up';
+  const hours = Math.ceil(retryAfterMs / 3_600_000);
+  const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
+  const renewed =
+    retryAfterMs === NO_PERIOD_RETRY_MS
+      ? 'It has no period: only the operator will reset it.'
+      : `It will reset within ${time}.`;
+  return `${what}: quota exceeded. ${renewed}`;
 }
 
 const CONFLICTS: Readonly<Record<ConflictReason, string>> = {

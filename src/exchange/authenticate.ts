@@ -1,7 +1,7 @@
 /** Credential → key. Everything about the key itself that can refuse a request is refused here, before its body is read. */
 import { GatewayError } from '../core/conditions.ts';
 import { type CredentialScheme, type Endpoint, originOf } from '../core/endpoints.ts';
-import { KEY_PREFIX_LENGTH, type KeyRecord, type KeyStatus, keyStatus, type Mode } from '../core/key.ts';
+import { type KeyRecord, type KeyStatus, keyPrefix, keyStatus, type Mode } from '../core/key.ts';
 import type { RateState } from '../ledger/port.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Caller, ClientRequest, RequestHeaders } from './request.ts';
@@ -45,7 +45,7 @@ export async function authenticateOptional(gateway: Gateway, request: ClientRequ
 /** The first characters of the secret that was sent: a key can have several. */
 export function sentPrefix({ endpoint, headers }: ClientRequest): string | null {
   const sent = credential(endpoint, headers);
-  return sent && keyTextOf(endpoint, sent).slice(0, KEY_PREFIX_LENGTH);
+  return sent && keyPrefix(keyTextOf(endpoint, sent));
 }
 
 /** Without a place taken in it; null also where the store cannot say: the refusal does not depend on it. */

@@ -3,7 +3,7 @@
  * the version it decided by, and the ledger has the last word.
  */
 import type { CredentialScheme } from '../core/endpoints.ts';
-import { isKeyText, type KeyRecord, keyDigest } from '../core/key.ts';
+import { digestOfKey, type KeyRecord } from '../core/key.ts';
 import type { Ledger } from '../ledger/port.ts';
 
 const KEYS_MAX = 100_000;
@@ -37,8 +37,8 @@ export class KeyCache {
 
   /** Null where the text can be no key. */
   digestOf(keyText: string, scheme: CredentialScheme, header: string): string | null {
-    if (!isKeyText(keyText)) return null;
-    const digest = keyDigest(this.#installationSecret, keyText);
+    const digest = digestOfKey(this.#installationSecret, keyText);
+    if (digest === null) return null;
     if (header.length <= HEADER_CHARACTERS_MAX && this.#byDigest.has(digest)) {
       const digests = this.#digests[scheme];
       if (digests.size >= KEYS_MAX) digests.clear();

@@ -248,15 +248,18 @@ function outputLimits(
 ): Pick<Plan, 'outputLimit' | 'outputLimitMin'> | GatewayError {
   const ofModel = model.maxOutputTokens ?? model.contextWindow ?? UNPUBLISHED_OUTPUT;
   const published = largestOutput(key, ofModel);
+  const unsaid = model.defaults?.max_output_tokens;
   if (endpoint.envelope === 'B') {
-    const outputLimit = Math.min(info.outputLimit ?? MESSAGES_DEFAULT_OUTPUT, published);
+    const outputLimit = Math.min(info.outputLimit ?? unsaid ?? MESSAGES_DEFAULT_OUTPUT, published);
     return {
       outputLimit,
       outputLimitMin: info.outputLimit === null ? Math.min(SHRUNK_OUTPUT_MIN, outputLimit) : outputLimit,
     };
   }
-  if (info.outputLimit === null)
-    return { outputLimit: published, outputLimitMin: Math.min(SHRUNK_OUTPUT_MIN, published) };
+  if (info.outputLimit === null) {
+    const outputLimit = Math.min(unsaid ?? published, published);
+    return { outputLimit, outputLimitMin: Math.min(SHRUNK_OUTPUT_MIN, outputLimit) };
+  }
   if (info.outputLimit > published) {
     return new GatewayError('invalid_request', {
       message: `${info.outputLimitParam} is ${info.outputLimit}; ${whoseOutput(key, model, ofModel)}.`,

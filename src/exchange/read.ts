@@ -1,5 +1,6 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
+import type { Model } from '../core/model.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
@@ -9,13 +10,18 @@ import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import { validateCountRequest } from '../wire/messages/validate-request.ts';
 import type { ExpandedRequest } from './expand-references.ts';
+import { withDefaults } from './model-defaults.ts';
 import type { GenerationRequest, ReadRequest } from './request.ts';
 
-/** `expand` puts what a responses request refers to into its place; without it, references are refused. */
+/**
+ * `expand` puts what a responses request refers to into its place; without it, references are refused. `models`: those with
+ * default parameters, null where there are none.
+ */
 export async function readRequest(
   request: GenerationRequest,
   limitBytes: number,
   expand?: (request: ParsedBody) => Promise<ExpandedRequest>,
+  models: ReadonlyMap<string, Model> | null = null,
 ): Promise<ReadRequest> {
   const received = await request.readBody(limitBytes);
   if (received instanceof GatewayError) return received;
@@ -28,7 +34,8 @@ export async function readRequest(
       const counted = omitNulls(onlyCounted(parseBody(received)), format.optionalFields);
       return { ...counted, info: validateCountRequest(counted.body, { betas }), costFields: NO_COST_FIELDS };
     }
-    const parsed = omitNulls(parseBody(received), format.optionalFields);
+    const said = omitNulls(parseBody(received), format.optionalFields);
+    const parsed = models === null ? said : withDefaults(said, format.name, models);
     if (format.name !== 'responses' || expand === undefined) {
       const info = format.validateRequest(parsed.body, parsed.bytes, { betas });
       return { ...parsed, info, costFields: readCostFields(parsed, header) };

@@ -11,6 +11,7 @@ import { failureOf } from '../core/failure.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { FORMATS } from '../wire/formats.ts';
+import type { ParsedBody } from '../wire/json/parse-request.ts';
 import type { StreamPosition } from '../wire/lane.ts';
 import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt.ts';
@@ -32,9 +33,8 @@ const LINGER_MAX_MS = 30_000;
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
   const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits.bodyBytes, (parsed) =>
-    expandReferences(gateway.ledger, caller.key.id, config.policy, parsed),
-  );
+  const expand = (parsed: ParsedBody) => expandReferences(gateway.ledger, caller.key.id, config.policy, parsed);
+  const read = await readRequest(request, config.policy.limits.bodyBytes, expand, config.catalog.withDefaults);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { TrustedProxies } from '../core/client-address.ts';
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
-import { isKeyText, KEY_PREFIX_LENGTH, keyDigest } from '../core/key.ts';
+import { digestOfKey, keyPrefix } from '../core/key.ts';
 import { RequestRecord } from '../core/request-record.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticateDigest } from '../exchange/authenticate.ts';
@@ -137,10 +137,10 @@ export class KeyholderPage implements Pages {
       throw new GatewayError('invalid_request', { message: 'Send { "key": "<API_KEY>" }.', param: 'key' });
     }
     try {
-      if (!isKeyText(text)) throw new GatewayError('invalid_credentials', { message: NOT_A_KEY });
-      const digest = keyDigest(installationSecret, text);
+      const digest = digestOfKey(installationSecret, text);
+      if (digest === null) throw new GatewayError('invalid_credentials', { message: NOT_A_KEY });
       await this.#caller(digest, request, record);
-      const cookie = this.#cookies.issue(digest, text.slice(0, KEY_PREFIX_LENGTH), nowMs);
+      const cookie = this.#cookies.issue(digest, keyPrefix(text), nowMs);
       return { body: { signed_in: true }, cookie };
     } catch (error) {
       if (error instanceof GatewayError && error.condition === 'invalid_credentials') {

@@ -139,6 +139,8 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     addAccountCredit: (accountId, entryId, amountNanos, note, details) =>
       operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note, ...details }),
     correct: (request) => operations.run<'correct'>({ op: 'correct', request }),
+    expiringKeys: (after, untilMs, limit) =>
+      operations.run<'expiringKeys'>({ op: 'expiringKeys', after, untilMs, limit }),
     findCharge: (requestId) => operations.run<'findCharge'>({ op: 'findCharge', requestId }),
     promotions: (id) => operations.run<'promotions'>({ op: 'promotions', id }),
     statement: (id, sinceMs, untilMs) => operations.run<'statement'>({ op: 'statement', id, sinceMs, untilMs }),

@@ -1,39 +1,92 @@
 /**
  * Numbered SQL files per dialect: `migrations/<dialect>/0001-what.sql`, each applied once, in order; for PostgreSQL also
  * `functions.sql`, the functions as they are now, applied after the last of them.
+ *
+ * After a migration only releases that know it can use the database, unless the file's first line says otherwise:
+ * `-- compatible_from N` where what it adds is in nobody's way, so that releases from schema N on can go on.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { StoreVersionError } from './errors.ts';
+
+export type Dialect = 'sqlite' | 'postgres';
 
 export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
+  /** The schema that a release has to know to use the database after it. */
+  readonly compatibleFrom: number;
 }
 
-export function readMigrations(dialect: 'sqlite' | 'postgres'): readonly Migration[] {
+/** The migrations from which on the table of migrations has `compatible_from` and `release`. */
+export const COMPATIBLE_FROM_SINCE: Readonly<Record<Dialect, number>> = { sqlite: 11, postgres: 12 };
+
+const COMPATIBLE_FROM = /^-- compatible_from (\d+)\b/;
+
+export function readMigrations(dialect: Dialect): readonly Migration[] {
   const folder = new URL(`./migrations/${dialect}/`, import.meta.url);
   return readdirSync(folder)
     .filter((file) => /^\d{4}-.+\.sql$/.test(file))
     .sort()
-    .map((file) => ({
-      version: Number(file.slice(0, 4)),
-      name: file.slice(5, -4),
-      sql: readFileSync(new URL(file, folder), 'utf8'),
-    }));
+    .map((file) => {
+      const version = Number(file.slice(0, 4));
+      const sql = readFileSync(new URL(file, folder), 'utf8');
+      return {
+        version,
+        name: file.slice(5, -4),
+        sql,
+        compatibleFrom: Number(COMPATIBLE_FROM.exec(sql)?.[1] ?? version),
+      };
+    });
 }
 
 export function readFunctions(): string {
   return readFileSync(new URL('./migrations/postgres/functions.sql', import.meta.url), 'utf8');
 }
 
-/** The migrations that a database at `version` still needs; throws when it is ahead of this release. */
-export function pendingMigrations(migrations: readonly Migration[], version: number): readonly Migration[] {
-  const newest = migrations.at(-1)?.version ?? 0;
-  if (version > newest) {
-    throw new StoreVersionError(
-      `The database is at version ${version}, this release knows up to ${newest}: start the newer release that wrote it.`,
-    );
+/** One row of the table of migrations; both are null for what an older release has applied. */
+export interface AppliedMigration {
+  readonly version: number;
+  readonly compatibleFrom: number | null;
+  readonly release: string | null;
+}
+
+export interface StoredSchema {
+  /** 0 for a database without the schema. */
+  readonly version: number;
+  /** The schema that a release has to know to use it. */
+  readonly compatibleFrom: number;
+  /** The release that brought it to its version, where that is known. */
+  readonly release: string | null;
+}
+
+export function storedSchema(applied: readonly AppliedMigration[]): StoredSchema {
+  let schema: StoredSchema = { version: 0, compatibleFrom: 0, release: null };
+  for (const { version, compatibleFrom, release } of applied) {
+    const needed = Math.max(schema.compatibleFrom, compatibleFrom ?? version);
+    schema =
+      version > schema.version ? { version, compatibleFrom: needed, release } : { ...schema, compatibleFrom: needed };
   }
-  return migrations.filter((migration) => migration.version > version);
+  return schema;
+}
+
+export function newestSchema(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.version ?? 0;
+}
+
+/** The migrations that a database still needs; throws where only newer releases can use it. */
+export function pendingMigrations(migrations: readonly Migration[], stored: StoredSchema): readonly Migration[] {
+  requireUsable(migrations, stored);
+  return migrations.filter(({ version }) => version > stored.version);
+}
+
+/** Throws a `StoreVersionError` where this release does not know the schema that the database can be used from. */
+export function requireUsable(migrations: readonly Migration[], stored: StoredSchema, what = 'The database'): void {
+  const newest = newestSchema(migrations);
+  const { version, compatibleFrom, release } = stored;
+  if (compatibleFrom <= newest) return;
+  const by = release === null ? '' : ` of release ${release}`;
+  throw new StoreVersionError(
+    `${what} is at schema version ${version}${by}, usable from version ${compatibleFrom} on; this release knows up to ${newest}: start ${release ?? 'the release that wrote it'} or a newer one.`,
+  );
 }

@@ -19,6 +19,7 @@ import type {
   FoundCharge,
   ItemsOutcome,
   KeyChangeOutcome,
+  KeyExpiry,
   KeyPlaceOutcome,
   KeySummary,
   Mark,
@@ -66,6 +67,7 @@ interface OperationTypes {
   createKey: [{ readonly request: NewKey }, KeyRecord];
   createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
   listKeys: [unknown, readonly KeySummary[]];
+  expiringKeys: [{ readonly after: KeyExpiry; readonly untilMs: number; readonly limit: number }, readonly KeyExpiry[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
   addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];

@@ -127,6 +127,12 @@ export interface StatementUsage {
   readonly model: string | null;
   readonly charges: number;
   readonly amount: bigint;
+  /** How many of the charges have a usage record: the tokens are theirs. */
+  readonly recorded: number;
+  readonly tokens: Readonly<Record<TokenClass, bigint>>;
 }
+
+/** As the columns of usage records have them. */
+export type TokenClass = 'input' | 'cache_read' | 'cache_write' | 'cache_write_1h' | 'output' | 'reasoning';
 
 export type StatementOutcome = Statement | { readonly kind: 'unknown_payer' } | Refused;

@@ -262,8 +262,12 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
   /** All of them or none. */
   createKeys(requests: readonly NewKey[]): Promise<readonly KeyRecord[]>;
+  /** The key that a secret with this digest belongs to. */
+  findKey(digest: string): Promise<KeyRecord | null>;
   /** Newest first. */
   listKeys(): Promise<readonly KeySummary[]>;
+  /** Those that expire next after a moment, in the order in which they do; revoked ones are left out. */
+  expiringKeys(after: KeyExpiry, untilMs: number, limit: number): Promise<readonly KeyExpiry[]>;
   getKey(keyId: string): Promise<KeySummary | null>;
   changeKey(keyId: string, change: VersionedKeyChange): Promise<KeyChangeOutcome>;
   addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
@@ -298,6 +302,12 @@ export interface NewKey extends Partial<Omit<OtherLimits, 'models'>> {
   /** First purchase of a credit key, in nanos; written as an entry like any other. */
   readonly credit: bigint;
   readonly secret: { readonly digest: string; readonly prefix: string };
+}
+
+/** When a key expires. Of several that expire at once, the order is that of their ids. */
+export interface KeyExpiry {
+  readonly atMs: number;
+  readonly keyId: string;
 }
 
 export interface KeySummary extends Summary {

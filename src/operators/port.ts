@@ -107,6 +107,8 @@ export interface AuditTrailQuery {
   readonly limit: number;
   /** Only entries with a smaller number. */
   readonly before?: number | undefined;
+  /** Only entries with a greater number. */
+  readonly after?: number | undefined;
   readonly actorId?: string | undefined;
   readonly action?: string | undefined;
   readonly target?: string | undefined;

@@ -156,6 +156,7 @@ export class SqlOperatorStore implements OperatorStore {
       conditions.push(`${sql} $${values.length}`);
     };
     where('number <', query.before);
+    where('number >', query.after);
     where('actor_id =', query.actorId);
     where('action =', query.action);
     where('target =', query.target);

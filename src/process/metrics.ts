@@ -1,10 +1,11 @@
 /** A scrape: the metrics of all serving threads together, and those of the process. */
 import { readdir, statfs } from 'node:fs/promises';
+import { AdminError } from '../admin/api.ts';
 import type { LastAudit } from '../admin/service.ts';
 import type { Settings } from '../config/config.ts';
 import { readFileLimit } from '../config/file-limit.ts';
-import { readVersion } from '../config/version.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
+import { readVersion } from '../lib/version.ts';
 import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';
 import type { Serving } from './serve.ts';
 import { ledgerReading, one } from './serving-metrics.ts';
@@ -15,10 +16,13 @@ export interface MetricsSources {
   readonly ledger: Pick<OwnedLedger, 'stats'>;
 }
 
-/** Rejects where a worker does not answer: a sum without it would look like a restart. */
+/** Unavailable where a worker does not answer: a sum without it would look like a restart. */
 export async function scrape(sources: MetricsSources, audit: LastAudit | null): Promise<string> {
   const { serving, settings, ledger } = sources;
-  const workers = await serving.metrics();
+  const workers = await serving.metrics().catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new AdminError('unavailable', `no metrics at present: ${why}`, { cause });
+  });
   // With one worker, the ledger of this thread is that of the worker, and counted there.
   const own = settings.workers === 1 ? null : await ledger.stats();
   const reading = merged([

@@ -146,6 +146,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => upstream.close());
 
   const counter = new ExactCounter({
+    waitMs: config.limits.countWaitMs,
     onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
   });
   parts.defer(() => counter.close());
@@ -242,6 +243,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ],
     preStop: async () => {
       stopping = true;
+      // A load balancer that keeps connections would send a request just when the drain closes them.
+      server.endPersistence();
       await delay(config.limits.preStopMs);
     },
     drain: async () => {

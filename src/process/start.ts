@@ -50,8 +50,9 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   const print = (line: string): number => printed.push(line);
   const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
   let ending = false;
+  let signalled = false;
   let broken = false;
-  const end = (first: Promise<void> = Promise.resolve()): void => {
+  const end = (first: Promise<void>): void => {
     ending = true;
     const ended = first.then(() => running.close());
     ended.then(
@@ -63,14 +64,19 @@ export async function start(settings: Settings, env: Environment): Promise<void>
     );
   };
   // A second signal means: now. SIGINT comes from a terminal, where no load balancer waits.
-  process.on('SIGINT', () => (ending ? process.exit(130) : end()));
-  process.on('SIGTERM', () => (ending ? process.exit(143) : end(running.preStop())));
+  const onSignal = (exitCode: number, first: () => Promise<void>): void => {
+    if (signalled) process.exit(exitCode);
+    signalled = true;
+    if (!ending) end(first());
+  };
+  process.on('SIGINT', () => onSignal(130, async () => {}));
+  process.on('SIGTERM', () => onSignal(143, () => running.preStop()));
   // Who reads that it listens may stop it at once, and must find the handlers of its signals.
   process.stdout.write(printed.map((line) => `${line}\n`).join(''));
   void running.broken.then((err) => {
     broken = true;
     log.error({ err }, `the gateway drains and ends: ${err.message}`);
-    if (!ending) end();
+    if (!ending) end(Promise.resolve());
   });
 }
 
@@ -119,6 +125,7 @@ export async function startGateway(
   const alerts = new Alerts({
     store: data.alertStore,
     ledger,
+    trail: data.operators,
     policy: () => serving.catalog().alerts,
     providers: async () => (await serving.inspect()).providers,
     installationSecret: secret,

@@ -62,7 +62,7 @@ export type WorkerCommand =
   | 'close';
 
 /** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
-const ANSWER_WITHIN_MS = 3_000;
+const ANSWER_WITHIN_MS = 10_000;
 
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);

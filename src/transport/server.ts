@@ -115,6 +115,8 @@ export interface ServerTransport {
   listen(options: ListenOptions): Promise<number>;
   /** For connections that begin from now on. Throws where the listener has no TLS. */
   setTlsIdentity(identity: TlsIdentity): void;
+  /** Every response from now on is the last one of its connection. New ones are still accepted. */
+  endPersistence(): void;
   /** Stops accepting, closes connections without a request, and the others after the response that they wait for. */
   close(): void;
   closeAllConnections(): void;

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AGENTS, type Agent, type Place as AgentPlace } from './set-ups.ts';
 
-/** Longest time that an agent may take for what it is asked. */
-const RUN_MS = 90_000;
+/** Only so that an agent that hangs ends some time: what a slow machine needs for a turn is far less. */
+const RUN_MS = 600_000;
 const INSTALL_MS = 600_000;
 
 export interface Ended {
@@ -24,9 +24,11 @@ interface Place {
   readonly timeoutMs: number;
   /** Stops it as Ctrl-C does. */
   readonly stop?: AbortSignal | undefined;
+  /** Ends it whatever it does. */
+  readonly kill?: AbortSignal | undefined;
 }
 
-function run(command: string, args: readonly string[], { cwd, env, timeoutMs, stop }: Place): Promise<Ended> {
+function run(command: string, args: readonly string[], { cwd, env, timeoutMs, stop, kill }: Place): Promise<Ended> {
   return new Promise((resolve, reject) => {
     // A process group of its own, so that what the agent has started ends with it.
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -40,6 +42,7 @@ function run(command: string, args: readonly string[], { cwd, env, timeoutMs, st
     };
     const timer = setTimeout(() => signalGroup('SIGKILL'), timeoutMs);
     stop?.addEventListener('abort', () => signalGroup('SIGINT'));
+    kill?.addEventListener('abort', () => signalGroup('SIGKILL'));
     child.stdout.on('data', (data: Buffer) => {
       texts.stdout += data.toString();
     });
@@ -89,10 +92,11 @@ export interface Task extends AgentPlace {
   readonly proxy: string;
   readonly timeoutMs?: number | undefined;
   readonly stop?: AbortSignal | undefined;
+  readonly kill?: AbortSignal | undefined;
 }
 
 export async function runAgent(agent: Agent, task: Task): Promise<Ended> {
-  const { home, workFolder, proxy, timeoutMs = RUN_MS, stop } = task;
+  const { home, workFolder, proxy, timeoutMs = RUN_MS, stop, kill } = task;
   const { command, args, env } = await agent.setUp(task);
   return run(command, args, {
     cwd: workFolder,
@@ -109,5 +113,6 @@ export async function runAgent(agent: Agent, task: Task): Promise<Ended> {
     },
     timeoutMs,
     stop,
+    kill,
   });
 }

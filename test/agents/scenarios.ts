@@ -239,6 +239,20 @@ function chatAgent(agent: keyof typeof CHAT_AGENTS, upstream: Format, mode: Mode
   };
 }
 
+/** It offers no tools: the model writes whole files into its answer. */
+function aider(upstream: Format, mode: Mode = 'credit'): Scenario {
+  const file = (name: string): string => `${name}\n\`\`\`\n${AFTER}\`\`\`\n`;
+  return {
+    agent: 'aider',
+    model: 'house-model',
+    upstream,
+    mode,
+    what: upstream === 'chat' ? 'passed through' : 'translated',
+    tools: [],
+    script: () => [{ say: `${file(FILE)}\n${file(PROOF)}\n${FINAL}`, calls: [] }],
+  };
+}
+
 export const SCENARIOS: readonly Scenario[] = [
   claudeCode('chat', 'translated'),
   claudeCode('responses', 'translated'),
@@ -256,4 +270,6 @@ export const SCENARIOS: readonly Scenario[] = [
     chatAgent(agent, 'chat', 'token_budget'),
     chatAgent(agent, 'messages'),
   ]),
+  aider('chat', 'token_budget'),
+  aider('messages'),
 ];

@@ -63,7 +63,8 @@ function pieces(text: string): string[] {
 export class ScriptedUpstream {
   readonly #server: Server;
   readonly #script: readonly Step[];
-  /** Of the requests that offered tools. */
+  readonly #usesTools: boolean;
+  /** Of the requests that offered tools, or of all where the script uses none. */
   readonly seen: Conversation[] = [];
   /** What the script could not do, or what arrived and is no generation. */
   readonly surprises: string[] = [];
@@ -71,6 +72,7 @@ export class ScriptedUpstream {
 
   private constructor(script: readonly Step[]) {
     this.#script = script;
+    this.#usesTools = script.some(({ calls }) => calls.length > 0);
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
         this.surprises.push(String(error));
@@ -115,7 +117,8 @@ export class ScriptedUpstream {
 
   #answer(format: Format, conversation: Conversation): AnswerSpec {
     // Agents ask for titles and the like beside the loop, without tools.
-    if (conversation.tools.length === 0) return spoken([{ kind: 'text', pieces: ['A title'] }], false);
+    if (conversation.tools.length === 0 && this.#usesTools)
+      return spoken([{ kind: 'text', pieces: ['A title'] }], false);
     this.seen.push(conversation);
     const at = this.#stepAt(conversation.calls.length);
     const step = this.#script[at];

@@ -19,6 +19,8 @@ export interface Place {
   readonly prompt: string;
   /** Go on with the last session of this home. */
   readonly resumes?: boolean | undefined;
+  /** Ask for the list of models, which may need that it asks its maker for other things too. */
+  readonly discovers?: boolean | undefined;
 }
 
 export interface SetUp {
@@ -36,6 +38,10 @@ export interface Agent {
   readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
+  /** Why a session cannot be resumed without a person. */
+  readonly resumesNot?: string;
+  /** It can be told to list the gateway's models. */
+  readonly discovers?: true;
   setUp(place: Place): Promise<SetUp>;
   /** What its user reads of its output: the answer, or what is wrong. */
   shown(stdout: string, stderr: string): string;
@@ -43,7 +49,7 @@ export interface Agent {
 
 export function assertStaysHere({ reaches = [] }: Agent, asked: readonly string[]): void {
   const strange = asked.filter((host) => !reaches.includes(host));
-  assert.deepEqual(strange, [], 'nothing outside of this machine is contacted');
+  assert.deepEqual(strange, [], `something outside of this machine is contacted: ${strange.join(', ')}`);
 }
 
 /** The JSON objects that are lines of a text. */
@@ -76,11 +82,17 @@ async function writeJson(folder: string, name: string, value: object): Promise<v
   await writeFile(join(folder, name), JSON.stringify(value, null, 2));
 }
 
+/** What a user tells an agent that knows no limits of the gateway's models, from `GET /v1/models`. */
+function limitsOf(model: string): { readonly context: number; readonly output: number } {
+  return model === 'sandbox/tiny' ? { context: 2_048, output: 256 } : { context: 128_000, output: 8_192 };
+}
+
 const claude: Agent = {
   title: 'Claude Code',
   packages: { '@anthropic-ai/claude-code': '2.1.325' },
   route: 'messages',
-  async setUp({ installed, key, origin, model, prompt, resumes }) {
+  discovers: true,
+  async setUp({ installed, key, origin, model, prompt, resumes, discovers }) {
     // The wrapper works without the package's install script.
     const script = join(installed, 'node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs');
     const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'];
@@ -91,7 +103,7 @@ const claude: Agent = {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_AUTH_TOKEN: key,
         CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        ...(discovers ? {} : { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
         DISABLE_AUTOUPDATER: '1',
         DISABLE_TELEMETRY: '1',
       },
@@ -128,7 +140,9 @@ const codex: Agent = {
     const asked = resumes ? ['exec', ...flags, 'resume', '--last', prompt] : ['exec', ...flags, prompt];
     return { command: process.execPath, args: [script, ...asked], env: { CODEX_HOME: home, GATEWAY_KEY: key } };
   },
-  shown: (stdout, stderr) => stdout.trim() || (/ERROR: (.*)/.exec(stderr)?.[1] ?? lastLines(stdout, stderr)),
+  // The first ones tell that it tries again.
+  shown: (stdout, stderr) =>
+    stdout.trim() || ([...stderr.matchAll(/ERROR: (.*)/g)].at(-1)?.[1] ?? lastLines(stdout, stderr)),
 };
 
 const opencode: Agent = {
@@ -146,7 +160,7 @@ const opencode: Agent = {
           npm: '@ai-sdk/openai-compatible',
           name: 'Model Gateway',
           options: { baseURL: baseUrl, apiKey: '{env:GATEWAY_KEY}' },
-          models: { [model]: { name: model, limit: { context: 128_000, output: 8_192 } } },
+          models: { [model]: { name: model, limit: limitsOf(model) } },
         },
       },
     });
@@ -187,6 +201,7 @@ const qwen: Agent = {
   packages: { '@qwen-code/qwen-code': '0.24.4' },
   route: 'chat',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+    const { context, output } = limitsOf(model);
     await writeJson(join(home, '.qwen'), 'settings.json', {
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
@@ -194,6 +209,7 @@ const qwen: Agent = {
       security: { auth: { selectedType: 'openai' } },
       // It would ask for a summary of each session otherwise.
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+      model: { generationConfig: { contextWindowSize: context, samplingParams: { max_tokens: output } } },
     });
     const script = join(installed, 'node_modules/.bin/qwen');
     return {
@@ -212,15 +228,18 @@ const cline: Agent = {
   title: 'Cline',
   packages: { cline: '3.0.65' },
   route: 'chat',
-  async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+  // Its feature flags.
+  reaches: ['data.cline.bot:443'],
+  resumesNot:
+    '`--id` always opens its terminal interface and drops the prompt ([its start](https://github.com/cline/cline/blob/main/apps/cli/src/main.ts))',
+  async setUp({ installed, home, key, baseUrl, model, prompt }) {
     const script = join(installed, 'node_modules/.bin/cline');
     const data = join(home, '.cline/data');
     const settings = { telemetryOptOut: true, autoUpdateEnabled: false };
     await writeJson(join(data, 'settings'), 'global-settings.json', settings);
     const auth = [script, 'auth', '-p', 'openai-compatible', '-k', key, '-m', model, '-b', baseUrl, '--data-dir', data];
     const asked = [script, '--json', '--data-dir', data, '-P', 'openai-compatible', '-m', model];
-    const last = `"$(ls -t ${quoted(join(data, 'sessions'))} | head -1)"`;
-    const line = [...asked.map(quoted), ...(resumes ? ['--id', last] : []), '"$0"'].join(' ');
+    const line = [...asked.map(quoted), '"$0"'].join(' ');
     return {
       command: 'sh',
       args: ['-c', `${auth.map(quoted).join(' ')} >&2 && ${line}`, prompt],
@@ -284,12 +303,13 @@ const aider: Agent = {
         '--message',
         prompt,
       ],
-      env: { OPENAI_API_KEY: key, OPENAI_API_BASE: baseUrl, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+      env: { OPENAI_API_KEY: key, OPENAI_API_BASE: baseUrl, LITELLM_LOCAL_MODEL_COST_MAP: 'True', COLUMNS: '400' },
     };
   },
   shown(stdout, stderr) {
     const failed = /^litellm\.\w+: .*/m.exec(stdout)?.[0];
-    return failed ?? lastLines(stdout.replaceAll(/^Tokens:.*$/gm, ''), '') ?? stderr;
+    // What comes before it is about its own start.
+    return failed ?? (stdout.split(/^Repo-map:.*$/m)[1]?.trim() || lastLines(stdout, stderr));
   },
 };
 
@@ -310,7 +330,13 @@ export const AGENTS = { claude, codex, opencode, qwen, cline, continue: continue
   string,
   Agent
 >;
-export type AgentName = keyof typeof AGENTS;
 
 /** Agents of PyPI: `installed` is their virtual environment. */
 export const PYTHON_AGENTS = { aider } as const satisfies Record<string, Agent>;
+
+const ALL = { ...AGENTS, ...PYTHON_AGENTS };
+export type AgentName = keyof typeof ALL;
+
+export function agentOf(name: AgentName): Agent {
+  return ALL[name];
+}

@@ -5,6 +5,35 @@ import { StoreError } from '../../src/ledger/errors.ts';
 import { Bench, newKey, type OpenBooks } from './fixtures.ts';
 
 export function keyContract(open: OpenBooks): void {
+  test('keys that expire are found in the order in which they do, a page at a time, without revoked ones', async () => {
+    const bench = await Bench.open(open);
+    const now = bench.clock.nowMs();
+    const create = async (id: string, inMs: number | null) =>
+      (await bench.ledger.createKey(newKey({ id, expiresAtMs: inMs === null ? null : now + inMs }))).id;
+    for (const [id, inMs] of [
+      ['k3', 2_000],
+      ['k1', 1_000],
+      ['k2', 1_000],
+      ['k4', 3_000],
+      ['k5', null],
+      ['k6', 1_500],
+    ] as const) {
+      await create(id, inMs);
+    }
+    await bench.ledger.changeKey('k6', { status: 'revoked' });
+    const from = { atMs: now, keyId: '' };
+    const first = await bench.ledger.expiringKeys(from, now + 2_000, 2);
+    assert.deepEqual(first, [
+      { atMs: now + 1_000, keyId: 'k1' },
+      { atMs: now + 1_000, keyId: 'k2' },
+    ]);
+    assert.deepEqual(await bench.ledger.expiringKeys(first[0] ?? from, now + 2_000, 9), [
+      { atMs: now + 1_000, keyId: 'k2' },
+      { atMs: now + 2_000, keyId: 'k3' },
+    ]);
+    await bench.close();
+  });
+
   test('a key is found by the digest of each of its secrets, and by no other', async () => {
     const bench = await Bench.open(open);
     const { ledger } = bench;

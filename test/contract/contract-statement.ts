@@ -53,6 +53,13 @@ export function statementContract(open: OpenBooks): void {
       usage: ['one 1 30'],
     });
     const march = await statementOf(bench, keyId, MARCH, APRIL);
+    assert.deepEqual(
+      march.usage.map(({ model, recorded, tokens }) => [model, recorded, ...Object.values(tokens)]),
+      [
+        ['one', 2, 20n, 6n, 4n, 2n, 40n, 10n],
+        ['two', 1, 10n, 3n, 2n, 1n, 20n, 5n],
+      ],
+    );
     assert.deepEqual(figures(march), {
       opening: 970n,
       closing: 1_490n,
@@ -113,6 +120,16 @@ export function statementContract(open: OpenBooks): void {
       entries: ['purchase invoice 100', 'transfer_in join 25'],
       usage: ['one 1 10', 'one 1 5', 'null 1 1'],
     });
+    const ofRoot = (await statementOf(bench, root.id, FEBRUARY, MARCH)).usage;
+    // A cancelled call has no usage record.
+    assert.deepEqual(
+      ofRoot.map(({ recorded, tokens }) => [recorded, tokens.output]),
+      [
+        [1, 20n],
+        [1, 20n],
+        [0, 0n],
+      ],
+    );
     assert.deepEqual(figures(await statementOf(bench, team.id, FEBRUARY, MARCH)), {
       opening: null,
       closing: null,

@@ -148,7 +148,7 @@ for (const [name, open] of STORES) {
       await log.appender.append(late.slice(0, 1));
       await log.neighbour.append(late.slice(1));
       const seen: string[] = [];
-      for (const untilMs = Date.now() + 20_000; seen.length < 2 && Date.now() < untilMs; ) {
+      for (const untilMs = Date.now() + 120_000; seen.length < 2 && Date.now() < untilMs; ) {
         ({ position, entries } = await log.reader.tail(position));
         seen.push(...entries.map(({ id }) => id));
       }

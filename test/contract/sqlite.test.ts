@@ -22,6 +22,7 @@ import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
 import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import type { Store } from '../../src/ledger/store.ts';
+import { emptyStore } from '../support/empty-store.ts';
 import { ledgerContract } from './contract.ts';
 import {
   admitRequest,
@@ -51,12 +52,13 @@ function connectionTo(store: Store): GroupCommit {
 }
 
 async function openSync(clock: Clock): Promise<OpenedLedger> {
-  const store = openSyncStore({ file: newFile(), clock });
+  const store = openSyncStore({ file: emptyStore(newFile()), clock });
   return { connect: async () => connectionTo(store), close: () => store.close() };
 }
 
 function openInProcess(clock: Clock): Store {
-  return openInProcessStore({ file: newFile(), clock, log: () => ({ flushed: async () => {}, close: () => {} }) });
+  const log = () => ({ flushed: async () => {}, close: () => {} });
+  return openInProcessStore({ file: emptyStore(newFile()), clock, log });
 }
 
 async function openServing(clock: Clock): Promise<OpenedLedger> {
@@ -98,7 +100,7 @@ describe('SQLite file', () => {
     await openSyncStore({ file }).close();
   });
 
-  test('opening again applies no migration twice; a newer database is refused', async () => {
+  test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {
     const file = newFile();
     await openSyncStore({ file }).close();
     await openSyncStore({ file }).close();
@@ -106,12 +108,26 @@ describe('SQLite file', () => {
     const { n } = database.prepare('SELECT count(*) AS n FROM migrations').get() ?? {};
     const migrations = readdirSync(new URL('../../src/ledger/migrations/sqlite/', import.meta.url));
     assert.equal(n, migrations.length);
-    database.exec(`INSERT INTO migrations VALUES (9999, 'from-the-future', '')`);
-    database.close();
+    const later = (version: number, compatibleFrom: number | null) =>
+      database
+        .prepare("INSERT INTO migrations VALUES (?, 'from-the-future', '', ?, '9.9.0')")
+        .run(version, compatibleFrom);
+    // What only adds is in nobody's way.
+    later(9998, migrations.length);
+    await openSyncStore({ file }).close();
+    later(9999, 9997);
     assert.throws(
       () => openSyncStore({ file }),
-      (error) => error instanceof StoreVersionError && /version 9999/.test(error.message) && !/\n/.test(error.message),
+      (error) =>
+        error instanceof StoreVersionError &&
+        error.message ===
+          `The database is at schema version 9999 of release 9.9.0, usable from version 9997 on; this release knows up to ${migrations.length}: start 9.9.0 or a newer one.`,
     );
+    // One that does not say is for those who know it.
+    database.exec('DELETE FROM migrations WHERE version = 9999');
+    later(10_000, null);
+    assert.throws(() => openSyncStore({ file }), /version 10000 of release 9\.9\.0, usable from version 10000 on/);
+    database.close();
   });
 
   test('a file that is no database, or cannot be opened, is one clear error', async () => {

@@ -13,7 +13,7 @@ import { tool } from './tools.ts';
 const CLIENT = '127.0.0.2';
 
 for (const name of PROXIES) {
-  describe(name, { skip: tool(name).skip, timeout: 120_000 }, () => {
+  describe(name, { skip: tool(name).skip, timeout: 600_000 }, () => {
     let upstream: GatedUpstream;
     let gateway: StartedGateway;
     let proxy: RunningProxy;

@@ -18,7 +18,7 @@ export interface RunningProxy extends AsyncDisposable {
 }
 
 const FILES: Readonly<Record<ProxyName, string>> = { nginx: 'nginx.conf', caddy: 'Caddyfile', envoy: 'envoy.yaml' };
-const READY_MS = 20_000;
+const READY_MS = 120_000;
 
 /** `gateways` are the two origins that stand behind it. */
 export async function startProxy(name: ProxyName, gateways: readonly [string, string]): Promise<RunningProxy> {

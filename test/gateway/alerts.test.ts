@@ -12,9 +12,7 @@ import { webhookReceiver } from '../support/webhook-receiver.ts';
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
 
 describe('alerts', () => {
-  test('reach the operator and the account, each with its own signature, and the commands show them', {
-    timeout: 120_000,
-  }, async (t) => {
+  test('reach the operator and the account, each with its own signature, and the commands show them', async (t) => {
     const certificate = certificateOfLocalhost();
     let ofAccount = SECRET;
     const operator = await webhookReceiver(t, () => SECRET, certificate);

@@ -106,11 +106,29 @@ describe('the state of a key', () => {
     const unknown = newKeyText('credit');
     for (const name of NAMES) {
       const messages = new Set<string>();
-      for (const text of [unknown, 'mg_c_short', 'sk-something-else', unknown.toLowerCase()]) {
+      const foreign = `sk-${'unknown'.repeat(4)}`;
+      for (const text of [unknown, 'mg_c_short', 'sk-something', foreign, unknown.toLowerCase()]) {
         messages.add(await refused401(name, [['authorization', `Bearer ${text}`]]));
       }
       assert.equal(messages.size, 1, name);
     }
+  });
+
+  test('[R3] a key whose text was taken over from another gateway is a key like any other, and no other text is', async () => {
+    const text = 'sk-TakenOver_0123456789abcdef';
+    const { data } = await gateway.admin.importKeys({ keys: [{ mode: 'credit', credit: 1, key: text }] });
+    const [made] = data;
+    assert.ok(made);
+    assert.deepEqual([made.key, made.prefix], [null, 'sk-Take']);
+    const key = { ...made, key: text };
+    assert.equal((await usage(key)).key.prefix, 'sk-Take');
+    const reply = await send('messages', [['x-api-key', text]]);
+    assert.equal(reply.status, 200, reply.text);
+    for (const other of [`${text}x`, text.slice(0, -1), text.toLowerCase()]) {
+      await refused401('usage', [['authorization', `Bearer ${other}`]]);
+    }
+    await gateway.admin.changeKey(made.id, { status: 'revoked' });
+    await refusal(visit(key, 'usage'), 'usage', 401, 'invalid_credentials');
   });
 
   test('[R3] a missing key is a 401 on every route but those of models', async () => {

@@ -108,7 +108,7 @@ test('a provider that is added while the gateway runs is asked for its list', as
   const second = await provider(context, list(2_222));
   await writeFile(join(gateway.dataDir, 'gateway.yaml'), config([first, second]));
   let limits: (number | undefined)[] = [];
-  for (const deadlineMs = Date.now() + 20_000; Date.now() < deadlineMs; await delay(20)) {
+  for (const deadlineMs = Date.now() + 120_000; Date.now() < deadlineMs; await delay(20)) {
     const response = await fetch(`${gateway.origin}/v1/models`);
     const { data } = (await response.json()) as { data: { max_output_tokens?: number }[] };
     limits = data.map(({ max_output_tokens }) => max_output_tokens);

@@ -22,6 +22,7 @@ test('its script is there where it is installed, and otherwise the page does wit
   const script = await fetch(`${gateway.origin}/docs/redoc.js`);
   const text = await script.text();
   assert.equal(script.status, page.includes('docs/redoc.js') ? 200 : 404, text.slice(0, 200));
+  assert.doesNotMatch(text, /cdn\./);
 });
 
 test('other methods are told which one there is', async () => {

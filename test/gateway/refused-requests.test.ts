@@ -17,7 +17,7 @@ import {
   say,
   visit,
 } from '../support/requests.ts';
-import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { COUNTS_EXACTLY, call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 
@@ -238,7 +238,7 @@ describe('the field at fault', () => {
   let key: CreatedKey;
 
   before(async () => {
-    gateway = await startedGateway();
+    gateway = await startedGateway({ config: COUNTS_EXACTLY });
     key = await gateway.creditKey();
   });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { auditClean, errorReply, refusal, usage, visit } from '../support/requests.ts';
-import { call, startedGateway, withGateway } from '../support/started-gateway.ts';
+import { COUNTS_EXACTLY, call, startedGateway, withGateway } from '../support/started-gateway.ts';
 
 interface Item {
   readonly id: string;
@@ -19,7 +19,7 @@ interface Stored {
   readonly usage: { readonly input_tokens: number };
 }
 
-const gateway = await withGateway();
+const gateway = await withGateway({ config: COUNTS_EXACTLY });
 const small = await withGateway({
   config: JSON.stringify({
     responses: { record_bytes: 4_096, key_bytes: 8_192 },

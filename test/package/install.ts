@@ -40,7 +40,7 @@ async function install(context: TestContext, tarball: string, into: string): Pro
   mkdirSync(into);
   const flags = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
   try {
-    await run('npm', ['install', ...flags, tarball], { cwd: into, env, timeout: 120_000 });
+    await run('npm', ['install', ...flags, tarball], { cwd: into, env, timeout: 600_000 });
     return true;
   } catch (error) {
     const { stderr = '' } = error as { stderr?: string };
@@ -50,7 +50,7 @@ async function install(context: TestContext, tarball: string, into: string): Pro
   }
 }
 
-describe('the package', { timeout: 200_000 }, () => {
+describe('the package', { timeout: 1_200_000 }, () => {
   test('installed from its tarball into an empty folder, npx model-gateway starts and serves, without a runtime of its own', async (context) => {
     const tarball = await pack();
     const empty = join(folder, 'empty');

@@ -10,6 +10,7 @@ import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, openEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openRateJournal, type RateJournal, type RateSlot } from '../../src/ledger/sqlite/rate-journal.ts';
 import { aroundCommits } from '../support/commits.ts';
+import { emptyStore } from '../support/empty-store.ts';
 import type { Applied, Backend, Fault, Survivors, World } from './world.ts';
 
 /** The parts of the store under test; a mutant brings its own. */
@@ -145,6 +146,7 @@ class FileWorld implements World {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    emptyStore(this.#file());
     [this.#database, this.#engine] = this.#open();
   }
 

@@ -18,6 +18,7 @@ import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
 import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { emptyStore } from './empty-store.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -41,7 +42,7 @@ export interface AdminFixture {
 export function adminFixture(t: TestContext, options: Partial<AdminServiceOptions> = {}): AdminFixture {
   const folder = temporaryFolder(t);
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
-  const ledger = createLedger(openSyncStore({ file: storeFile(folder), clock }));
+  const ledger = createLedger(openSyncStore({ file: emptyStore(storeFile(folder)), clock }));
   t.after(() => ledger.close());
   const operators = testOperators(folder, clock);
   t.after(() => operators.close());
@@ -51,6 +52,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
       return engine;
     }),
     ledger,
+    trail: operators,
     policy: () => ({ webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null }),
     providers: async () => [],
     installationSecret: SECRET,
@@ -89,7 +91,8 @@ export interface Ended {
 export async function gateway(dataDir: string, ...line: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [join(PROJECT, 'bin', 'gateway.mjs'), ...line], {
     cwd: PROJECT,
-    env: { PATH: process.env.PATH, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
+    // Where a path is too long for a socket, both sides find it in the folder for temporary files.
+    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

@@ -42,7 +42,7 @@ export async function cutGateway(settings: object = {}): Promise<CutGateway> {
     models: [model(UPSTREAM_MODEL, 'native'), ...FORMAT_NAMES.map((format) => model(`via-${format}`, format))],
     sandbox: false,
     routing: { max_attempts: 1 },
-    limits: { drain: 1 },
+    limits: { drain: 1, count_wait: 300 },
     ...settings,
   };
   const gateway = await startedGateway({ config: JSON.stringify(config) });

@@ -1,18 +1,22 @@
 /**
- * Loaded before every test file of `npm test`. A test that failed or timed out midway may leave servers and processes open,
+ * Loaded before every test file of `npm test`, for what takes time in all of them, and for what they leave behind: a test that failed or timed out midway may leave servers and processes open,
  * which would keep the process of its file alive for ever: it ends red instead, some time after its last test, and says what was
  * open.
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
+import { statfsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
 
 // Every test file is a process that loads much of the same: with it, one takes 2.2 s instead of 2.9.
 process.env.NODE_COMPILE_CACHE ??= join(resolve(import.meta.dirname, '../..'), 'node_modules/.cache/compile');
 
+// Thousands of small databases are made, and each is flushed: in memory the ledger's contract takes 38 s instead of 168.
+if (process.env.TMPDIR === undefined && freeBytes('/dev/shm') > 4 * 1024 ** 3) process.env.TMPDIR = '/dev/shm';
+
 /** The hooks of a file come after this one, and may stop databases and drain gateways. */
-const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '60000');
+const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '180000');
 
 const children = new Set<ChildProcess>();
 
@@ -35,4 +39,13 @@ if (process.env.NODE_TEST_CONTEXT !== undefined) {
       process.exit(1);
     }, END_WITHIN_MS).unref();
   });
+}
+
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return 0;
+  }
 }

@@ -74,7 +74,7 @@ export class MeasuredGateway implements AsyncDisposable {
 
   /** Waits for what has no other witness: the end of connections and exchanges inside of the gateway. */
   async measureWhen(wanted: (measurement: Measurement) => boolean): Promise<Measurement> {
-    for (const deadlineMs = Date.now() + 20_000; ; await delay(50)) {
+    for (const deadlineMs = Date.now() + 120_000; ; await delay(50)) {
       const measurement = await this.measure();
       if (wanted(measurement)) return measurement;
       if (Date.now() > deadlineMs) throw new Error(`it never got there: ${JSON.stringify(measurement)}`);

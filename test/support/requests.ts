@@ -115,7 +115,7 @@ export async function accountWhen(
   key: CreatedKey,
   wanted: (view: KeyView) => boolean,
 ): Promise<KeyView> {
-  for (const deadlineMs = Date.now() + 10_000; Date.now() < deadlineMs; await delay(10)) {
+  for (const deadlineMs = Date.now() + 120_000; Date.now() < deadlineMs; await delay(10)) {
     const view = await gateway.admin.showKey(key.id);
     if (wanted(view)) return view;
   }

@@ -14,6 +14,9 @@ import { startGateway } from '../../src/process/start.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { type GatedUpstream, gatedUpstream } from './upstreams/gated.ts';
 
+/** The config of a gateway that waits for an exact count, however busy the machine is; otherwise the defaults. */
+export const COUNTS_EXACTLY = 'limits: { count_wait: 300 }';
+
 export interface StartedGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;

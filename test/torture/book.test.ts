@@ -1,8 +1,8 @@
 /** The torture's own judgement: each thing that must not happen is found where it has happened. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
-import { type Account, type Call, newCall, rateViolation, violationsOf } from './book.ts';
+import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
+import { type Account, type Call, levelViolations, newCall, rateViolation, violationsOf } from './book.ts';
 import type { Charge } from './world.ts';
 
 const TOKENS = { input: 10, output: 5 };
@@ -61,6 +61,21 @@ describe('the book', () => {
       judged(account([call('a', { status: 500, code: 'internal_error', tokens: null })]), []),
       /500 internal_error/,
     );
+  });
+
+  test('[F37] finds an overspent level of a tree, and totals that differ from those of its keys', () => {
+    const level = { id: 'acc', name: 'team', limitNanos: COST, spenders: [account([])] };
+    const judge = (charges: readonly Charge[], view: Partial<AccountView> = {}): string =>
+      levelViolations(level, { used: COST / 1e9, reserved: 0, live_holds: 0, ...view } as AccountView, charges).join(
+        '\n',
+      );
+    assert.equal(judge([charge('a'), { ...charge('b'), keyId: 'a key beside it' }]), '');
+    assert.match(
+      judge([charge('a'), charge('b')], { used: (2 * COST) / 1e9 }),
+      /60000 were charged .* at most 30000: overspent/,
+    );
+    assert.match(judge([charge('a')], { used: 0 }), /used is 0, its keys make 0.00003/);
+    assert.match(judge([charge('a')], { live_holds: 1, reserved: 0.1 }), /1 holds of 0.1/);
   });
 
   test('finds more calls than the limit that lie whole within 60 seconds, and no others', () => {

@@ -1,5 +1,5 @@
 /** What the clients have seen, and what must follow from it for the ledger. */
-import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
 import { type Charge, INPUT_NANOS, OUTPUT_NANOS } from './world.ts';
 
 export interface TokensSeen {
@@ -37,10 +37,19 @@ export function newCall(): Call {
 export interface Account {
   readonly key: CreatedKey;
   readonly creditNanos: number;
-  readonly kind: 'calls' | 'tiny' | 'once' | 'limited';
+  readonly kind: 'calls' | 'tiny' | 'once' | 'limited' | 'tree';
   readonly calls: Call[];
   /** Of the bytes of a complete answer under an Idempotency-Key: every other one must be the same. */
   digest: string | null;
+}
+
+/** An account of a tree, and everything at and below it that spends. */
+export interface Level {
+  readonly id: string;
+  readonly name: string;
+  /** The credit of a root, the cap of an account below it. */
+  readonly limitNanos: number;
+  readonly spenders: readonly Account[];
 }
 
 const WINDOW_MS = 60_000;
@@ -81,6 +90,21 @@ export function violationsOf(account: Account, view: KeyView, charges: readonly 
   if (kind === 'once' && (charges.length > 1 || paid > 1)) {
     say(`one Idempotency-Key was charged ${charges.length} times and answered anew ${paid} times`);
   }
+  return found;
+}
+
+/** What is wrong with an account of a tree after everything has come to its end. */
+export function levelViolations(level: Level, view: AccountView, charges: readonly Charge[]): string[] {
+  const found: string[] = [];
+  const say = (what: string): void => {
+    found.push(`account ${level.id} (${level.name}): ${what}`);
+  };
+  const below = new Set(level.spenders.map(({ key }) => key.id));
+  const spentNanos = charges.reduce((sum, { keyId, nanos }) => sum + (below.has(keyId) ? nanos : 0), 0);
+  if (spentNanos > level.limitNanos) say(`${spentNanos} were charged below it, at most ${level.limitNanos}: overspent`);
+  if (Math.round(view.used * 1e9) !== spentNanos) say(`used is ${view.used}, its keys make ${spentNanos / 1e9}`);
+  if (view.reserved !== 0 || view.live_holds !== 0)
+    say(`${view.live_holds} holds of ${view.reserved} were never ended`);
   return found;
 }
 

@@ -8,7 +8,7 @@ import { FORMAT_NAMES, FORMATS } from './formats.ts';
 import { MODELS } from './world.ts';
 
 /** Nothing here may take longer: not a drain, not a stalled database, not a freeze. */
-const CALL_WITHIN_MS = 90_000;
+const CALL_WITHIN_MS = 240_000;
 const PAUSE_MS = 50;
 
 export interface Ask extends Way {

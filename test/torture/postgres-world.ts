@@ -79,7 +79,7 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
       { name: 'statement stalled in the database', weight: 1, run: () => stall(server, database) },
       { name: 'provider cut', weight: 2, run: () => cut(provider) },
     ],
-    recoveryMs: LEASE_S * 1_000 + GIVEN_UP_MS + 15_000,
+    recoveryMs: LEASE_S * 1_000 + GIVEN_UP_MS + 120_000,
     origin: (client) => gateways[client % REPLICAS]?.process.origin ?? '',
     get admin() {
       const [first] = gateways;

@@ -31,7 +31,7 @@ export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
       { name: 'drained and started', weight: 1, run: () => gateway.drainAndStart() },
       { name: 'provider cut', weight: 2, run: () => cut(proxy) },
     ],
-    recoveryMs: LEASE_S * 1_000 + 20_000,
+    recoveryMs: LEASE_S * 1_000 + 120_000,
     origin: () => gateway.process.origin,
     get admin() {
       return gateway.process.admin;

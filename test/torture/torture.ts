@@ -1,7 +1,7 @@
 /** Rounds of load and faults; after each, what the clients saw is compared with the ledger. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../simulation/random.ts';
-import { type Account, rateViolation, violationsOf } from './book.ts';
+import { type Account, type Level, levelViolations, rateViolation, violationsOf } from './book.ts';
 import { ask, callAgain, FIRST_WAY, insist, overspend, pressLimit, type Round } from './clients.ts';
 import type { World } from './world.ts';
 
@@ -36,6 +36,10 @@ const ROUND_MS_MIN = 1_500;
 const CREDIT = '0.5';
 /** Carries three of the holds that `overspend` asks for. */
 const TINY_CREDIT = '0.001';
+/** Of the levels of a tree: what is below may ask for more than each of them gives. */
+const ROOT_CREDIT = '0.004';
+const TEAM_CAP = '0.003';
+const PROJECT_CAP = '0.001';
 export const RATE_LIMIT = 20;
 const NANOS = 1e9;
 
@@ -84,7 +88,31 @@ export async function torture(
 
 async function newAccount(world: World, kind: Account['kind'], credit: string, rpm?: number): Promise<Account> {
   const key = await world.admin.createKey({ mode: 'credit', credit, ...(rpm === undefined ? {} : { rpm_limit: rpm }) });
-  return { key, creditNanos: Math.round(Number(credit) * NANOS), kind, calls: [], digest: null };
+  return { key, creditNanos: nanosOf(credit), kind, calls: [], digest: null };
+}
+
+function nanosOf(credit: string): number {
+  return Math.round(Number(credit) * NANOS);
+}
+
+/** Root, team and project, each with a key that spends there; the root pays. */
+async function newTree({ admin }: World): Promise<readonly Level[]> {
+  const root = await admin.accounts.create({ name: 'root' });
+  await admin.accounts.addCredit(root.id, { amount: ROOT_CREDIT });
+  const team = await admin.accounts.create({ name: 'team', parent: root.id, credit_cap: `${TEAM_CAP}/none` });
+  const project = await admin.accounts.create({ name: 'project', parent: team.id, credit_cap: `${PROJECT_CAP}/none` });
+  const spender = async (account: string, limit: string): Promise<Account> => {
+    const key = await admin.createKey({ mode: 'credit', account });
+    return { key, creditNanos: nanosOf(limit), kind: 'tree', calls: [], digest: null };
+  };
+  const ofProject = await spender(project.id, PROJECT_CAP);
+  const ofTeam = await spender(team.id, TEAM_CAP);
+  const ofRoot = await spender(root.id, ROOT_CREDIT);
+  return [
+    { id: project.id, name: 'project', limitNanos: nanosOf(PROJECT_CAP), spenders: [ofProject] },
+    { id: team.id, name: 'team', limitNanos: nanosOf(TEAM_CAP), spenders: [ofProject, ofTeam] },
+    { id: root.id, name: 'root', limitNanos: nanosOf(ROOT_CREDIT), spenders: [ofProject, ofTeam, ofRoot] },
+  ];
 }
 
 async function oneRound(world: World, random: Random, figures: Figures): Promise<readonly string[]> {
@@ -93,19 +121,22 @@ async function oneRound(world: World, random: Random, figures: Figures): Promise
   const callers = await make(CALLERS, 'calls', CREDIT);
   const insistent = await make(INSISTENT, 'once', CREDIT);
   const tiny = await make(TINY, 'tiny', TINY_CREDIT);
-  const accounts = [...callers, ...insistent, ...tiny];
+  const tree = await newTree(world);
+  const spenders = tree.at(-1)?.spenders ?? [];
+  const accounts = [...callers, ...insistent, ...tiny, ...spenders];
   const round: Round = { over: false, origin: (client) => world.origin(client) };
   const own = (client: number): Random => Random.of(random.int(2 ** 31), client);
   const clients = [
     ...callers.map((account, client) => callAgain(round, client, account, own(client))),
     ...insistent.map((account, client) => insist(round, client, account, own(100 + client))),
     ...tiny.map((account, client) => overspend(round, client, account, own(200 + client))),
+    ...spenders.map((account, client) => overspend(round, client, account, own(300 + client))),
   ];
   await makeFaults(world, random, figures);
   round.over = true;
   await Promise.all(clients);
 
-  const found = await compare(world, accounts);
+  const found = await compare(world, accounts, tree);
   found.push(...(await askedOnceMore(world, insistent)));
   count(figures, accounts);
   return found;
@@ -127,7 +158,7 @@ async function makeFaults(world: World, random: Random, figures: Figures): Promi
 }
 
 /** When everything has come to its end. */
-async function compare(world: World, accounts: readonly Account[]): Promise<string[]> {
+async function compare(world: World, accounts: readonly Account[], tree: readonly Level[]): Promise<string[]> {
   const deadlineMs = Date.now() + world.recoveryMs;
   let audit = await patiently(() => world.admin.audit(), deadlineMs);
   const live = async (): Promise<number> => {
@@ -151,6 +182,7 @@ async function compare(world: World, accounts: readonly Account[]): Promise<stri
       if (code === 'no end') found.push(`key ${account.key.id}: the call ${requestId} had no end`);
     }
   }
+  for (const level of tree) found.push(...levelViolations(level, await world.admin.accounts.show(level.id), charges));
   return found;
 }
 

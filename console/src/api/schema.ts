@@ -1624,6 +1624,7 @@ export interface components {
       parallel_limit: number | null;
       /** @description Null for a root, and for the account of an account-admin. */
       parent: string | null;
+      promotional?: components['schemas']['Promotional'];
       reserved: number;
       /** @description The account that pays; to an account-admin, its own. */
       root: string;
@@ -1945,6 +1946,7 @@ export interface components {
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
+      promotional?: components['schemas']['Promotional'];
       provider_scope: string;
       remaining: number;
       requests: number;
@@ -1995,6 +1997,7 @@ export interface components {
       /** @description The beginning of the newest secret, to recognise it by. */
       prefix: string;
       prefixes: string[];
+      promotional?: components['schemas']['Promotional'];
       provider_scope: string;
       remaining: number;
       requests: number;
@@ -2077,10 +2080,104 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** ImportedKey */
+    ImportedKey:
+      | {
+          /** @description The account that pays for the key. */
+          account?: string;
+          addresses: string[] | null;
+          balance: number;
+          /** @description For clients of Format A. */
+          base_url: string;
+          /** @description Of a key of an account. */
+          cap?: {
+            amount: number;
+            /** @enum {unknown} */
+            period: 'day' | 'week' | 'month' | 'none';
+            used: number;
+          };
+          capture_days: number | null;
+          created_at: string;
+          /** @description Everything bought so far. */
+          credit: number;
+          expires_at: string | null;
+          id: string;
+          input_tokens: number;
+          /** @description The key itself, shown once and stored nowhere; null where its text was given. */
+          key: string | null;
+          label: string | null;
+          live_holds: number;
+          /** @enum {string} */
+          mode: 'credit';
+          models: string[] | null;
+          /** @description For clients of Format B, which append /v1/messages themselves. */
+          origin: string;
+          output_limit: number | null;
+          output_tokens: number;
+          parallel_limit: number | null;
+          /** @description The beginning of the newest secret, to recognise it by. */
+          prefix: string;
+          prefixes: string[];
+          promotional?: components['schemas']['Promotional'];
+          provider_scope: string;
+          remaining: number;
+          requests: number;
+          reserved: number;
+          rpm_limit: number | null;
+          /** @enum {unknown} */
+          status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+          today_spend: number;
+          tpm_limit: number | null;
+          used: number;
+          /** @description Grows with every change; the ETag is made of it. */
+          version: number;
+        }
+      | {
+          /** @description The account that pays for the key. */
+          account?: string;
+          addresses: string[] | null;
+          /** @description For clients of Format A. */
+          base_url: string;
+          budget: number | null;
+          capture_days: number | null;
+          created_at: string;
+          expires_at: string | null;
+          id: string;
+          input_tokens: number;
+          /** @description The key itself, shown once and stored nowhere; null where its text was given. */
+          key: string | null;
+          label: string | null;
+          live_holds: number;
+          /** @enum {string} */
+          mode: 'token_budget';
+          models: string[] | null;
+          /** @description For clients of Format B, which append /v1/messages themselves. */
+          origin: string;
+          output_limit: number | null;
+          output_tokens: number;
+          parallel_limit: number | null;
+          /** @enum {unknown} */
+          period: 'day' | 'week' | 'month' | 'none';
+          period_ends_at: string | null;
+          /** @description The beginning of the newest secret, to recognise it by. */
+          prefix: string;
+          prefixes: string[];
+          provider_scope: string;
+          remaining: number | null;
+          requests: number;
+          reserved: number;
+          rpm_limit: number | null;
+          /** @enum {unknown} */
+          status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
+          tpm_limit: number | null;
+          used: number;
+          /** @description Grows with every change; the ETag is made of it. */
+          version: number;
+        };
     /** ImportedKeys */
     ImportedKeys: {
       /** @description In the order in which they were given; empty for a dry run. */
-      data: components['schemas']['CreatedKey'][];
+      data: components['schemas']['ImportedKey'][];
       /** @description How many were made, or could be. */
       keys: number;
       /** @enum {string} */
@@ -2129,7 +2226,7 @@ export interface components {
     KeyImport: {
       /** @description Only says whether they could be made. */
       dry_run?: boolean;
-      /** @description Keys as for POST /keys; `account` may also be the external id of an account. */
+      /** @description Keys as for POST /keys; `account` may also be the external id of an account, and `key` the text of a key that clients have already. */
       keys: unknown[];
     };
     /** KeyList */
@@ -2173,6 +2270,8 @@ export interface components {
     };
     /** ModelState */
     ModelState: {
+      /** @description The model that it is a further id of. */
+      alias_of: string | null;
       capabilities: {
         images: boolean;
         reasoning: boolean;
@@ -2190,6 +2289,10 @@ export interface components {
         source: 'configured' | 'listed' | 'published' | 'assumed';
         value: number | null;
       };
+      /** @description Parameters of requests that do not name them, by their names in the chat format. */
+      defaults: {
+        [key: string]: unknown;
+      } | null;
       display_name: string | null;
       id: string;
       /** @description What is charged for input, as a multiple of what the provider asks; null where that is nothing. */
@@ -2204,6 +2307,8 @@ export interface components {
         source: 'configured' | 'listed' | 'published' | 'assumed';
         value: number | null;
       };
+      /** @description The pattern of the config file that it comes from. */
+      pattern: string | null;
       price: {
         date: string | null;
         from: string;
@@ -2219,6 +2324,8 @@ export interface components {
       };
       provider: string;
       public: boolean;
+      /** @description Where requests go, in order: the provider and the name of the model there. */
+      resolves_to: string[];
       targets: {
         format: string;
         provider: string;
@@ -2423,6 +2530,16 @@ export interface components {
       /** @description Of the entry that it was booked with. */
       id: string;
       left: number;
+    };
+    /**
+     * Promotional
+     * @description The part of the balance that expires, where there is one; of a key or root that is asked for by its id.
+     */
+    Promotional: {
+      left: number;
+      /** @description What is left of the credit that expires next. */
+      next_amount: number;
+      next_expires_at: string;
     };
     /** PromotionList */
     PromotionList: {
@@ -2672,9 +2789,19 @@ export interface components {
       /** @description The first day that does not belong to it any more. */
       to: string;
       totals: {
+        cache_read_tokens: number;
+        cache_write_1h_tokens: number;
+        cache_write_tokens: number;
         charges: number;
         /** @description The sum of the entries. */
         entries: string;
+        /** @description Input that was neither read from a cache nor written to one. */
+        input_tokens: number;
+        /** @description Reasoning included. */
+        output_tokens: number;
+        reasoning_tokens: number;
+        /** @description Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none. */
+        recorded: number;
         /** @description The sum of the usage: opening_balance + entries - usage = closing_balance. */
         usage: string;
       };
@@ -2702,11 +2829,21 @@ export interface components {
     StatementUsage: {
       /** @description What they were charged. */
       amount: string;
+      cache_read_tokens: number;
+      cache_write_1h_tokens: number;
+      cache_write_tokens: number;
       /** @description Calls that were charged, cancelled ones too. */
       charges: number;
+      /** @description Input that was neither read from a cache nor written to one. */
+      input_tokens: number;
       key: string;
       /** @description Null where nothing is known of the calls. */
       model: string | null;
+      /** @description Reasoning included. */
+      output_tokens: number;
+      reasoning_tokens: number;
+      /** @description Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none. */
+      recorded: number;
     };
     /** StoppedRequest */
     StoppedRequest: {

@@ -33,14 +33,20 @@ const SHOWN = [
   'output_tokens',
   'created_at',
 ] as const;
+/** Given once, shown never: the text of a key that clients have already. */
+const TAKEN = 'key';
 const LISTS: readonly string[] = ['models', 'addresses'];
 
 /** Each line as the API takes a key; an empty cell is a setting that is not given. */
 export function keysIn(file: CsvFile): readonly { readonly line: number; readonly key: object }[] {
-  const known: readonly string[] = [...SETTINGS, ...SHOWN];
+  const known: readonly string[] = [...SETTINGS, TAKEN, ...SHOWN];
   const unknown = file.columns.find((column) => !known.includes(column));
   if (unknown !== undefined) {
-    throw wrongCsv(file.name, 1, `unknown column ${JSON.stringify(unknown)}: expected ${SETTINGS.join(', ')}`);
+    throw wrongCsv(
+      file.name,
+      1,
+      `unknown column ${JSON.stringify(unknown)}: expected ${[...SETTINGS, TAKEN].join(', ')}`,
+    );
   }
   if (!file.columns.includes('mode'))
     throw wrongCsv(file.name, 1, 'no column mode: credit or token_budget for each key');
@@ -49,14 +55,16 @@ export function keysIn(file: CsvFile): readonly { readonly line: number; readonl
 }
 
 function keyIn(row: CsvRow): object {
-  return Object.fromEntries(
-    SETTINGS.flatMap((name) => {
+  const taken = row.cell(TAKEN);
+  return Object.fromEntries([
+    ...(taken === '' ? [] : [[TAKEN, taken]]),
+    ...SETTINGS.flatMap((name) => {
       // An export made a text of what a spreadsheet would have run.
       const text = row.cell(name).replace(/^'(?=[=+\-@])/, '');
       if (text === '') return [];
       return [[name, LISTS.includes(name) && text !== 'all' && text !== 'any' ? text.split(/[\s,;|]+/) : text]];
     }),
-  );
+  ]);
 }
 
 /** What a key would be made with, and what became of it. The balance of a key that pays for itself is its credit. */

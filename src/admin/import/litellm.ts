@@ -203,7 +203,7 @@ function takeListed(plan: ImportPlan, listed: unknown): void {
   }
   if (plan.keys.length > 0) {
     plan.notes.push(
-      'keys: their texts are LiteLLM’s own; every client gets a new key, which "gateway import keys.csv" prints',
+      'keys: their texts, which LiteLLM does not show; every client gets a new key, which "gateway import keys.csv" prints, unless you add the old text in a column "key"',
     );
     plan.notes.push('accounts: budgets became caps; credit has to be added to each with "gateway accounts credit"');
   }

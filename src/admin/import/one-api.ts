@@ -185,7 +185,7 @@ function takeTokens(
   }
   if (tokens.length > 0) {
     plan.notes.push(
-      'tokens: their texts are not taken; every client gets a new key, which "gateway import keys.csv" prints',
+      'tokens: their texts; every client gets a new key, which "gateway import keys.csv" prints, unless you add the old text in a column "key"',
     );
   }
 }

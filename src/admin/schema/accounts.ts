@@ -2,6 +2,7 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { Credits } from './keys.ts';
 import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
 
 const LABELS_MAX = 50;
@@ -91,6 +92,7 @@ export const Account = Type.Object(
     created_at: Type.String(),
     credit: Type.Union([Type.Number(), Type.Null()], { description: 'Everything bought so far; null below a root.' }),
     balance: number,
+    promotional: Type.Optional(Promotional),
     used: Type.Number({ description: 'Credits spent by keys below the account, for ever.' }),
     reserved: Type.Number(),
     credit_used: Type.Number({ description: 'Credits of the present period of the cap; without a cap, for ever.' }),

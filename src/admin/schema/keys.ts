@@ -5,6 +5,7 @@
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
 
 const TEXT_MAX = 200;
@@ -76,7 +77,8 @@ export const KeyImportBody = Type.Object(
       minItems: 1,
       maxItems: IMPORTED_KEYS_MAX,
       expected: `a list of 1 to ${IMPORTED_KEYS_MAX} keys`,
-      description: 'Keys as for POST /keys; `account` may also be the external id of an account.',
+      description:
+        'Keys as for POST /keys; `account` may also be the external id of an account, and `key` the text of a key that clients have already.',
     }),
     dry_run: Type.Optional(Type.Boolean({ description: 'Only says whether they could be made.' })),
   },
@@ -146,6 +148,7 @@ const creditFields = {
   balance: Type.Number(),
   remaining: Type.Number(),
   today_spend: Type.Number(),
+  promotional: Type.Optional(Promotional),
   cap: Type.Optional(
     Type.Object(
       { amount: Type.Number(), period: Type.Enum(['day', 'week', 'month', 'none']), used: Type.Number() },
@@ -201,10 +204,18 @@ export const CreatedKey = Type.Union(
   { title: 'CreatedKey' },
 );
 
+const takenText = Type.Union([Type.String(), Type.Null()], {
+  description: 'The key itself, shown once and stored nowhere; null where its text was given.',
+});
+const ImportedKey = Type.Union(
+  [Type.Object({ ...creditFields, key: takenText }), Type.Object({ ...budgetFields, key: takenText })],
+  { title: 'ImportedKey' },
+);
+
 export const ImportedKeys = Type.Object(
   {
     object: Type.Literal('list'),
-    data: Type.Array(CreatedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
+    data: Type.Array(ImportedKey, { description: 'In the order in which they were given; empty for a dry run.' }),
     keys: Type.Integer({ description: 'How many were made, or could be.' }),
   },
   { title: 'ImportedKeys' },

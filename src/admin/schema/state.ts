@@ -17,6 +17,16 @@ export const ModelState = Type.Object(
     id: Type.String(),
     display_name: Text,
     provider: Type.String(),
+    alias_of: Type.Union([Type.String(), Type.Null()], { description: 'The model that it is a further id of.' }),
+    pattern: Type.Union([Type.String(), Type.Null()], {
+      description: 'The pattern of the config file that it comes from.',
+    }),
+    resolves_to: Type.Array(Type.String(), {
+      description: 'Where requests go, in order: the provider and the name of the model there.',
+    }),
+    defaults: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+      description: 'Parameters of requests that do not name them, by their names in the chat format.',
+    }),
     public: Type.Boolean(),
     price: Type.Object({
       value: Type.Record(Type.String(), Type.Number(), {

@@ -1,5 +1,6 @@
 /** Statements as the API takes and gives them. Amounts are texts of decimal credits, which add up exactly. */
 import { Type } from '../../lib/schema-builder.ts';
+import { tokenFields } from './usage.ts';
 
 const Day = { expected: 'a day like 2026-10-01 (UTC)' };
 
@@ -41,12 +42,20 @@ const StatementEntry = Type.Object(
   { title: 'StatementEntry' },
 );
 
+const tokens = {
+  recorded: Type.Integer({
+    description: 'Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none.',
+  }),
+  ...tokenFields,
+};
+
 const StatementUsage = Type.Object(
   {
     key: Type.String(),
     model: Type.Union([Type.String(), Type.Null()], { description: 'Null where nothing is known of the calls.' }),
     charges: Type.Integer({ description: 'Calls that were charged, cancelled ones too.' }),
     amount: Amount('What they were charged.'),
+    ...tokens,
   },
   { title: 'StatementUsage' },
 );
@@ -70,6 +79,7 @@ export const Statement = Type.Object(
       entries: Amount('The sum of the entries.'),
       usage: Amount('The sum of the usage: opening_balance + entries - usage = closing_balance.'),
       charges: Type.Integer(),
+      ...tokens,
     }),
   },
   { title: 'Statement' },

@@ -47,6 +47,15 @@ const Percentiles = Type.Union(
   { description: 'In milliseconds; null where no request says.' },
 );
 
+export const tokenFields = {
+  input_tokens: Type.Integer({ description: 'Input that was neither read from a cache nor written to one.' }),
+  cache_read_tokens: Type.Integer(),
+  cache_write_tokens: Type.Integer(),
+  cache_write_1h_tokens: Type.Integer(),
+  output_tokens: Type.Integer({ description: 'Reasoning included.' }),
+  reasoning_tokens: Type.Integer(),
+};
+
 const figures = {
   requests: Type.Integer({ description: 'Requests that were answered, with a usage record.' }),
   cancelled: Type.Integer({ description: 'Calls that were charged without a usage record: their client ended them.' }),
@@ -60,12 +69,7 @@ const figures = {
   }),
   charged_credits: Type.Number({ description: 'The sum of the entries of credit keys.' }),
   charged_tokens: Type.Integer({ description: 'The sum of the entries of token budgets.' }),
-  input_tokens: Type.Integer({ description: 'Input that was neither read from a cache nor written to one.' }),
-  cache_read_tokens: Type.Integer(),
-  cache_write_tokens: Type.Integer(),
-  cache_write_1h_tokens: Type.Integer(),
-  output_tokens: Type.Integer({ description: 'Reasoning included.' }),
-  reasoning_tokens: Type.Integer(),
+  ...tokenFields,
   first_byte_ms: Percentiles,
   duration_ms: Percentiles,
 };

@@ -14,6 +14,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
   'createKey',
   'createKeys',
   'getKey',
+  'expiringKeys',
   'changeKey',
   'addSecret',
   'revokeSecret',

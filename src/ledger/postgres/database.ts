@@ -1,7 +1,16 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
+import { readVersion } from '../../lib/version.ts';
 import { StoreError } from '../errors.ts';
-import { pendingMigrations, readFunctions, readMigrations } from '../migrations.ts';
+import {
+  COMPATIBLE_FROM_SINCE,
+  type Migration,
+  pendingMigrations,
+  readFunctions,
+  readMigrations,
+  type StoredSchema,
+  storedSchema,
+} from '../migrations.ts';
 import { integer, text } from './columns.ts';
 import { Connection, type Query } from './connection.ts';
 import { openingError } from './error-mapping.ts';
@@ -21,30 +30,40 @@ export async function migrate(connection: Connection): Promise<void> {
   const query: Query = (sql, values) => connection.query(sql, values);
   const migrations = readMigrations('postgres');
   // A database that is up to date needs no privilege to change it.
-  if (pendingMigrations(migrations, await storedVersion(query)).length === 0) return;
+  if (pendingMigrations(migrations, await readStoredSchema(query)).length === 0) return;
   await connection.transaction('', async (change) => {
     // Another process may be at it: this one waits as long as that needs.
     await change('SET LOCAL lock_timeout = 0');
     await change('SET LOCAL statement_timeout = 0');
     await change('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    const pending = pendingMigrations(migrations, await storedVersion(change));
+    const pending = pendingMigrations(migrations, await readStoredSchema(change));
     if (pending.length === 0) return;
     await change('CREATE SCHEMA IF NOT EXISTS gateway');
     await change(`CREATE TABLE IF NOT EXISTS gateway.migrations (
       version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-    for (const { version, name, sql } of pending) {
-      await change(sql);
-      await change('INSERT INTO gateway.migrations (version, name) VALUES ($1, $2)', [version, name]);
+    for (const migration of pending) {
+      await change(migration.sql);
+      await recordMigration(change, migration);
     }
     await change(readFunctions());
   });
 }
 
-/** The schema version of a database; 0 where it has none. Changes nothing. */
-export async function storedSchemaOf(url: string): Promise<number> {
+async function recordMigration(change: Query, { version, name, compatibleFrom }: Migration): Promise<void> {
+  await change('INSERT INTO gateway.migrations (version, name) VALUES ($1, $2)', [version, name]);
+  if (version < COMPATIBLE_FROM_SINCE.postgres) return;
+  await change('UPDATE gateway.migrations SET compatible_from = $2, release = $3 WHERE version = $1', [
+    version,
+    compatibleFrom,
+    readVersion(),
+  ]);
+}
+
+/** The schema of a database. Changes nothing. */
+export async function storedSchemaOf(url: string): Promise<StoredSchema> {
   const connection = new Connection({ url, statementTimeoutMs: CHECK_TIMEOUT_MS, lockTimeoutMs: CHECK_TIMEOUT_MS });
   try {
-    return await storedVersion((sql, values) => connection.query(sql, values));
+    return await readStoredSchema((sql, values) => connection.query(sql, values));
   } catch (error) {
     throw openingError(url, error);
   } finally {
@@ -52,14 +71,21 @@ export async function storedSchemaOf(url: string): Promise<number> {
   }
 }
 
-/** 0 for a database without the schema. */
-async function storedVersion(query: Query): Promise<number> {
+async function readStoredSchema(query: Query): Promise<StoredSchema> {
   // Not by `to_regclass`: in a transaction that has waited for the lock it may still remember that there was none.
   const tables = await query(`SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'gateway' AND c.relname = 'migrations'`);
-  if (tables.length === 0) return 0;
-  const [row] = await query('SELECT coalesce(max(version), 0)::text AS version FROM gateway.migrations');
-  return row === undefined ? 0 : integer(row, 'version');
+  if (tables.length === 0) return storedSchema([]);
+  // By way of JSON, which has no member for a column that older databases lack.
+  const rows = await query(`SELECT version::text, row->>'compatible_from' AS compatible_from, row->>'release' AS release
+    FROM (SELECT version, to_jsonb(m) AS row FROM gateway.migrations m) applied`);
+  return storedSchema(
+    rows.map((row) => ({
+      version: integer(row, 'version'),
+      compatibleFrom: row.compatible_from === null ? null : integer(row, 'compatible_from'),
+      release: row.release === null ? null : text(row, 'release'),
+    })),
+  );
 }
 
 /**

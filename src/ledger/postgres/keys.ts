@@ -3,7 +3,7 @@ import type { KeyRecord } from '../../core/key.ts';
 import type { Restrictions } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import type { Purchase } from '../operations.ts';
-import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
 import type { AccountTotals } from '../rules/account.ts';
 import {
   decideChange,
@@ -291,4 +291,18 @@ export async function countPeriodAnew(query: Query, key: KeyRecord, nowMs: numbe
 /** Of the values of `LIMIT_COLUMNS`, the first of them with this number. */
 export function parameters(first: number): string {
   return LIMIT_COLUMNS.map((_, index) => `$${first + index}`).join(', ');
+}
+
+export async function expiringKeys(
+  { query }: Work,
+  after: KeyExpiry,
+  untilMs: number,
+  limit: number,
+): Promise<readonly KeyExpiry[]> {
+  const rows = await query(
+    `SELECT key_id, expires_at_ms FROM gateway.accounts WHERE expires_at_ms IS NOT NULL AND status <> 'revoked'
+      AND (expires_at_ms, key_id) > ($1, $2) AND expires_at_ms <= $3 ORDER BY expires_at_ms, key_id LIMIT $4`,
+    [after.atMs, after.keyId, untilMs, limit],
+  );
+  return rows.map((row) => ({ atMs: integer(row, 'expires_at_ms'), keyId: text(row, 'key_id') }));
 }

@@ -11,6 +11,7 @@ const DIALECT: StatementDialect = {
   schema: 'gateway.',
   keys: ['accounts', 'key_id'],
   parameter: (number) => `$${number}`,
+  recorded: `gateway.entries e JOIN gateway.usage u ON u.key_id = e.key_id AND u.at_ms = e.at_ms AND u.hold_id = e.id`,
   isOnPath: (account) => `${account} = ANY (e.path)`,
 };
 
@@ -48,9 +49,9 @@ export async function statement(
   const queries = statementQueries(payer.of, DIALECT);
   const [sums] = await query(queries.sums, [id, sinceMs]);
   if (sums === undefined) throw new Error('a sum has no row');
-  const entries = await query(queries.entries, [id, sinceMs, untilMs]);
-  const usage = await query(queries.usage, [id, sinceMs, untilMs]);
-  return statementFrom(payer, readersOf(sums), entries.map(readersOf), usage.map(readersOf), nowMs);
+  const rows = async (sql: string) => (await query(sql, [id, sinceMs, untilMs])).map(readersOf);
+  const [entries, usage] = [await rows(queries.entries), await rows(queries.usage)];
+  return statementFrom(payer, readersOf(sums), entries, usage, await rows(queries.tokens), nowMs);
 }
 
 async function payerOf(query: Query, id: string): Promise<StatementPayer | 'tokens' | null> {

@@ -17,6 +17,7 @@ import {
   changeKey,
   createKey,
   createKeys,
+  expiringKeys,
   getKey,
   listKeys,
   revokeSecret,
@@ -188,6 +189,8 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
     case 'getAccount':
     case 'listAccounts':
       return performOnAccounts(work, operation);
+    case 'expiringKeys':
+      return expiringKeys(work, operation.after, operation.untilMs, operation.limit);
     case 'correct':
       return correct(work, operation.request);
     case 'findCharge':

@@ -1,5 +1,5 @@
 /** Statements, as both stores make them: the SQL that they share, and the sums. */
-import type { Statement, StatementEntry, StatementUsage } from '../port.ts';
+import type { Statement, StatementEntry, StatementUsage, TokenClass } from '../port.ts';
 import { signedSum } from './money-faults.ts';
 import { SIGNED_AMOUNT } from './money-rules.ts';
 import type { ColumnReaders } from './row-mapping.ts';
@@ -20,6 +20,8 @@ export interface StatementDialect {
   parameter(number: number): string;
   /** Whether the path of the entry `e` goes through the account. */
   isOnPath(account: string): string;
+  /** The entries `e` with their usage records `u`, from whichever it finds the others by a key. */
+  readonly recorded: string;
 }
 
 export interface StatementQueries {
@@ -28,7 +30,19 @@ export interface StatementQueries {
   /** Parameters: the payer, from and until. */
   readonly entries: string;
   readonly usage: string;
+  /** By key and model, as `usage`, of the charges that have a usage record. */
+  readonly tokens: string;
 }
+
+const TOKEN_CLASSES: readonly TokenClass[] = [
+  ...(['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'] as const),
+];
+/** Two sums for each class, because one could be out of range: what providers report is not bounded otherwise. */
+const HALF = 4_294_967_296n;
+const TOKEN_SUMS = TOKEN_CLASSES.map(
+  (name) =>
+    `CAST(sum(u.${name} / ${HALF}) AS text) AS ${name}_high, CAST(sum(u.${name} % ${HALF}) AS text) AS ${name}_low`,
+);
 
 export function statementQueries(of: Statement['of'], dialect: StatementDialect): StatementQueries {
   const { schema, parameter } = dialect;
@@ -49,13 +63,18 @@ export function statementQueries(of: Statement['of'], dialect: StatementDialect)
       FROM (${all}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
     usage: `SELECT e.key_id, e.model, CAST(count(*) AS text) AS charges, CAST(sum(e.amount) AS text) AS amount ${charges}
       AND e.at_ms >= ${from} AND e.at_ms < ${until} GROUP BY e.key_id, e.model ORDER BY e.key_id, e.model`,
+    tokens: `SELECT e.key_id, e.model, CAST(count(*) AS text) AS recorded, ${TOKEN_SUMS.join(', ')}
+      ${chargesOf(of, dialect, dialect.recorded)} AND e.at_ms >= ${from} AND e.at_ms < ${until}
+        AND u.at_ms >= ${from} AND u.at_ms < ${until} GROUP BY e.key_id, e.model`,
   };
 }
 
 /** From the charges in credits that count; of a key, those that it paid for itself. */
-function chargesOf(of: Statement['of'], { schema, keys: [table, id], parameter, isOnPath }: StatementDialect): string {
+function chargesOf(of: Statement['of'], dialect: StatementDialect, entries?: string): string {
+  const { schema, keys, parameter, isOnPath } = dialect;
+  const [table, id] = keys;
   const payer = parameter(1);
-  const from = `FROM ${schema}entries e JOIN ${schema}${table} k ON k.${id} = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
+  const from = `FROM ${entries ?? `${schema}entries e`} JOIN ${schema}${table} k ON k.${id} = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
   if (of === 'key') return `${from} AND e.key_id = ${payer} AND e.root_id IS NULL`;
   if (of === 'root') return `${from} AND e.root_id = ${payer}`;
   return `${from} AND e.root_id = (SELECT t.root_id FROM ${schema}tree_accounts t WHERE t.id = ${payer}) AND ${isOnPath(payer)}`;
@@ -67,10 +86,12 @@ export function statementFrom(
   sums: ColumnReaders,
   entryRows: readonly ColumnReaders[],
   usageRows: readonly ColumnReaders[],
+  tokenRows: readonly ColumnReaders[],
   nowMs: number,
 ): Statement {
   const entries = entryRows.map(entryFrom);
-  const usage = usageRows.map(usageFrom);
+  const recorded = new Map(tokenRows.map((row) => [groupOf(row), row]));
+  const usage = usageRows.map((row) => usageFrom(row, recorded.get(groupOf(row))));
   const opening = of === 'account' ? null : BigInt(sums.text('booked')) - BigInt(sums.text('charged'));
   const added = entries.reduce((sum, { amount }) => sum + amount, 0n);
   const spent = usage.reduce((sum, { amount }) => sum + amount, 0n);
@@ -95,11 +116,20 @@ function entryFrom({ text, isNull }: ColumnReaders): StatementEntry {
   };
 }
 
-function usageFrom({ text, isNull }: ColumnReaders): StatementUsage {
+/** Ids of keys have no spaces. */
+function groupOf({ text, isNull }: ColumnReaders): string {
+  return isNull('model') ? text('key_id') : `${text('key_id')} ${text('model')}`;
+}
+
+function usageFrom({ text, isNull }: ColumnReaders, recorded: ColumnReaders | undefined): StatementUsage {
+  const tokens = (name: TokenClass): bigint =>
+    recorded === undefined ? 0n : BigInt(recorded.text(`${name}_high`)) * HALF + BigInt(recorded.text(`${name}_low`));
   return {
     keyId: text('key_id'),
     model: isNull('model') || text('model') === '' ? null : text('model'),
     charges: Number(text('charges')),
     amount: BigInt(text('amount')),
+    recorded: recorded === undefined ? 0 : Number(recorded.text('recorded')),
+    tokens: Object.fromEntries(TOKEN_CLASSES.map((name) => [name, tokens(name)])) as StatementUsage['tokens'],
   };
 }

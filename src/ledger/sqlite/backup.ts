@@ -4,12 +4,12 @@
  */
 import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { StoreError, StoreVersionError } from '../errors.ts';
-import { readMigrations } from '../migrations.ts';
+import { StoreError } from '../errors.ts';
+import { newestSchema, readMigrations, requireUsable, type StoredSchema, storedSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
 import { audit } from './audit.ts';
-import { integer, text } from './columns.ts';
-import { openDatabase } from './database.ts';
+import { text } from './columns.ts';
+import { openDatabase, readStoredSchema } from './database.ts';
 import { coldStatements } from './statements.ts';
 
 /** What a copy says of itself, in a table of its own that a restore removes. */
@@ -120,14 +120,11 @@ export function mergeLog(file: string): void {
  * a newer release. The file is not changed; one with an older schema is migrated in a copy beside it.
  */
 export function verifyCopy(file: string): VerifiedCopy {
-  const newest = newestSchema();
-  const schema = checkPages(file);
-  if (schema > newest) {
-    throw new StoreVersionError(
-      `${file} is at schema version ${schema}, this release knows up to ${newest}: use the release that wrote it, or a newer one.`,
-    );
-  }
-  if (schema === newest) return { schema, report: withDatabase(file, auditOf) };
+  const migrations = readMigrations('sqlite');
+  const stored = checkPages(file);
+  requireUsable(migrations, stored, file);
+  const schema = stored.version;
+  if (schema >= newestSchema(migrations)) return { schema, report: withDatabase(file, auditOf) };
   const migrated = `${file}.audit`;
   try {
     copyFileSync(file, migrated);
@@ -142,19 +139,17 @@ export function verifyCopy(file: string): VerifiedCopy {
   }
 }
 
-export function newestSchema(): number {
-  return readMigrations('sqlite').at(-1)?.version ?? 0;
+/** The schema of a database that is in use or not. */
+export function schemaOf(file: string): StoredSchema {
+  return withDatabase(file, (database) =>
+    hasTable(database, 'migrations') ? readStoredSchema(database) : storedSchema([]),
+  );
 }
 
-/** The schema version of a database that is in use or not; 0 for one without any. */
-export function schemaOf(file: string): number {
-  return withDatabase(file, storedSchema);
-}
-
-function checkPages(file: string): number {
+function checkPages(file: string): StoredSchema {
   checkIntegrity(file, 'migrations');
   const schema = schemaOf(file);
-  if (schema === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
+  if (schema.version === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
   return schema;
 }
 
@@ -172,12 +167,6 @@ export function checkIntegrity(file: string, table: string): void {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`${file} is damaged or cut short (${reason}).`, { cause: error });
   }
-}
-
-function storedSchema(database: DatabaseSync): number {
-  if (!hasTable(database, 'migrations')) return 0;
-  const row = database.prepare('SELECT coalesce(max(version), 0) AS version FROM migrations').get();
-  return row === undefined ? 0 : integer(row, 'version');
 }
 
 function hasTable(database: DatabaseSync, name: string): boolean {

@@ -1,8 +1,16 @@
 /** Opens the file for this process alone, and brings its schema up to date. */
 import { DatabaseSync } from 'node:sqlite';
+import { readVersion } from '../../lib/version.ts';
 import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../errors.ts';
-import { pendingMigrations, readMigrations } from '../migrations.ts';
-import { integer } from './columns.ts';
+import {
+  COMPATIBLE_FROM_SINCE,
+  type Migration,
+  pendingMigrations,
+  readMigrations,
+  type StoredSchema,
+  storedSchema,
+} from '../migrations.ts';
+import { integer, text } from './columns.ts';
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
@@ -144,15 +152,11 @@ export function rollBack(database: DatabaseSync): void {
 function migrate(database: DatabaseSync): void {
   database.exec(`CREATE TABLE IF NOT EXISTS migrations (
     version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT`);
-  const row = database.prepare('SELECT coalesce(max(version), 0) AS version FROM migrations').get();
-  const version = row === undefined ? 0 : integer(row, 'version');
-  for (const migration of pendingMigrations(readMigrations('sqlite'), version)) {
+  for (const migration of pendingMigrations(readMigrations('sqlite'), readStoredSchema(database))) {
     try {
       database.exec('BEGIN IMMEDIATE');
       database.exec(migration.sql);
-      database
-        .prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, datetime('now'))")
-        .run(migration.version, migration.name);
+      recordMigration(database, migration);
       database.exec('COMMIT');
     } catch (error) {
       rollBack(database);
@@ -161,6 +165,28 @@ function migrate(database: DatabaseSync): void {
   }
   const { journal_mode: journal } = database.prepare('PRAGMA journal_mode').get() ?? {};
   if (journal !== 'wal') throw new StoreError(`The database cannot use a write-ahead log (it says ${journal}).`);
+}
+
+function recordMigration(database: DatabaseSync, { version, name, compatibleFrom }: Migration): void {
+  database
+    .prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, datetime('now'))")
+    .run(version, name);
+  if (version < COMPATIBLE_FROM_SINCE.sqlite) return;
+  database
+    .prepare('UPDATE migrations SET compatible_from = ?, release = ? WHERE version = ?')
+    .run(compatibleFrom, readVersion(), version);
+}
+
+/** Of a database that has the table of migrations. */
+export function readStoredSchema(database: DatabaseSync): StoredSchema {
+  const rows = database.prepare('SELECT * FROM migrations').all();
+  return storedSchema(
+    rows.map((row) => ({
+      version: integer(row, 'version'),
+      compatibleFrom: (row.compatible_from ?? null) === null ? null : integer(row, 'compatible_from'),
+      release: (row.release ?? null) === null ? null : text(row, 'release'),
+    })),
+  );
 }
 
 function sqliteCode(error: unknown): number {

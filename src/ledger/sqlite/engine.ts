@@ -22,7 +22,17 @@ import { isMachineFailure, openDatabase, rollBack, servingError } from './databa
 import { getDocument, putDocument } from './documents.ts';
 
 import { extend, mark, settle, voidById } from './hold.ts';
-import { addCredit, addSecret, changeKey, createKey, findKey, getKey, listKeys, revokeSecret } from './keys.ts';
+import {
+  addCredit,
+  addSecret,
+  changeKey,
+  createKey,
+  expiringKeys,
+  findKey,
+  getKey,
+  listKeys,
+  revokeSecret,
+} from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
 import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
@@ -263,6 +273,8 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'getAccount':
     case 'listAccounts':
       return performOnAccounts(accounts, operation);
+    case 'expiringKeys':
+      return expiringKeys(accounts.sql.cold, operation.after, operation.untilMs, operation.limit);
     case 'correct':
       return correct(accounts, operation.request);
     case 'findCharge':

@@ -2,7 +2,7 @@
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import type { Purchase } from '../operations.ts';
-import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
+import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
 import {
   decideChange,
   FIRST_PURCHASE,
@@ -17,7 +17,7 @@ import {
 import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
-import { amount, text } from './columns.ts';
+import { amount, integer, text } from './columns.ts';
 import { addEntry } from './entries.ts';
 import { purchase } from './money.ts';
 import { expirePromotions } from './promotions.ts';
@@ -208,4 +208,17 @@ export function countPeriodAnew(accounts: AccountCache, account: Account): void 
   accounts.markDirty(account);
   account.periodStartMs = startMs;
   account.periodUsed = row === undefined ? 0n : amount(row, 'used');
+}
+
+export function expiringKeys(
+  sql: ColdStatements,
+  after: KeyExpiry,
+  untilMs: number,
+  limit: number,
+): readonly KeyExpiry[] {
+  const rows = sql(`SELECT id, expires_at_ms FROM keys WHERE expires_at_ms IS NOT NULL AND status <> 'revoked'
+    AND (expires_at_ms, id) > (?, ?) AND expires_at_ms <= ? ORDER BY expires_at_ms, id LIMIT ?`);
+  return rows
+    .all(after.atMs, after.keyId, untilMs, limit)
+    .map((row) => ({ atMs: integer(row, 'expires_at_ms'), keyId: text(row, 'id') }));
 }

@@ -9,6 +9,8 @@ const DIALECT: StatementDialect = {
   schema: '',
   keys: ['keys', 'id'],
   parameter: (number) => `?${number}`,
+  // The records have no index: they are read once, in the background.
+  recorded: `usage u CROSS JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id`,
   isOnPath: (account) => `EXISTS (SELECT 1 FROM json_each(e.path) p WHERE p.value = ${account})`,
 };
 
@@ -25,10 +27,9 @@ export function statement(
   const queries = statementQueries(payer.of, DIALECT);
   const sums = sql(queries.sums).get(id, sinceMs);
   if (sums === undefined) throw new Error('a sum has no row');
-  const [entries, usage] = [queries.entries, queries.usage].map((query) =>
-    sql(query).all(id, sinceMs, untilMs).map(readersOf),
-  );
-  return statementFrom(payer, readersOf(sums), entries ?? [], usage ?? [], nowMs);
+  const rows = (query: string) => sql(query).all(id, sinceMs, untilMs).map(readersOf);
+  const { entries, usage, tokens } = queries;
+  return statementFrom(payer, readersOf(sums), rows(entries), rows(usage), rows(tokens), nowMs);
 }
 
 function payerOf(sql: ColdStatements, id: string): StatementPayer | 'tokens' | null {

@@ -161,13 +161,13 @@ async function runMigrate({ flags, switches }: CommandArguments, { env }: Comman
 
 async function runUpgrade({ switches }: CommandArguments, { env, release }: CommandContext): Promise<void> {
   const only = switches.has('check');
-  const { engine, schema, pending, audit } = await (only ? checkUpgrade : upgrade)(readSettings(env));
+  const { engine, schema, compatibleFrom, pending, audit } = await (only ? checkUpgrade : upgrade)(readSettings(env));
   const sound = audit === null || audit.ok;
   if (!sound) process.exitCode = 1;
   const done = !only && sound;
   if (switches.has('json')) {
     process.stdout.write(
-      `${JSON.stringify({ release, engine, schema, pending, done, audit: audit && auditView(audit) })}\n`,
+      `${JSON.stringify({ release, engine, schema, compatible_from: compatibleFrom, pending, done, audit: audit && auditView(audit) })}\n`,
     );
     return;
   }
@@ -179,7 +179,9 @@ async function runUpgrade({ switches }: CommandArguments, { env, release }: Comm
   if (audit !== null) lines.push(`A copy was brought to this release: ${auditLine(audit)}`);
   if (!only) lines.push(done ? 'The store has the schema of this release.' : 'Nothing was changed.');
   if (only && pending.length > 0)
-    lines.push('Take a backup first: gateway backup FILE. An older release refuses a newer schema.');
+    lines.push(
+      `Take a backup first: gateway backup FILE. Releases that do not know schema ${compatibleFrom} refuse the store afterwards.`,
+    );
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { storeFile } from '../../admin/data-folder.ts';
 import type { Settings } from '../../config/config.ts';
 import { createLedger } from '../../ledger/ledger.ts';
-import { pendingMigrations, readMigrations } from '../../ledger/migrations.ts';
+import { type Dialect, pendingMigrations, readMigrations, type StoredSchema } from '../../ledger/migrations.ts';
 import type { AuditReport } from '../../ledger/port.ts';
 import { copyDatabase, schemaOf, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { openSyncStore } from '../../ledger/sqlite/engine.ts';
@@ -16,27 +16,28 @@ export interface UpgradeCheck {
   readonly engine: 'sqlite' | 'postgres';
   /** Null where there is no store yet. */
   readonly schema: number | null;
+  /** The schema that a release has to know to use the store once what is pending has run; null where there is no store. */
+  readonly compatibleFrom: number | null;
   readonly pending: readonly string[];
   /** Of a migrated copy; null where none was made. */
   readonly audit: AuditReport | null;
 }
 
-/** Throws a `StoreVersionError` where a newer release has written the store. Changes nothing. */
+/** Throws a `StoreVersionError` where only newer releases can use the store. Changes nothing. */
 export async function checkUpgrade(settings: Settings): Promise<UpgradeCheck> {
   if (settings.databaseUrl !== null) {
     const { storedSchemaOf } = await import('../../ledger/postgres/database.ts');
-    const schema = await storedSchemaOf(settings.databaseUrl);
-    return { engine: 'postgres', schema, pending: pendingNames('postgres', schema), audit: null };
+    const stored = await storedSchemaOf(settings.databaseUrl);
+    return { engine: 'postgres', ...outlook('postgres', stored), audit: null };
   }
   const file = storeFile(settings.dataDir);
-  if (!existsSync(file)) return { engine: 'sqlite', schema: null, pending: [], audit: null };
-  const schema = schemaOf(file);
-  const pending = pendingNames('sqlite', schema);
+  if (!existsSync(file)) return { engine: 'sqlite', schema: null, compatibleFrom: null, pending: [], audit: null };
+  const found = outlook('sqlite', schemaOf(file));
   const folder = await mkdtemp(join(tmpdir(), 'gateway-upgrade-'));
   try {
     const copy = join(folder, 'gateway.db');
     await copyDatabase(file, copy, {});
-    return { engine: 'sqlite', schema, pending, audit: verifyCopy(copy).report };
+    return { engine: 'sqlite', ...found, audit: verifyCopy(copy).report };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -63,8 +64,14 @@ export async function upgrade(settings: Settings): Promise<UpgradeCheck> {
   return check;
 }
 
-function pendingNames(dialect: 'sqlite' | 'postgres', schema: number): readonly string[] {
-  return pendingMigrations(readMigrations(dialect), schema).map(
-    ({ version, name }) => `${String(version).padStart(4, '0')}-${name}`,
-  );
+function outlook(
+  dialect: Dialect,
+  stored: StoredSchema,
+): Pick<UpgradeCheck, 'schema' | 'compatibleFrom'> & { readonly pending: readonly string[] } {
+  const pending = pendingMigrations(readMigrations(dialect), stored);
+  return {
+    schema: stored.version,
+    compatibleFrom: Math.max(stored.compatibleFrom, ...pending.map(({ compatibleFrom }) => compatibleFrom)),
+    pending: pending.map(({ version, name }) => `${String(version).padStart(4, '0')}-${name}`),
+  };
 }

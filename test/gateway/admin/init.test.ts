@@ -29,7 +29,7 @@ async function gateway(words: readonly string[], name: string, env: Record<strin
   return { code, output };
 }
 
-describe('gateway init', { timeout: 60_000 }, () => {
+describe('gateway init', () => {
   test('finds credentials, writes a file with models and comments, creates a key, and never overwrites', async () => {
     const env = { OPENAI_API_KEY: 'sk-secret-of-openai' };
     const made = await gateway(['init', '--yes', '--no-check', '--credit', '3'], 'found', env);

@@ -57,7 +57,7 @@ async function seen(on: StartedGateway, key: string, responseId: string): Promis
   ];
 }
 
-describe('gateway migrate', { timeout: 120_000 }, () => {
+describe('gateway migrate', () => {
   test('into PostgreSQL and back: the same keys, balances, replies and responses, audited on both sides', async () => {
     const first = join(folder, 'first');
     const env = { DATABASE_URL: server.url(await server.createDatabase()), GATEWAY_LEASE_SECONDS: '1' };

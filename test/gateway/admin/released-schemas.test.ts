@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
+import { readMigrations } from '../../../src/ledger/migrations.ts';
 import { checkUpgrade, upgrade } from '../../../src/process/data/upgrade.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
@@ -48,7 +49,7 @@ async function serves(gateway: StartedGateway, release: Release): Promise<void> 
   assert.ok(entries > release.entries);
 }
 
-describe('stores of releases', { timeout: 120_000 }, () => {
+describe('stores of releases', () => {
   for (const version of readdirSync(released)) {
     const read = (name: string): string => readFileSync(join(released, version, name), 'utf8');
     const release = JSON.parse(read('release.json')) as Release;
@@ -60,10 +61,11 @@ describe('stores of releases', { timeout: 120_000 }, () => {
       database.exec(`PRAGMA foreign_keys = OFF; BEGIN; ${read('sqlite.sql')} COMMIT`);
       database.close();
       writeFileSync(join(dataDir, 'installation.secret'), release.secret);
-      const { schema, pending, audit } = await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }));
+      const { schema, compatibleFrom, pending, audit } = await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }));
       const there = Object.keys(release.migrations.sqlite ?? {}).length;
       assert.equal(schema, there);
       assert.equal(pending.length, readdirSync(join(root, 'src/ledger/migrations/sqlite')).length - there);
+      assert.equal(compatibleFrom, readMigrations('sqlite').at(-1)?.compatibleFrom);
       assert.deepEqual(audit?.findings, []);
       await upgrade(readSettings({ GATEWAY_DATA: dataDir }));
       assert.deepEqual((await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }))).pending, []);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PROSE } from '../../../bench/counter-samples.ts';
 import { account, auditClean, GENERATIONS, refusal, say, usage, visit } from '../../support/requests.ts';
-import { type StartedGateway, withGateway } from '../../support/started-gateway.ts';
+import { COUNTS_EXACTLY, type StartedGateway, withGateway } from '../../support/started-gateway.ts';
 
 const TINY = { model: 'sandbox/tiny' };
 const LIMIT = { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens' } as const;
@@ -12,7 +12,7 @@ const TWENTY_KB = PROSE.English.repeat(24);
 const INPUT_CREDITS = 1e-6;
 const OUTPUT_CREDITS = 4e-6;
 
-const gateway = await withGateway();
+const gateway = await withGateway({ config: COUNTS_EXACTLY });
 
 describe('the context window', () => {
   for (const name of GENERATIONS) {

@@ -37,7 +37,7 @@ before(async () => {
       sandbox: false,
       holds: 'elastic',
       routing: { max_attempts: 1 },
-      limits: { drain: 1 },
+      limits: { drain: 1, count_wait: 300 },
     }),
   });
 });

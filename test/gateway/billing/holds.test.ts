@@ -342,6 +342,10 @@ describe('balance codes', () => {
       };
       // The gateway's clock is anchored at its start; a second of difference to this one is no fault of it.
       assert.ok(seconds >= left(toMs) - 1 && seconds <= left(fromMs) + 1, `${period}: ${seconds}`);
+      const renewed =
+        period === 'none' ? /only the operator will reset it\.$/ : /It will reset within \d+ (days|hours?)\.$/;
+      assert.match(error.message, /^The token budget of this period is used up: quota exceeded\. /);
+      assert.match(error.message, renewed);
     }
   });
 

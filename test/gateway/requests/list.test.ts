@@ -60,7 +60,7 @@ async function found(flags: Record<string, string>): Promise<string[]> {
 }
 
 async function logged(count: number): Promise<void> {
-  for (const untilMs = Date.now() + 20_000; Date.now() < untilMs; await delay(20)) {
+  for (const untilMs = Date.now() + 120_000; Date.now() < untilMs; await delay(20)) {
     if ((await found({})).length >= count) return;
   }
   throw new Error('the requests never came to the log');

@@ -33,7 +33,7 @@ test('every gateway and every worker writes to it, and every one of them can be 
   const flags = { key: key.id };
   const given: CommandArguments = { operands: [], flags, switches: new Set(['json']) };
   let seen: string[] = [];
-  for (const untilMs = Date.now() + 30_000; seen.length < ids.length && Date.now() < untilMs; await delay(100)) {
+  for (const untilMs = Date.now() + 120_000; seen.length < ids.length && Date.now() < untilMs; await delay(100)) {
     let printed = '';
     const print = (text: string): void => {
       printed += text;

@@ -39,7 +39,7 @@ after(() => scripted[Symbol.asyncDispose]());
 
 async function story(dataDir: string, id: string | undefined): Promise<string> {
   const settings = readSettings({ GATEWAY_DATA: dataDir });
-  for (const untilMs = Date.now() + 20_000; ; await delay(20)) {
+  for (const untilMs = Date.now() + 120_000; ; await delay(20)) {
     try {
       return await showRequest(settings, { operands: [String(id)], flags: {}, switches: new Set() });
     } catch (error) {

@@ -8,7 +8,7 @@ import type { CreatedKey, KeyView } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { events, say } from '../../support/requests.ts';
 import { ClientStream, configText, settled } from '../../support/scripted-gateway.ts';
-import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { COUNTS_EXACTLY, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 import { numbered } from '../../support/upstreams/tool-calls.ts';
@@ -148,7 +148,7 @@ describe('a stream without reported usage', () => {
 
 describe('of the sandbox', () => {
   test('[R50] [R68] a stream that reports no usage and breaks is charged by the text that its client has seen', async () => {
-    await using sandbox = await startedGateway();
+    await using sandbox = await startedGateway({ config: COUNTS_EXACTLY });
     for (const [format, model] of [
       ['chat', 'sandbox/alpha'],
       ['messages', 'sandbox/beta'],

@@ -203,7 +203,7 @@ async function assertLevels(
 /** The audit once no hold is live any more. */
 async function settledAudit(admin: AdminClient): Promise<AuditView> {
   let audit = await admin.audit();
-  for (const deadlineMs = Date.now() + 60_000; audit.live_holds > 0 && Date.now() < deadlineMs; await delay(100)) {
+  for (const deadlineMs = Date.now() + 180_000; audit.live_holds > 0 && Date.now() < deadlineMs; await delay(100)) {
     audit = await admin.audit();
   }
   assert.equal(audit.live_holds, 0, 'every hold has ended');
@@ -211,7 +211,7 @@ async function settledAudit(admin: AdminClient): Promise<AuditView> {
 }
 
 export async function keyWhen(admin: AdminClient, keyId: string, wanted: (view: KeyView) => boolean): Promise<KeyView> {
-  for (const deadlineMs = Date.now() + 60_000; Date.now() < deadlineMs; await delay(50)) {
+  for (const deadlineMs = Date.now() + 180_000; Date.now() < deadlineMs; await delay(50)) {
     const view = await admin.showKey(keyId);
     if (wanted(view)) return view;
   }
@@ -220,5 +220,5 @@ export async function keyWhen(admin: AdminClient, keyId: string, wanted: (view: 
 
 /** Returns when the condition holds, or after a while that is long enough for everything here; what follows tells which. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const deadlineMs = Date.now() + 60_000; Date.now() < deadlineMs; await delay(50)) if (await holds()) return;
+  for (const deadlineMs = Date.now() + 180_000; Date.now() < deadlineMs; await delay(50)) if (await holds()) return;
 }

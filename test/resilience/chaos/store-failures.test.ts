@@ -57,7 +57,7 @@ function reading(response: Response) {
 }
 
 async function viewWhen(gateway: FaultyGateway, key: CreatedKey, wanted: (view: KeyView) => boolean): Promise<KeyView> {
-  for (const deadlineMs = Date.now() + 10_000; Date.now() < deadlineMs; await delay(20)) {
+  for (const deadlineMs = Date.now() + 120_000; Date.now() < deadlineMs; await delay(20)) {
     const view = await gateway.admin.showKey(key.id);
     if (wanted(view)) return view;
   }
@@ -71,7 +71,7 @@ async function visitPath(gateway: FaultyGateway, path: string): Promise<Response
 }
 
 async function readinessWhen(gateway: FaultyGateway, status: number): Promise<void> {
-  for (const deadlineMs = Date.now() + 10_000; Date.now() < deadlineMs; await delay(20)) {
+  for (const deadlineMs = Date.now() + 120_000; Date.now() < deadlineMs; await delay(20)) {
     if ((await visitPath(gateway, '/readyz')).status === status) return;
   }
   throw new Error(`/readyz never answered ${status}`);

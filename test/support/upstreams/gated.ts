@@ -132,7 +132,7 @@ export async function gatedUpstream(): Promise<GatedUpstream> {
       ...model('gated/two', 16_384, '{ input: 1, output: 4, cache_read: 0.1, cache_write: 2 }'),
       ...model('gated/few', 100, '{ input: 1, output: 4 }'),
       // A test that failed midway must not hold up the end of its file.
-      'limits: { drain: 1 }',
+      'limits: { drain: 1, count_wait: 300 }',
       'routing: { max_attempts: 1 }',
       '',
     ].join('\n'),

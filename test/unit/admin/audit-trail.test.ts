@@ -105,7 +105,7 @@ describe('the audit trail', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  test('makes a change once, however often it is sent; the answer comes back, the secret in it too', async (t) => {
+  test('[F38] makes a change once, however often it is sent; the answer comes back, the secret in it too', async (t) => {
     const { send, service } = await appFixture(t);
     const headers = { 'idempotency-key': 'order-7' };
     const first = await send('POST', '/keys', { body: NEW_KEY, headers });
@@ -192,6 +192,21 @@ describe('If-Match', () => {
     assert.equal((await send('DELETE', path, { headers: { 'if-match': '"1"' } })).status, 412);
     assert.equal((await service.showKey(String(made.body.id))).label, 'any');
     assert.equal((await send('DELETE', path, { headers: { 'if-match': '"3"' } })).status, 200);
+  });
+
+  test('[F38] of changes that race, one is made and the others are told; the audit trail has all of them', async (t) => {
+    const { send, service } = await appFixture(t);
+    const made = await send('POST', '/keys', { body: NEW_KEY });
+    const path = `/keys/${made.body.id}`;
+    const labels = Array.from({ length: 8 }, (_, index) => `label ${index}`);
+    const answers = await Promise.all(
+      labels.map((label) => send('PATCH', path, { body: { label }, headers: { 'if-match': '"1"' } })),
+    );
+    const won = answers.filter(({ status }) => status === 200);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(7).fill(412)]);
+    assert.equal((await service.showKey(String(made.body.id))).label, won[0]?.body.label);
+    const { data } = await service.auditTrail({ action: 'key.change' });
+    assert.deepEqual(data.map(({ outcome }) => outcome).sort(), ['done', ...Array<string>(7).fill('refused')]);
   });
 
   test('lets a change of an account through only where nobody has changed it meanwhile', async (t) => {

@@ -14,8 +14,9 @@ import type { AdminService } from '../../../src/admin/service.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { NO_LISTS } from '../../../src/config/model-lists.ts';
 import { readSettings } from '../../../src/config/settings.ts';
+import { digestOfKey, newKeyText } from '../../../src/core/key.ts';
 import { appFixture } from '../../support/admin-app.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture, SECRET, temporaryFolder } from '../../support/admin-fixture.ts';
 
 async function run(service: AdminService, ...line: string[]) {
   const command = findCommand(COMMANDS, line);
@@ -89,6 +90,39 @@ describe('gateway import KEYS.csv', () => {
     await refused('mode,colour\ncredit,red\n', /line 1: unknown column "colour"/);
     await refused('label\nx\n', /line 1: no column mode/);
     await refused('mode\n', /line 1: no keys follow/);
+  });
+
+  test('takes over the texts of keys that clients have, and shows, stores and names none of them', async (t) => {
+    const { service, ledger, operators } = adminFixture(t);
+    const file = join(temporaryFolder(t), 'keys.csv');
+    const text = 'sk-LiteLLM_0123456789AB';
+    writeFileSync(file, `mode,label,key\ncredit,old,${text}\ncredit,new,\n`);
+    assert.match((await run(service, 'import', file, '--dry-run')).text, /^2 keys could be created/);
+    const made = await run(service, 'import', file);
+    assert.match(made.text, /^id,label,key\nkey_\w+,old,\nkey_\w+,new,mg_c_\S+\n$/);
+    const old = (await service.listKeys()).find(({ label }) => label === 'old');
+    assert.equal(old?.prefix, 'sk-Lite');
+    assert.equal((await ledger.findKey(digestOfKey(SECRET, text) ?? ''))?.id, old.id);
+    const refused = (keys: readonly object[], message: RegExp): Promise<void> =>
+      assert.rejects(
+        service.importKeys({ keys }),
+        (error) => error instanceof AdminError && message.test(error.message) && !error.message.includes('0123456789'),
+      );
+    await refused([{ mode: 'credit', key: text }], /^keys\[0\] key is the text of a key that is here already/);
+    const another = { mode: 'credit', key: 'another-0123456789-abc' };
+    await refused([another, { mode: 'credit' }, another], /^keys\[2\] key is the same as that of keys\[0\]/);
+    for (const wrong of ['sk-0123456789', 'sk-0123456789 0123456789', `sk-0123456789${'ü'.repeat(9)}`, 7, null, '']) {
+      await refused(
+        [{ mode: 'credit', key: wrong }],
+        /^keys\[0\] key must be the text of a key: 20 to 200 printable ASCII/,
+      );
+    }
+    await refused([{ mode: 'credit', key: newKeyText('credit').slice(0, -1) }], /key must be the text of a key/);
+    await refused([{ mode: 'credit', key: newKeyText('token_budget') }], /key belongs to a key of the other mode/);
+    await assert.rejects(service.createKey({ mode: 'credit', key: text }), /unknown field "key"/);
+    assert.equal((await service.listKeys()).length, 2);
+    const seen = JSON.stringify([await operators.auditTrail({ limit: 50 }), await service.listKeys()]);
+    assert.doesNotMatch(`${seen}${(await run(service, 'export', 'keys')).text}`, /0123456789/);
   });
 
   test('what is exported can be imported again, and holds no secret', async (t) => {

@@ -115,10 +115,24 @@ describe('refunds and corrections', () => {
     assert.equal(await balance(), 3_000_000_000n);
     await charge(ledger, id, 'req_1', 500_000_000n);
     assert.match(await run(service, 'promotions', id), /^1\.5 of 2 credits until 2026-02-01T00:00:00\.000Z \(credit_/);
+    await service.addCredit(id, { amount: '0.25', expires_at: '2026-01-20' });
+    assert.match(
+      await run(service, 'keys', 'show', id),
+      /\npromotional +1\.75 of these credits expire, the next 0\.25 at 2026-01-20T00:00:00\.000Z\n/,
+    );
+    assert.partialDeepStrictEqual(await service.showKey(id), {
+      promotional: { left: 1.75, next_amount: 0.25, next_expires_at: '2026-01-20T00:00:00.000Z' },
+    });
     clock.atMs = Date.UTC(2026, 1, 1);
     assert.match(await run(service, 'promotions', id), /has no promotional credit/);
     assert.equal(await balance(), 1_500_000_000n);
+    assert.equal('promotional' in (await service.showKey(id)), false);
     const account = await service.accounts.create({ name: 'Acme' });
+    await service.accounts.addCredit(account.id, { amount: 2, expires_at: '2026-03-01' });
+    assert.match(
+      await run(service, 'accounts', 'show', account.id),
+      /\npromotional +2 of these credits expire, the next 2 at 2026-03-01T00:00:00\.000Z\n/,
+    );
     for (const [payer, add] of [
       [id, (input: object) => service.addCredit(id, input)],
       [account.id, (input: object) => service.accounts.addCredit(account.id, input)],

@@ -6,6 +6,7 @@ import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
 import { COMMANDS } from '../../../src/admin/commands.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
 import { parseCredits } from '../../../src/core/money.ts';
+import { usageRecord } from '../../contract/fixtures.ts';
 import { ADMIN_SECRET, appFixture, HOST } from '../../support/admin-app.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 
@@ -35,7 +36,10 @@ async function furnished(t: TestContext) {
     const hold = { id, amount: charge, amountMin: charge, ttlMs: 60_000 };
     await ledger.admit({ keyId: key.id, keyVersion: 1, claim: null, hold });
     const call = { model: '+evil', provider: 'x', format: 'chat', costNanos: charge, providerCostNanos: 0n };
-    const settled = { keyId: key.id, holdId: id, charge, usage: null, call, reply: null, flag: null };
+    const tokens = { input: 90, cacheRead: 9, cacheWrite: 0, cacheWrite1h: 0, output: 30, reasoning: 4 };
+    // The other one was cancelled.
+    const usage = id === 'req_1' ? usageRecord({ model: '+evil', requestId: id, tokens }) : null;
+    const settled = { keyId: key.id, holdId: id, charge, usage, call, reply: null, flag: null };
     await ledger.settle({ ...settled, noReplyReason: 'charged_incomplete' });
   }
   await service.money.refund('req_2', { reason: 'sorry' });
@@ -66,6 +70,9 @@ describe('statements', () => {
       usage.map(({ model, charges, amount }) => [model, charges, amount]),
       [['+evil', 2, '0.333333334']],
     );
+    const figures = { recorded: 1, input_tokens: 90, cache_read_tokens: 9, output_tokens: 30, reasoning_tokens: 4 };
+    for (const sums of [usage[0], totals]) assert.partialDeepStrictEqual(sums, figures);
+    assert.match(await run(service, 'statement', account.id), /2 calls of key_\w+, 99 tokens in \(9 cached\), 30 out/);
     const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
     const amounts = new Map<string, bigint>();
     for (const line of csv.trimEnd().split('\n').slice(1)) {
@@ -84,7 +91,7 @@ describe('statements', () => {
     const { service, account, app } = await furnished(t);
     const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
     assert.match(csv, /,'@invoice,"'=HYPERLINK\(""http:\/\/evil""\)<script>",/);
-    assert.match(csv, /,'\+evil,2\n/);
+    assert.match(csv, /,'\+evil,2,1,90,9,0,0,30,4\n/);
     assert.match(csv, /"typo, ""twice"""/);
     const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
     const url = `/admin/v1/accounts/${account.id}/statement?from=2026-01-01&to=2026-02-01&format=html`;
@@ -93,6 +100,7 @@ describe('statements', () => {
     assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-/);
     assert.match(page.body, /Acme &lt;Ltd&gt;/);
     assert.match(page.body, /123456788\.690123463/);
+    assert.match(page.body, /<td>2<\/td><td>99<\/td><td>9<\/td><td>30<\/td>/);
     assert.doesNotMatch(page.body, /<script/);
     assert.equal(page.body, await run(service, 'statement', account.id, '--month', '2026-01', '--html'));
     const file = await app.inject({ method: 'GET', url: url.replace('html', 'csv'), headers });

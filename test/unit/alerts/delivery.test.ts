@@ -32,7 +32,7 @@ interface World {
 }
 
 function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial<AlertsOptions> = {}): World {
-  const { ledger, clock } = adminFixture(t);
+  const { ledger, clock, operators } = adminFixture(t);
   const engine = openSqliteEngine({ file: join(temporaryFolder(t), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
   const store = new SqlAlertStore(async () => engine);
@@ -40,6 +40,7 @@ function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial
     new Alerts({
       store: around(store),
       ledger,
+      trail: operators,
       policy,
       providers: async () => [],
       installationSecret: 'installation secret',

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { alertId, levelReached } from '../../../src/alerts/alert.ts';
 import { Alerts } from '../../../src/alerts/alerts.ts';
+import { ChangeWatch } from '../../../src/alerts/change-watch.ts';
+import { ExpiryWatch } from '../../../src/alerts/expiry-watch.ts';
 import type { WatchedProvider } from '../../../src/alerts/provider-watch.ts';
 import { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { AlertPolicy } from '../../../src/core/policy.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
+import type { AuditTrailEntry, AuditTrailQuery } from '../../../src/operators/port.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { admitRequest, newAccount, newKey, settleRequest } from '../../contract/fixtures.ts';
 import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
@@ -18,7 +21,7 @@ const POLICY: AlertPolicy = { webhooks: [], command: null, commandPath: '', allo
 const CREDIT = 1_000_000_000n;
 
 function world(t: TestContext) {
-  const { ledger, clock } = adminFixture(t);
+  const { ledger, clock, operators, service } = adminFixture(t);
   const engine = openSqliteEngine({ file: join(temporaryFolder(t), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
   const store = new SqlAlertStore(async () => engine);
@@ -27,6 +30,7 @@ function world(t: TestContext) {
     new Alerts({
       store,
       ledger,
+      trail: operators,
       policy: () => POLICY,
       providers: async () => providers,
       installationSecret: 'installation secret',
@@ -37,6 +41,7 @@ function world(t: TestContext) {
   let seen = 0;
   return {
     ledger,
+    service,
     clock,
     store,
     gateway,
@@ -156,6 +161,114 @@ describe('the watch', () => {
     await ledger.changeAccount(team.id, { creditCap: { amount: 6n * CREDIT, period: 'day' } });
     await spend(budget, 1n);
     assert.deepEqual(told(await look()), []);
+  });
+
+  test('tells a level that a lowered cap or budget reaches, without a request', async (t) => {
+    const { ledger, service, spend, look } = world(t);
+    const root = newAccount({ name: 'root', creditCap: { amount: 100n * CREDIT, period: 'none' } });
+    await ledger.createAccount(root);
+    await ledger.addAccountCredit(root.id, 'first', 1_000n * CREDIT, null);
+    const { id: capped } = await ledger.createKey(newKey({ accountId: root.id, cap: 100n * CREDIT }));
+    const { id: budget } = await ledger.createKey(newKey({ mode: 'token_budget', budget: 100n }));
+    await spend(capped, 40n * CREDIT);
+    await spend(budget, 40n);
+    assert.deepEqual(await look(), []);
+    await service.changeKey(budget, { budget: 50 });
+    await service.changeKey(capped, { cap: '41' });
+    await assert.rejects(service.changeKey(capped, { cap: 'much' }));
+    const told = async () => (await look()).map(({ key, account, level }) => [key ?? account, level]).sort();
+    assert.deepEqual(
+      await told(),
+      [
+        [budget, 80],
+        [capped, 95],
+      ].sort(),
+    );
+    await service.accounts.change(root.id, { credit_cap: '40/none' });
+    assert.deepEqual(await told(), [[root.id, 100]]);
+    // Each change is looked at once.
+    assert.deepEqual(await told(), []);
+  });
+
+  test('counts a balance from the moment at which credit is bought', async (t) => {
+    const { ledger, service, spend, look } = world(t);
+    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
+    await spend(id, 9n * CREDIT);
+    const told = async () => (await look()).map(({ level, used, amount }) => [level, used, amount]);
+    assert.deepEqual(await told(), [[80, 9, 10]]);
+    await service.addCredit(id, { amount: '9' });
+    assert.deepEqual(await told(), []);
+    await spend(id, 5n * CREDIT);
+    assert.deepEqual(await told(), [[50, 5, 10]]);
+  });
+
+  test('tells that a key that nobody uses expires, also one that was changed or imported', async (t) => {
+    const { ledger, service, clock, look } = world(t);
+    const day = 86_400_000;
+    const { id } = await ledger.createKey(newKey({ expiresAtMs: clock.atMs + 8 * day }));
+    const { id: revoked } = await ledger.createKey(newKey({ expiresAtMs: clock.atMs + day }));
+    const { id: later } = await ledger.createKey(newKey({}));
+    await service.changeKey(revoked, { status: 'revoked' });
+    const told = async () => (await look()).map(({ key, within_days }) => [key, within_days]);
+    assert.deepEqual(await told(), []);
+    await service.changeKey(later, { expires_at: new Date(clock.atMs + 3 * day).toISOString() });
+    assert.deepEqual(await told(), [[later, 7]]);
+    clock.atMs += day;
+    assert.deepEqual(await told(), [[id, 7]]);
+    assert.deepEqual(await told(), []);
+    clock.atMs += 6 * day;
+    assert.deepEqual(await told(), [[id, 1]]);
+  });
+
+  test('reads of many keys that expire a page at a look, and of the audit trail what is new', async () => {
+    const keys = Array.from({ length: 2_500 }, (_, index) => ({ atMs: 1_000, keyId: String(index).padStart(5, '0') }));
+    let asked = 0;
+    const expiries = new ExpiryWatch({
+      expiringKeys: async (after, untilMs, limit) => {
+        asked++;
+        const next = keys.filter(
+          ({ atMs, keyId }) => atMs > after.atMs || (atMs === after.atMs && keyId > after.keyId),
+        );
+        return next.filter(({ atMs }) => atMs <= untilMs).slice(0, limit);
+      },
+    });
+    const found: number[] = [];
+    for (let look = 0; look < 5; look++) found.push((await expiries.next(0)).length);
+    assert.deepEqual([found, asked], [[1_000, 1_000, 500, 0, 0], 3]);
+
+    const entry = (number: number, fields: Partial<AuditTrailEntry> = {}): AuditTrailEntry =>
+      ({ number, action: 'key.change', target: `key_${number}`, outcome: 'done', ...fields }) as AuditTrailEntry;
+    let trail = [entry(10), entry(12), entry(13, { action: 'session.create' }), entry(14, { outcome: 'refused' })];
+    const queries: AuditTrailQuery[] = [];
+    const changes = new ChangeWatch({
+      auditTrail: async (query) => {
+        queries.push(query);
+        const { after = 0, before = Number.MAX_SAFE_INTEGER, limit } = query;
+        const inside = trail.filter(({ number }) => number > after && number < before);
+        return inside.sort((a, b) => b.number - a.number).slice(0, limit);
+      },
+    });
+    assert.deepEqual(await changes.next(), ['key_12', 'key_10']);
+    // One that was written by another gateway before, and is seen only now.
+    trail = [...trail, entry(11)];
+    assert.deepEqual(await changes.next(), ['key_11']);
+    trail = [...trail, ...Array.from({ length: 1_500 }, (_, index) => entry(1_000 + index))];
+    assert.equal((await changes.next()).length, 1_500);
+    assert.deepEqual(await changes.next(), []);
+    assert.ok(queries.slice(1).every(({ after }) => after !== undefined));
+  });
+
+  test('tells an audit with findings that somebody asked for', async (t) => {
+    const { ledger, service, look } = world(t);
+    t.mock.method(ledger, 'audit', async () => ({
+      ...{ ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['a balance differs'], flagged: 0 },
+    }));
+    assert.equal((await service.audit()).ok, false);
+    assert.deepEqual(
+      (await service.alerts.list({})).data.map(({ type }) => type),
+      ['audit.failed'],
+    );
+    await look();
   });
 
   test('tells that a key in use expires, a week and a day before', async (t) => {

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
+import { modelReport, reportCells } from '../../../src/config/model-report.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { temporaryFolder } from '../../support/admin-fixture.ts';
@@ -38,6 +39,9 @@ describe('models by pattern', () => {
     assert.deepEqual(mini?.targets[0]?.upstreamModel, 'gpt-4o-mini');
     assert.deepEqual([mini?.publishedPricing.input, mini?.public], [0.3, true]);
     assert.equal(models.get('openai/gpt-4o')?.publishedPricing.input, 1);
+    const [row] = modelReport(mini === undefined ? [] : [mini]);
+    assert.deepEqual([row?.pattern, row?.alias_of, row?.resolves_to], ['openai/*', null, ['openai gpt-4o-mini']]);
+    assert.equal(row && reportCells(row).at(-1), 'openai gpt-4o-mini (openai/*)');
   });
 
   test('may be a part of the provider’s models', async (t) => {
@@ -75,9 +79,11 @@ describe('aliases', () => {
     );
     const [model, alias] = [models.get('gpt-4o'), models.get('default')];
     assert.ok(model !== undefined && alias !== undefined && models.has('team/best'));
-    assert.deepEqual(alias, { ...model, id: 'default' });
+    assert.deepEqual(alias, { ...model, id: 'default', origin: { kind: 'alias', of: 'gpt-4o' } });
     assert.equal(alias.targets[0].upstreamModel, 'gpt-4o');
     assert.equal(alias.hidden, true);
+    const [row] = modelReport([alias]);
+    assert.equal(row && reportCells(row).at(-1), 'openai gpt-4o (alias of gpt-4o)');
   });
 
   test('that are ids already are refused', async (t) => {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { parse } from 'yaml';
+import { parseConfigFile } from '../../../src/config/file.ts';
 import { FileSchema, publishedSchema } from '../../../src/config/schema.ts';
+import { Secrets } from '../../../src/config/secrets.ts';
+import { PAGES } from '../../support/doc-commands.ts';
+
+const root = new URL('../../../', import.meta.url);
 
 const published = new URL('../../../docs/gateway.schema.json', import.meta.url);
 
@@ -30,3 +36,25 @@ function collectKeys(schema: unknown, keys: Set<string>): void {
     collectKeys(part, keys);
   }
 }
+
+test('what the pages print of a config file is one', async () => {
+  const known = Object.keys(FileSchema.properties);
+  const env = new Proxy(
+    {},
+    { get: (_, name) => (String(name).endsWith('_FILE') ? undefined : 'long-enough-for-any-secret') },
+  );
+  let checked = 0;
+  for (const page of PAGES) {
+    const text = readFileSync(new URL(page, root), 'utf8');
+    for (const [, block = ''] of text.matchAll(/^ *```yaml\n(.*?)^ *```$/gms)) {
+      const value: unknown = parse(block);
+      if (typeof value !== 'object' || value === null || !Object.keys(value).every((key) => known.includes(key)))
+        continue;
+      // What a file or a command gives is the reader's.
+      const inline = block.replaceAll(/\$\{(file|exec):[^}]*\}/g, 'a-value');
+      await assert.doesNotReject(parseConfigFile(inline, page, new Secrets(env)), `${page}:\n${block}`);
+      checked++;
+    }
+  }
+  assert.ok(checked >= 15, String(checked));
+});

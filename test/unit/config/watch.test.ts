@@ -65,7 +65,7 @@ function watched(
 const holds = (wanted: Config['holds']) => (event: Event) => 'config' in event && event.config.holds === wanted;
 const reports = (pattern: RegExp) => (event: Event) => 'line' in event && pattern.test(event.line);
 
-describe('config watch', { timeout: 60_000 }, () => {
+describe('config watch', () => {
   test('a change takes effect, and so does the next', async (context) => {
     const folder = await configFolder(context);
     await folder.write('holds: full');

@@ -33,7 +33,8 @@ export interface ConnectionOwner {
   readonly headRoundsMax: number;
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
-  /** Every response is then the last one of its connection. */
+  /** Whether connections are used for more than one response. */
+  readonly persistent: boolean;
   readonly closing: boolean;
   connectionClosed(connection: Connection): void;
 }
@@ -101,7 +102,8 @@ export class Connection implements ResponseChannel, BodySource {
   }
 
   keepsAlive(framed: boolean): boolean {
-    this.#keeps = framed && !this.#owner.closing && this.#request?.head.keepAlive === true && this.#canFinishContent();
+    this.#keeps =
+      framed && this.#owner.persistent && this.#request?.head.keepAlive === true && this.#canFinishContent();
     return this.#keeps;
   }
 

@@ -17,6 +17,7 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
   round = 0;
+  persistent = true;
   closing = false;
   readonly #listener: Server;
   readonly #limit: ConnectionLimit;
@@ -60,7 +61,12 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
     throw new Error('the lean transport has no TLS');
   }
 
+  endPersistence(): void {
+    this.persistent = false;
+  }
+
   close(): void {
+    this.endPersistence();
     this.closing = true;
     this.#listener.close();
     for (const connection of this.#connections) connection.closeIfIdle();

@@ -25,7 +25,8 @@ export interface ConnectionOwner {
   readonly round: number;
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
-  /** Every response is then the last one of its connection. */
+  /** Whether connections are used for more than one response. */
+  readonly persistent: boolean;
   readonly closing: boolean;
 }
 
@@ -120,7 +121,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     const canFinish =
       request !== undefined &&
       (request.received || (!request.awaitsContinue && (request.contentBytes ?? 0) <= UNWANTED_BYTES_MAX));
-    this.#keeps = framed && canFinish && !this.#owner.closing && request.head.keepAlive;
+    this.#keeps = framed && canFinish && this.#owner.persistent && request.head.keepAlive;
     return this.#keeps;
   }
 

@@ -35,6 +35,7 @@ export class NodeServer implements ServerTransport {
   readonly requestRoundsMax: number;
   readonly idleRoundsMax: number;
   round = 0;
+  persistent = true;
   closing = false;
   readonly #listener: Server | SecureServer;
   readonly #secure: SecureServer | null;
@@ -110,7 +111,12 @@ export class NodeServer implements ServerTransport {
     this.#secure.setSecureContext({ ...identity });
   }
 
+  endPersistence(): void {
+    this.persistent = false;
+  }
+
   close(): void {
+    this.endPersistence();
     this.closing = true;
     // Not Node's own `close`, which also resets connections that were opened a moment ago for a request.
     NetServer.prototype.close.call(this.#listener);

@@ -16,6 +16,7 @@ import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
 import { type InProcessStoreOptions, openInProcessStore } from '../../../../src/ledger/sqlite/in-process-store.ts';
 import { type LogFile, openLogFile } from '../../../../src/ledger/sqlite/wal-file.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
+import { emptyStore } from '../../../support/empty-store.ts';
 import { pending } from '../../../support/pending.ts';
 import { flushing, SlowDisk } from '../../../support/slow-disk.ts';
 
@@ -36,7 +37,7 @@ function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefi
 }
 
 async function openOn(disk: SlowDisk, options: Partial<InProcessStoreOptions> = {}): Promise<OwnedLedger> {
-  const ledger = createLedger(openInProcessStore({ file: newFile(), log: () => disk, ...options }));
+  const ledger = createLedger(openInProcessStore({ file: emptyStore(newFile()), log: () => disk, ...options }));
   await ledger.register();
   return ledger;
 }

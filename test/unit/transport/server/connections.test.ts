@@ -316,6 +316,22 @@ for (const kind of TRANSPORTS) {
       assert.equal(error.code, 'ECONNREFUSED');
     });
 
+    test('can end connections with their next response before it closes, and still accepts others', async () => {
+      const { end, next } = await gatedServer(kind);
+      const used = await RawPeer.connect(end.port);
+      used.send(GET);
+      sendText((await next()).response, 'first');
+      assert.match(await used.until(/first$/), /\r\nConnection: keep-alive\r\n/i);
+      end.server.endPersistence();
+      const later = await RawPeer.connect(end.port);
+      for (const peer of [used, later]) {
+        peer.send(GET);
+        sendText((await next()).response, 'last');
+        assert.match(await peer.untilEnd(), /\r\nConnection: close\r\n[\s\S]*last$/);
+      }
+      end.server.close();
+    });
+
     test('answers what was pipelined before it closes', async () => {
       const { end, next } = await gatedServer(kind);
       const peer = await RawPeer.connect(end.port);

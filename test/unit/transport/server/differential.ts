@@ -59,6 +59,7 @@ function ours(end: Duplex): Seen {
     headRoundsMax: 1,
     requestRoundsMax: 1,
     idleRoundsMax: 1,
+    persistent: true,
     closing: false,
     connectionClosed: () => {},
   };

@@ -14,10 +14,16 @@ import { contentOf, echo, gatedServer, type Handler, sendText, serverFixture } f
 const tls: Certificate = certificateOfLocalhost();
 
 async function session(t: TestContext, port: number): Promise<ClientHttp2Session> {
+  const client = newSession(t, port);
+  await once(client, 'connect');
+  return client;
+}
+
+/** A request of it is sent as soon as the connection is there. */
+function newSession(t: TestContext, port: number): ClientHttp2Session {
   const client = connect(`https://localhost:${port}`, { ca: tls.cert, host: '127.0.0.1' });
   client.on('error', () => {});
   t.after(() => client.destroy());
-  await once(client, 'connect');
   return client;
 }
 
@@ -254,7 +260,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F24] content that is sent too slowly is refused', async (t) => {
-    const end = await secureServer(t, echo, { headersTimeoutMs: 60, requestTimeoutMs: 120 });
+    const end = await secureServer(t, echo, { headersTimeoutMs: 2_000, requestTimeoutMs: 2_000 });
     const client = await session(t, end.port);
     const stream = client.request({ ':method': 'POST', ':path': '/' });
     stream.write('half');
@@ -263,17 +269,17 @@ describe('HTTP/2', () => {
   });
 
   test('an idle connection is closed, a busy one is not', async (t) => {
-    const { end, next } = await gatedServer(
-      'node',
-      { headersTimeoutMs: 40, requestTimeoutMs: 40, keepAliveTimeoutMs: 40 },
-      { tls },
-    );
+    const { end, next } = await gatedServer('node', { headersTimeoutMs: 2_000, keepAliveTimeoutMs: 40 }, { tls });
     t.after(() => end[Symbol.asyncDispose]());
-    const busy = await session(t, end.port);
+    const busy = newSession(t, end.port);
     const stream = busy.request({ ':path': '/' });
     const waiting = await next();
-    const idle = await session(t, end.port);
-    await once(idle, 'close');
+    const idle = newSession(t, end.port);
+    const closed = once(idle, 'close');
+    const done = received(idle.request({ ':path': '/' }));
+    sendText((await next()).response, 'done');
+    assert.equal((await done).text, 'done');
+    await closed;
     sendText(waiting.response, 'at last');
     assert.equal((await received(stream)).text, 'at last');
     await once(busy, 'close');
@@ -350,7 +356,7 @@ describe('a listener with TLS', () => {
   });
 
   test('survives clients that do not speak TLS, and closes those that say nothing', async (t) => {
-    const end = await secureServer(t, echo, { headersTimeoutMs: 60 });
+    const end = await secureServer(t, echo, { headersTimeoutMs: 2_000 });
     const { RawPeer } = await import('./fixture.ts');
     const plain = await RawPeer.connect(end.port);
     await plain.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n').closed;

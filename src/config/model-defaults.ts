@@ -1,0 +1,84 @@
+/** Default parameters of a model: what the config file says in place of a client that says nothing. */
+import type { Model, Target } from '../core/model.ts';
+import { isPlainValue, multiplierOf } from '../core/price-terms.ts';
+import type { Provider } from '../core/provider.ts';
+import { Type } from '../lib/schema-builder.ts';
+import { joinPath } from '../lib/schema-errors.ts';
+import type { Problem } from './problem.ts';
+import { closed, text } from './schema-parts.ts';
+
+const StopSequence = Type.String({ minLength: 1, maxLength: 200 });
+
+export const DefaultsSchema = Type.Object(
+  {
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+    top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    top_k: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    frequency_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
+    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    stop: Type.Optional(Type.Array(StopSequence, { minItems: 1, maxItems: 4 })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'The output limit of a request without one.' }),
+    ),
+    reasoning_effort: Type.Optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    verbosity: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
+    service_tier: Type.Optional(
+      text('^[a-z_]{1,32}$', 'a name of lower-case letters', 'Needs a price where it is not the plain service.'),
+    ),
+  },
+  {
+    ...closed,
+    description: 'Parameters of requests that do not name them, by their names in the chat format.',
+  },
+);
+
+interface LimitedModel {
+  readonly defaults?: { readonly max_output_tokens?: number; readonly reasoning_effort?: string };
+  readonly max_output_tokens?: number;
+  readonly capabilities?: { readonly reasoning?: boolean };
+}
+
+/** What the file itself contradicts. A published limit may change, so that it only bounds the default of a request. */
+export function contradictedDefaults(path: string, model: LimitedModel): Problem[] {
+  const { defaults = {}, max_output_tokens: limit, capabilities } = model;
+  const problems: Problem[] = [];
+  const refuse = (name: string, message: string) =>
+    problems.push({ path: joinPath(joinPath(path, 'defaults'), name), message });
+  if (limit !== undefined && (defaults.max_output_tokens ?? 0) > limit) {
+    refuse('max_output_tokens', `must not exceed max_output_tokens of the model (${limit})`);
+  }
+  if (capabilities?.reasoning === false && (defaults.reasoning_effort ?? 'none') !== 'none') {
+    refuse('reasoning_effort', 'contradicts `capabilities: { reasoning: false }`');
+  }
+  return problems;
+}
+
+/** The tiers that have a counterpart in the messages format. */
+const TIERS_OF_MESSAGES: ReadonlySet<string> = new Set(['auto', 'default']);
+
+/** A default that changes the price needs one at every target, and must be able to reach it. */
+export function unpricedDefault(
+  path: string,
+  { defaults, pricing, targets }: Model,
+  providers: ReadonlyMap<string, Provider>,
+): Problem | null {
+  const tier = defaults?.service_tier;
+  if (tier === undefined) return null;
+  const at = joinPath(joinPath(path, 'defaults'), 'service_tier');
+  for (const { provider, format } of targets) {
+    if (multiplierOf(pricing, provider, 'service_tier', tier) === null) {
+      const example = `multipliers: { service_tier: { ${tier}: 1.5 } }`;
+      return { path: at, message: `"${tier}" has no price at ${provider}: give it one, like \`${example}\`` };
+    }
+    if (!canCarry(tier, format, providers.get(provider))) {
+      return { path: at, message: `"${tier}" cannot be asked for at ${provider} in the ${format} format` };
+    }
+  }
+  return null;
+}
+
+function canCarry(tier: string, format: Target['format'], provider: Provider | undefined): boolean {
+  if (provider?.kind === 'ai-sdk') return isPlainValue('service_tier', tier);
+  return format !== 'messages' || TIERS_OF_MESSAGES.has(tier);
+}
