@@ -87,6 +87,7 @@ const TARGETS: readonly Target[] = [
   target('W9 CPU per chunk over TLS, gateway / bare', 'W9 streamed', 'at most', 1.3, cpuRatio('gateway', 'bare')),
   target('W10 CPU, observed / silent', 'W10', 'at most', 1.1, cpuRatio('gateway observed', 'gateway silent')),
   target('W11 CPU, grown ledger / empty ledger', 'W11', 'at most', 1.1, cpuRatio('gateway grown', 'gateway')),
+  target('W11 CPU, three levels / no tree', 'W11', 'at most', 1.1, cpuRatio('gateway tree', 'gateway')),
 ];
 
 function target(label: string, caseId: string, sense: Target['sense'], limit: number, find: Target['find']): Target {

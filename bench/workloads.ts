@@ -338,7 +338,8 @@ function observed(pick: Pick): Workload {
 function growth(pick: Pick): Workload {
   const spec: CaseSpec = {
     id: 'W11',
-    title: 'W1 on the books of a month: 10 million usage records of 100,000 keys, against an empty ledger',
+    title:
+      'W1 on the books of a month (10 million usage records of 100,000 keys), and with keys below three levels of accounts, against an empty ledger',
     figure: 'cpu',
     unit: 'request',
     concurrency: 16,
@@ -349,6 +350,8 @@ function growth(pick: Pick): Workload {
       run('bare', 'bare', SMALL, 'bare'),
       run('bare again', 'bare again', SMALL, 'bare'),
       run('gateway', 'gateway', SMALL, 'bare'),
+      run('gateway again', 'gateway again', SMALL, 'gateway'),
+      run('gateway tree', 'gateway tree', SMALL, 'gateway'),
       run('gateway grown', 'gateway grown', SMALL, 'gateway'),
     ],
   };

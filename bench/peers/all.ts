@@ -3,6 +3,7 @@ import { bare, bareAgain, bareParse } from './bare.ts';
 import { direct } from './direct.ts';
 import {
   gateway,
+  gatewayAgain,
   gatewayGrown,
   gatewayLean,
   gatewayObserved,
@@ -10,6 +11,7 @@ import {
   gatewaySilent,
   gatewaySilentAgain,
   gatewayTraced,
+  gatewayTree,
 } from './gateway.ts';
 import { nginx } from './nginx.ts';
 import { agentgateway, bifrost, litellm } from './others.ts';
@@ -23,8 +25,10 @@ export const ADAPTERS: readonly Adapter[] = [
   bareAgain,
   bareParse,
   gateway,
+  gatewayAgain,
   gatewayLean,
   gatewayOnPostgres,
+  gatewayTree,
   gatewayGrown,
   gatewaySilent,
   gatewaySilentAgain,

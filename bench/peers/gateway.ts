@@ -22,6 +22,9 @@ export const gateway = gatewayOf('gateway', 'node', CHECKOUT);
 /** The same with the gateway's own HTTP/1.1 instead of the platform's. */
 export const gatewayLean = gatewayOf('gateway-lean', 'lean', CHECKOUT);
 
+/** The same a second time: what two gateways that are alike differ by is the noise of the run. */
+export const gatewayAgain = gatewayOf('gateway again', 'node', CHECKOUT);
+
 const SILENT = { request_log: { enabled: false }, access_log: false };
 
 /** Without request log and access log; the counters of its metrics cannot be switched off. */
@@ -46,7 +49,11 @@ function observed({ upstreamOrigin }: PeerContext, ratio: string): Variant {
   };
 }
 
+/** With keys of the lowest of three levels of accounts, each with a cap: every request is admitted and settled at all of them. */
+export const gatewayTree = gatewayOf('gateway tree', 'node', CHECKOUT, () => ({ tree: true }));
+
 interface Variant {
+  readonly tree?: boolean;
   readonly config?: object;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -68,8 +75,8 @@ function gatewayOf(
     name,
     missing: () => (existsSync(program) ? null : `${program} is not there`),
     launch: (context) => {
-      const { config, env } = variant(context);
-      const launch = launched(context, program, config);
+      const { config, env, tree } = variant(context);
+      const launch = launched(context, program, config, tree);
       return {
         ...launch,
         env: { ...launch.env, GATEWAY_HTTP: http, ...env },
@@ -119,7 +126,12 @@ function grownFile(): string {
   return file;
 }
 
-function launched(context: PeerContext, program: string, more: object = {}): Omit<Launch, 'args' | 'runsOnNode'> {
+function launched(
+  context: PeerContext,
+  program: string,
+  more: object = {},
+  tree = false,
+): Omit<Launch, 'args' | 'runsOnNode'> {
   const keys: CallerKey[] = [];
   const origin = originOf(context);
   const configFile = join(context.folder, 'gateway.yaml');
@@ -139,7 +151,7 @@ function launched(context: PeerContext, program: string, more: object = {}): Omi
     origin,
     readyPath: '/',
     headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
-    prepare: () => prepare(origin, context.keys, keys, env, program),
+    prepare: () => prepare(origin, context.keys, keys, env, program, tree),
   };
 }
 
@@ -149,21 +161,31 @@ async function prepare(
   keys: CallerKey[],
   env: Readonly<Record<string, string>>,
   program: string,
+  tree: boolean,
 ): Promise<Books> {
   const cli: Cli = (args) =>
     runCli(process.execPath, [program, ...args], { PATH: process.env.PATH, HOME: process.env.HOME, ...env });
-  const create = ['keys', 'create', '--mode', 'credit', '--credit', String(CREDITS)];
+  const made = async (...args: readonly string[]): Promise<unknown> => {
+    const { code, stdout } = await cli([...args, '--json']);
+    if (code !== 0) throw new Error(`gateway ${args.join(' ')} failed with exit code ${code}: ${stdout.trim()}`);
+    return parse(stdout);
+  };
+  const payer = tree ? ['--account', await lowestAccount(made)] : ['--credit', String(CREDITS)];
   for (let i = 0; i < wanted; i++) {
-    const { code, stdout } = await cli([...create, '--rpm', String(REQUESTS_PER_MINUTE), '--json']);
-    const printed = parse(stdout);
-    const id = field(printed, 'id');
-    const key = field(printed, 'key');
-    if (code !== 0 || typeof id !== 'string' || typeof key !== 'string') {
-      throw new Error(`gateway keys create failed with exit code ${code}: ${stdout.trim()}`);
-    }
-    keys.push({ id, key });
+    const printed = await made('keys', 'create', '--mode', 'credit', ...payer, '--rpm', String(REQUESTS_PER_MINUTE));
+    keys.push({ id: String(field(printed, 'id')), key: String(field(printed, 'key')) });
   }
   return openBooks(origin, keys, cli);
+}
+
+/** Of three levels: the root pays, both below it have a cap. */
+async function lowestAccount(made: (...args: readonly string[]) => Promise<unknown>): Promise<string> {
+  const create = async (...args: readonly string[]): Promise<string> =>
+    String(field(await made('accounts', 'create', ...args), 'id'));
+  const root = await create('root');
+  await made('accounts', 'credit', root, String(CREDITS));
+  const team = await create('team', '--parent', root, '--credit-cap', `${CREDITS}/month`);
+  return create('project', '--parent', team, '--credit-cap', `${CREDITS}/day`);
 }
 
 function configuration({ upstreamOrigin, shapes }: PeerContext, more: object): string {
