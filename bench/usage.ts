@@ -35,6 +35,7 @@ const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[]
   ['--by format', { by: ['format'] }],
   ['--by label', { by: ['label'] }],
   ['--by label,day', { by: ['label', 'day'] }],
+  ['--by account', { by: ['account'] }],
   ['--by day --key ID', { by: ['day'], filter: { key: 'key_000000000042' } }],
   ['--by key --label TEXT', { by: ['key'], filter: { label: 'team 7' } }],
   ['--by key (refused)', { by: ['key'] }],

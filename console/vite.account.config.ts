@@ -9,5 +9,9 @@ export default mergeConfig(shared, {
   root: here('./account'),
   base: '/account/',
   build: { outDir: here('./dist/account') },
-  server: { proxy: { '/account/data': 'http://127.0.0.1:8080', '/account/session': 'http://127.0.0.1:8080' } },
+  server: {
+    proxy: Object.fromEntries(
+      ['data', 'session', 'statement'].map((name) => [`/account/${name}`, 'http://127.0.0.1:8080']),
+    ),
+  },
 });

@@ -1,8 +1,10 @@
 /** Which page an address means. Pages are loaded when they are first opened. */
 import { lazy, Suspense } from 'react';
-import { Link, Route, Switch } from 'wouter';
+import { Link, Route, Switch, useLocation } from 'wouter';
 import { useSession } from './api/session.tsx';
 import { SignIn, SignInAgain } from './pages/sign-in.tsx';
+import { isAt, PLACES } from './shell/navigation.ts';
+import { NotForYou } from './shell/not-for-you.tsx';
 import { Shell } from './shell/shell.tsx';
 import { Empty, Page } from './ui/page.tsx';
 import { Toasts } from './ui/toast.tsx';
@@ -35,7 +37,9 @@ const KeysPage = lazy(() => import('./pages/keys/list.tsx').then((module) => ({ 
 const KeyPage = lazy(() => import('./pages/keys/key.tsx').then((module) => ({ default: module.KeyPage })));
 
 export function App() {
-  const { state } = useSession();
+  const { state, may } = useSession();
+  const [location] = useLocation();
+  const place = PLACES.find((one) => isAt(one, location));
   if (state === 'unknown') return null;
   if (state === 'signed-out') return <SignIn />;
   return (
@@ -43,6 +47,11 @@ export function App() {
       <Shell>
         <Suspense fallback={null}>
           <Switch>
+            {place !== undefined && !may(place.needs) && (
+              <Route>
+                <NotForYou place={place} />
+              </Route>
+            )}
             <Route path="/" component={OverviewPage} />
             <Route path="/requests" component={RequestsPage} />
             <Route path="/requests/:id">{({ id }) => <RequestPage id={id} />}</Route>

@@ -30,25 +30,33 @@ export interface Tail {
 /** Of whom requests are shown; null: of everybody. */
 type KeysInReach = (() => Promise<ReadonlySet<string>>) | null;
 
+/** The keys of an account, with or without those of the accounts below it; null as its id: those that have none. */
+export type KeysOfAccount = (accountId: string | null, below: boolean) => Promise<ReadonlySet<string>>;
+
+const NO_ACCOUNT = 'none';
+
 export class Requests {
   readonly #reader: RequestLogReader | null;
   readonly #running: () => Promise<readonly RunningRequest[]>;
   readonly #reach: KeysInReach;
+  readonly #keysOf: KeysOfAccount;
 
   /** `reader`: null where nothing was ever logged. */
   constructor(
     reader: RequestLogReader | null,
     running: () => Promise<readonly RunningRequest[]>,
     reach: KeysInReach = null,
+    keysOf: KeysOfAccount = async () => new Set(),
   ) {
     this.#reader = reader;
     this.#running = running;
     this.#reach = reach;
+    this.#keysOf = keysOf;
   }
 
-  /** For an `account-admin`: the requests of these keys, without anything about providers. */
-  within(keys: () => Promise<ReadonlySet<string>>): Requests {
-    return new Requests(this.#reader, this.#running, keys);
+  /** `reach` for an `account-admin`: the requests of these keys, without anything about providers. */
+  within(reach: KeysInReach, keysOf: KeysOfAccount): Requests {
+    return new Requests(this.#reader, this.#running, reach, keysOf);
   }
 
   async show(id: string): Promise<{ readonly request: RequestView; readonly explanation: readonly string[] }> {
@@ -81,8 +89,13 @@ export class Requests {
   }
 
   async list(search: Search, nowMs: number): Promise<RequestPageView> {
-    const keys = await this.#reach?.();
-    const query = { ...this.#read(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
+    const { account, below = 'yes', ...filters } = search;
+    // An account has no keys that are not in reach: the caller does not find it otherwise.
+    const keys =
+      account === undefined
+        ? await this.#reach?.()
+        : await this.#keysOf(account === NO_ACCOUNT ? null : account, below === 'yes');
+    const query = { ...this.#read(filters, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
     const page = (await this.#reader?.list(query)) ?? { entries: [], next: null };
     return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }

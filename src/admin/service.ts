@@ -153,7 +153,8 @@ export class AdminService implements AdminApi {
   get requests(): Requests {
     const { requests = NO_REQUESTS } = this.#options;
     const subtree = this.#subtree;
-    return subtree === null ? requests : requests.within(() => subtree.keyIds());
+    const reach = subtree === null ? null : () => subtree.keyIds();
+    return requests.within(reach, (accountId, below) => this.#keysOf(accountId, below));
   }
 
   get gateway(): RunningGatewayState {
@@ -297,7 +298,7 @@ export class AdminService implements AdminApi {
     if (this.#subtree !== null && (asked.by.includes('provider') || asked.filter.provider !== undefined)) {
       throw new AdminError('forbidden', 'which provider served a request, the operator sees');
     }
-    const keys = accountId === null ? null : await this.#keysBelow(accountId);
+    const keys = accountId === null ? null : await this.#keysOf(accountId, true);
     const query = keys === null ? asked : { ...asked, keys };
     const report = await this.#ledger.usageReport(query);
     if (report.kind === 'usage') return usageView(query, report, this.#subtree === null);
@@ -308,8 +309,10 @@ export class AdminService implements AdminApi {
     );
   }
 
-  async #keysBelow(accountId: string): Promise<ReadonlySet<string>> {
-    await this.accounts.show(accountId);
-    return new SubtreeLedger(this.#ledger, accountId).keyIds();
+  async #keysOf(accountId: string | null, below: boolean): Promise<ReadonlySet<string>> {
+    if (accountId !== null) await this.accounts.show(accountId);
+    if (accountId !== null && below) return new SubtreeLedger(this.#ledger, accountId).keyIds();
+    const keys = await this.#ledger.listKeys();
+    return new Set(keys.filter(({ key }) => key.accountId === accountId).map(({ key }) => key.id));
   }
 }

@@ -1,7 +1,7 @@
 /** Usage reports: what can be asked for, what comes back, and how sums are put together. Pure. */
 import { AMOUNT_MAX } from './money.ts';
 
-export const USAGE_DIMENSIONS = ['day', 'hour', 'key', 'label', 'model', 'provider', 'format'] as const;
+export const USAGE_DIMENSIONS = ['day', 'hour', 'key', 'label', 'account', 'model', 'provider', 'format'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
 export const HOUR_MS = 3_600_000;
@@ -51,7 +51,8 @@ export interface UsageQuery {
   readonly rowsMax: number;
 }
 
-export type UsageFilter = Readonly<Partial<Record<Exclude<UsageDimension, 'day' | 'hour'>, string>>>;
+/** Those of an account, or of several, are named by their keys. */
+export type UsageFilter = Readonly<Partial<Record<Exclude<UsageDimension, 'day' | 'hour' | 'account'>, string>>>;
 
 export interface Percentiles {
   readonly p50: number;

@@ -10,6 +10,7 @@ import { mayUse } from '../exchange/restrictions.ts';
 import type { LedgerAdmin, Summary } from '../ledger/port.ts';
 import type { RequestView } from '../observe/request-log/entry.ts';
 import type { HolderSession } from './session.ts';
+import type { WrittenStatement } from './statement.ts';
 import type { KeyholderRequest, KeyholderView } from './view.ts';
 
 const DAYS = 30;
@@ -20,6 +21,8 @@ export interface HolderSources {
   readonly ledger: Pick<LedgerAdmin, 'usageReport'>;
   /** The newest requests of a key; null where the operator keeps no log. */
   requests(keyId: string): Promise<readonly RequestView[] | null>;
+  /** Of a month like 2026-10; null where the key is gone, or pays with tokens. */
+  statement(keyId: string, month: string): Promise<WrittenStatement | null>;
 }
 
 /** Null where the key is gone. */

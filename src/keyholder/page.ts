@@ -10,6 +10,7 @@ import { digestOfKey, keyPrefix } from '../core/key.ts';
 import { RequestRecord } from '../core/request-record.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticateDigest } from '../exchange/authenticate.ts';
+import { storeFailed } from '../exchange/gateway.ts';
 import type { Caller } from '../exchange/request.ts';
 import type { Pages } from '../http/app.ts';
 import { readBody } from '../http/body.ts';
@@ -21,7 +22,8 @@ import { isObject, parseJson, stringAt } from '../lib/json.ts';
 import type { IncomingRequest, RawHeaders, ServerResponse } from '../transport/server.ts';
 import { NONCE_PLACE, PageFiles } from './files.ts';
 import { type HolderSources, lookUp } from './look-up.ts';
-import { SessionCookies } from './session.ts';
+import { type HolderSession, SessionCookies } from './session.ts';
+import { statementView } from './statement.ts';
 import { SignInThrottle } from './throttle.ts';
 
 const BODY_BYTES_MAX = 4_096;
@@ -43,11 +45,18 @@ export interface KeyholderOptions extends HolderSources {
 }
 
 interface Answer {
+  /** Sent as JSON. */
   readonly body: object;
   readonly cookie?: string;
 }
 
-type Action = (request: IncomingRequest, record: RequestRecord, origin: string | null) => Promise<Answer>;
+/** What is no JSON. */
+interface Document {
+  readonly text: string;
+  readonly headers: readonly string[];
+}
+
+type Action = (request: IncomingRequest, record: RequestRecord, origin: string | null) => Promise<Answer | Document>;
 
 export class KeyholderPage implements Pages {
   readonly #options: KeyholderOptions;
@@ -65,6 +74,7 @@ export class KeyholderPage implements Pages {
         DELETE: async () => ({ body: { signed_in: false }, cookie: this.#cookies.clear() }),
       },
       '/account/data': { GET: (request, record, origin) => this.#look(request, record, origin) },
+      '/account/statement': { GET: (request, record) => this.#statement(request, record) },
     };
   }
 
@@ -89,10 +99,15 @@ export class KeyholderPage implements Pages {
     inFlight.requestStarted();
     try {
       if (isCrossSite(request)) throw new GatewayError('invalid_request', { message: 'Open /account itself.' });
-      const { body, cookie } = await action(request, record, origin);
-      const headers = jsonHeaders(record.requestId);
-      if (cookie !== undefined) headers.push('set-cookie', cookie);
-      response.send(200, headers, Buffer.from(JSON.stringify(body)));
+      const answer = await action(request, record, origin);
+      if ('text' in answer) {
+        const headers = [...commonHeaders(record.requestId), ...answer.headers];
+        response.send(200, headers, Buffer.from(answer.text));
+      } else {
+        const headers = jsonHeaders(record.requestId);
+        if (answer.cookie !== undefined) headers.push('set-cookie', answer.cookie);
+        response.send(200, headers, Buffer.from(JSON.stringify(answer.body)));
+      }
     } catch (err) {
       if (!(err instanceof GatewayError)) log.error({ err, requestId: record.requestId }, 'unexpected failure');
       const failure = failureOf(null, err);
@@ -136,13 +151,41 @@ export class KeyholderPage implements Pages {
   }
 
   async #look(request: IncomingRequest, record: RequestRecord, origin: string | null): Promise<Answer> {
-    const { gateway } = this.#options;
-    const session = this.#cookies.read(request.headers.get('cookie'), gateway.clock.nowMs());
-    if (session === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
+    const session = this.#session(request);
     const { key } = await this.#caller(session.digest, request, record);
     const body = await lookUp(this.#options, key, session, origin);
     if (body === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
     return { body };
+  }
+
+  /** Of the key of the session, whatever is asked for: no other can be named. */
+  async #statement(request: IncomingRequest, record: RequestRecord): Promise<Answer | Document> {
+    const { key } = await this.#caller(this.#session(request).digest, request, record);
+    const query = new URLSearchParams(request.target.split('?')[1] ?? '');
+    const month = query.get('month') ?? '';
+    if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw invalidQuery('month', 'a month like 2026-10');
+    const format = query.get('format') ?? 'json';
+    if (!['json', 'csv', 'html'].includes(format)) throw invalidQuery('format', 'json, csv or html');
+    const written = await this.#options.statement(key.id, month).catch(storeFailed);
+    if (written === null) throw new GatewayError('invalid_request', { message: NO_STATEMENT });
+    if (format === 'json') {
+      return { body: await statementView(written, this.#options.ledger, key).catch(storeFailed) };
+    }
+    if (format === 'csv') {
+      const name = `attachment; filename="statement-${month}.csv"`;
+      return {
+        text: written.csv(),
+        headers: ['content-type', 'text/csv; charset=utf-8', 'content-disposition', name],
+      };
+    }
+    const { text, policy } = written.html();
+    return { text, headers: ['content-type', 'text/html; charset=utf-8', 'content-security-policy', policy] };
+  }
+
+  #session(request: IncomingRequest): HolderSession {
+    const session = this.#cookies.read(request.headers.get('cookie'), this.#options.gateway.clock.nowMs());
+    if (session === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
+    return session;
   }
 
   async #caller(digest: string, request: IncomingRequest, record: RequestRecord): Promise<Caller> {
@@ -191,6 +234,12 @@ export class KeyholderPage implements Pages {
 const NOT_A_KEY = 'This is not an API key of this gateway. Copy the whole key; it begins with mg_.';
 const SIGN_IN = 'You are not signed in, or the hour is over. Enter the API key again.';
 
+const NO_STATEMENT = 'A statement is about credits, and this key pays with tokens: see its usage.';
+
+function invalidQuery(param: string, expected: string): GatewayError {
+  return new GatewayError('invalid_request', { message: `${param} must be ${expected}.`, param });
+}
+
 /** Browsers say where a call comes from; only the page itself may make one. */
 function isCrossSite({ headers }: IncomingRequest): boolean {
   const site = headers.first('sec-fetch-site');
@@ -198,5 +247,9 @@ function isCrossSite({ headers }: IncomingRequest): boolean {
 }
 
 function jsonHeaders(requestId: string): RawHeaders {
-  return ['x-request-id', requestId, 'content-type', 'application/json', 'cache-control', 'no-store', ...COMMON];
+  return [...commonHeaders(requestId), 'content-type', 'application/json'];
+}
+
+function commonHeaders(requestId: string): RawHeaders {
+  return ['x-request-id', requestId, 'cache-control', 'no-store', ...COMMON];
 }

@@ -48,6 +48,37 @@ export interface KeyholderView {
   readonly session_ends_at: string;
 }
 
+/** Of a credit key. `opening` + entries − usage = `closing`. */
+export interface KeyholderStatement {
+  /** The first day, and the first that does not belong to it any more; in UTC. */
+  readonly from: string;
+  readonly to: string;
+  /** False: the time is not over, and more may come. */
+  readonly closed: boolean;
+  readonly opening: string;
+  readonly closing: string;
+  readonly entries: readonly {
+    readonly id: string;
+    readonly at: string;
+    readonly kind: string;
+    /** With its sign. */
+    readonly amount: string;
+    readonly reason: string | null;
+    /** The request that was refunded. */
+    readonly request_id: string | null;
+  }[];
+  readonly usage: readonly StatementUsage[];
+  /** What an account paid for the key, which is no part of the key's balance; null where it has no account. */
+  readonly by_account: readonly StatementUsage[] | null;
+}
+
+interface StatementUsage {
+  /** Null where nothing is known of the calls. */
+  readonly model: string | null;
+  readonly charges: number;
+  readonly amount: string;
+}
+
 export interface KeyholderRequest {
   readonly id: string;
   readonly received_at: string;

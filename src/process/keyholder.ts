@@ -4,6 +4,7 @@ import type { TrustedProxies } from '../core/client-address.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { Pages } from '../http/app.ts';
 import { KeyholderPage } from '../keyholder/page.ts';
+import { ownStatement, type WrittenStatement } from '../keyholder/statement.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { viewOf } from '../observe/request-log/entry.ts';
 import { LateRequestLogReader } from './request-log.ts';
@@ -16,7 +17,7 @@ export interface OpenedPage extends Pages {
 
 export function openKeyholderPage(options: {
   readonly gateway: Gateway;
-  readonly ledger: Pick<LedgerAdmin, 'usageReport'>;
+  readonly ledger: Pick<LedgerAdmin, 'usageReport' | 'statement'>;
   readonly settings: Settings;
   readonly installationSecret: string;
   readonly secure: boolean;
@@ -35,9 +36,34 @@ export function openKeyholderPage(options: {
       const reader = await log.get();
       return (await reader.list({ keyId, limit: REQUESTS_SHOWN })).entries.map(viewOf);
     },
+    statement: (keyId, month) => writeStatement(ledger, gateway.clock.nowMs(), keyId, month),
   });
   return {
     serve: (request, response, path, origin) => page.serve(request, response, path, origin),
     close: () => log.close(),
+  };
+}
+
+/** As the operator's API writes it; loaded with the first one, since few serving threads ever make any. */
+async function writeStatement(
+  ledger: Pick<LedgerAdmin, 'statement'>,
+  nowMs: number,
+  keyId: string,
+  month: string,
+): Promise<WrittenStatement | null> {
+  const [{ readStatementTime, statementView }, { statementCsv, statementHtml, STATEMENT_POLICY }] = await Promise.all([
+    import('../admin/statement.ts'),
+    import('../admin/statement-text.ts'),
+  ]);
+  const time = readStatementTime({ month }, nowMs);
+  const outcome = await ledger.statement(keyId, time.sinceMs, time.untilMs);
+  if (outcome.kind !== 'statement') return null;
+  const statement = ownStatement(outcome);
+  const view = statementView(keyId, time, statement);
+  return {
+    ...time,
+    statement,
+    csv: () => `${statementCsv(view).join('\r\n')}\r\n`,
+    html: () => ({ text: statementHtml(view), policy: STATEMENT_POLICY }),
   };
 }

@@ -1,16 +1,37 @@
 /** The console in a real Chromium, on a real gateway: the story of an operator, and what must never happen on any page. */
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
-import { after, before, describe, test } from 'node:test';
-import type { BrowserContext, Page } from 'playwright-core';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe, type TestContext, test } from 'node:test';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { adminFetch } from '../support/admin-fetch.ts';
-import { axeViolations, startBrowser, type WatchedPage, watchedPage } from '../support/browser.ts';
+import { axeViolations, complaintsOf, startBrowser, type WatchedPage, watchedPage } from '../support/browser.ts';
+import { certificateOfLocalhost } from '../support/certificate.ts';
 import { builtConsole } from '../support/console-build.ts';
+import { freePort } from '../support/free-port.ts';
+import { type OidcFixture, oidcFixture } from '../support/oidc-provider.ts';
 import { call, type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { type WebhookReceiver, webhookReceiver } from '../support/webhook-receiver.ts';
 
 await builtConsole();
 const started = await startBrowser();
 const skip = 'reason' in started ? started.reason : false;
+
+const HOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
+/** For what never comes; a slow machine is not meant by it. */
+const NEVER_MS = 400_000;
+
+async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  if ('reason' in started) throw new Error(started.reason);
+  const context = await started.browser.newContext({
+    viewport: { width: 1_280, height: 800 },
+    // Halfway through a fade a text has not its contrast yet.
+    reducedMotion: 'reduce',
+    ...options,
+  });
+  context.setDefaultTimeout(NEVER_MS);
+  return context;
+}
 
 describe('the console', { skip }, () => {
   let gateway: StartedGateway;
@@ -18,17 +39,27 @@ describe('the console', { skip }, () => {
   let watched: WatchedPage;
   let page: Page;
   let origin: string;
+  let provider: OidcFixture;
+  let receiver: WebhookReceiver;
+  const ends: (() => void)[] = [];
 
   before(async () => {
-    if ('reason' in started) return;
-    gateway = await startedGateway({ config: 'account_page: true\n' });
-    origin = `http://127.0.0.1:${gateway.adminPort}`;
-    context = await started.browser.newContext({
-      viewport: { width: 1_280, height: 800 },
-      // Halfway through a fade a text has not its contrast yet.
-      reducedMotion: 'reduce',
+    // The redirect address is fixed, so the port is chosen before.
+    const port = await freePort();
+    origin = `http://127.0.0.1:${port}`;
+    const redirect = `${origin}/admin/v1/oidc/callback`;
+    provider = await oidcFixture(redirect);
+    gateway = await startedGateway({
+      config: 'account_page: true\n',
+      env: {
+        GATEWAY_ADMIN_PORT: String(port),
+        GATEWAY_OIDC_ISSUER: provider.issuer,
+        GATEWAY_OIDC_CLIENT_ID: 'gateway',
+        GATEWAY_OIDC_CLIENT_SECRET: 'a-secret-for-tests',
+        GATEWAY_OIDC_REDIRECT: redirect,
+      },
     });
-    context.setDefaultTimeout(15_000);
+    context = await newContext();
     watched = await watchedPage(context, origin);
     page = watched.page;
   });
@@ -36,8 +67,17 @@ describe('the console', { skip }, () => {
   after(async () => {
     if ('browser' in started) await started.browser.close();
     await gateway?.[Symbol.asyncDispose]();
+    await provider?.[Symbol.asyncDispose]();
+    for (const end of ends) end();
     // A gateway on a given folder leaves it where it is.
     if (gateway !== undefined) await rm(gateway.dataDir, { recursive: true, force: true });
+  });
+
+  // One story: what follows a part that failed could only wait for what never comes.
+  let broken = false;
+  beforeEach(() => assert(!broken, 'an earlier part of the story failed'));
+  afterEach((t) => {
+    broken ||= !(t as TestContext).passed;
   });
 
   /** Ends every part of the story: nothing was complained about, and axe finds nothing. */
@@ -57,6 +97,24 @@ describe('the console', { skip }, () => {
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.equal(page.url(), `${origin}/`, 'the token is not left in the address');
     await inOrder();
+  });
+
+  test('through the organisation: the role of the claim; without one, nobody is signed in and is told whom to ask', async () => {
+    const own = await newContext();
+    const { page: signing, complaints } = await watchedPage(own, origin, provider.issuer);
+    provider.claims = { email: 'nobody@example.com' };
+    await signing.goto(origin);
+    await signing.getByRole('link', { name: 'Sign in with your organisation' }).click();
+    await signing.getByText('gives you no role here').waitFor();
+    assert.deepEqual(await axeViolations(signing), []);
+    provider.claims = { email: 'ann@example.com', gateway_role: 'viewer' };
+    await signing.getByRole('link', { name: 'Sign in with your organisation' }).click();
+    await signing.getByRole('heading', { name: 'Overview' }).waitFor();
+    await signing.getByRole('button', { name: 'ann@example.com viewer' }).waitFor();
+    assert.equal(signing.url(), `${origin}/`);
+    assert.deepEqual(await axeViolations(signing), []);
+    assert.deepEqual(complaints, []);
+    await own.close();
   });
 
   test('a key: created, its secret shown once and used, topped up, suspended, revoked', async () => {
@@ -119,7 +177,7 @@ describe('the console', { skip }, () => {
 
   test('the palette finds pages and keys by name', async () => {
     await page.keyboard.press('Control+k');
-    await page.getByLabel('Search pages, keys and requests').fill('acme');
+    await page.getByLabel('Search pages, accounts, keys and requests').fill('acme');
     await page.getByRole('option', { name: /Acme/ }).waitFor();
     await inOrder();
     await page.keyboard.press('Enter');
@@ -146,9 +204,6 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Add credit' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Add credit' }).click();
     await page.getByText('10.0000 credits').waitFor();
-    const statement = await page.getByRole('link', { name: 'Open to print' }).getAttribute('href');
-    const printed = await context.request.get(`${origin}${statement}`);
-    assert.match(await printed.text(), /Globex &lt;i&gt;/);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem', { name: 'Create an account below it' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Support');
@@ -193,6 +248,7 @@ describe('the console', { skip }, () => {
     await page.keyboard.press('e');
     await page.getByLabel('Cap in credits').fill('2');
     await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await page.getByText('left of its cap').waitFor();
     const retry = (): Promise<Response> =>
       call(`${gateway.origin}/v1/chat/completions`, {
@@ -210,6 +266,116 @@ describe('the console', { skip }, () => {
     await holder.getByText('The account of this key is suspended').waitFor();
     await holder.close();
     await inOrder();
+  });
+
+  test('by account: the figures agree with the ledger and lead to the requests behind them', async () => {
+    const team = (await gateway.admin.accounts.list()).find(({ name }) => name === 'Support');
+    const { data } = await gateway.admin.usage({ by: 'account' });
+    const row = data.find(({ account }) => account === team?.id);
+    assert(row !== undefined && row.cost > 0 && row.cost === team?.used);
+    // The log is written a moment after the answer.
+    const logged = async (): Promise<number> => {
+      const { body } = await adminFetch(gateway.dataDir)(`/requests?account=${team.id}&status=200`);
+      return (body as { data: readonly unknown[] }).data.length;
+    };
+    while ((await logged()) < row.requests) await new Promise((resolve) => setTimeout(resolve, 20));
+    await page.goto(`${origin}/?by=account`);
+    const table = page.getByRole('region', { name: 'Usage by account' });
+    await table.getByRole('cell', { name: 'keys without an account' }).waitFor();
+    await table.locator(`[title="${row.cost} credits"]`).waitFor();
+    await inOrder();
+    await table.getByRole('cell', { name: 'Support' }).click();
+    await page.getByRole('button', { name: 'account Support' }).waitFor();
+    // What was refused is among them; what was charged is what the figure counts.
+    const answered = page.getByRole('cell', { name: '200', exact: true });
+    const charged = page.getByRole('region', { name: 'Requests' }).getByRole('row').filter({ has: answered });
+    await charged.nth(row.requests - 1).waitFor();
+    assert.equal(await charged.count(), row.requests);
+    await inOrder();
+  });
+
+  test('a statement: a page to print, and a CSV whose lines add up to its closing balance', async () => {
+    const customer = (await gateway.admin.accounts.list()).find(({ name }) => name === 'Globex <i>');
+    await page.goto(`${origin}/accounts/${customer?.id}`);
+    const opening = page.waitForEvent('popup');
+    await page.getByRole('link', { name: 'Open to print' }).click();
+    const printed = await opening;
+    const complaints = complaintsOf(printed, origin);
+    await printed.getByRole('heading', { name: 'Statement' }).waitFor();
+    await printed.getByText('Globex <i>').waitFor();
+    await printed.emulateMedia({ media: 'print' });
+    assert.deepEqual(await axeViolations(printed), []);
+    const closing =
+      (await printed.getByRole('row', { name: 'Closing balance' }).getByRole('cell').last().textContent()) ?? '';
+    assert.deepEqual(complaints, []);
+    await printed.close();
+    const lines = await downloaded(page, () => page.getByRole('link', { name: 'CSV' }).click());
+    const amounts = lines
+      .slice(1)
+      .map((line) => line.split(','))
+      .filter(([type]) => type !== 'closing_balance');
+    const nanos = amounts.reduce((sum, [, , amount]) => sum + Math.round(Number(amount) * 1e9), 0);
+    assert.equal(nanos, Math.round(Number(closing) * 1e9));
+    assert.equal(Number(closing), customer?.balance);
+    await inOrder();
+  });
+
+  test('an account-admin finds its own accounts and keys, and no page that is not for it', async () => {
+    const customer = (await gateway.admin.accounts.list()).find(({ name }) => name === 'Globex <i>');
+    const made = await adminFetch(gateway.dataDir)('/operators', 'POST', {
+      name: 'Ada',
+      role: 'account-admin',
+      account_id: customer?.id,
+    });
+    const { token } = made.body as { token: string };
+    const own = await newContext();
+    const { page: seen, complaints } = await watchedPage(own, origin);
+    const refused: string[] = [];
+    seen.on('response', (answer) => answer.status() === 403 && refused.push(answer.url()));
+    await seen.goto(`${origin}/settings`);
+    await seen.getByLabel('Token', { exact: true }).fill(token);
+    await seen.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await seen.getByRole('heading', { name: 'This page is not for your role' }).waitFor();
+    await seen.getByText('you are signed in as Ada, account-admin').waitFor();
+    const places = seen.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    assert.deepEqual(
+      await places.allTextContents(),
+      ['Overview', 'Requests', 'Accounts', 'Keys'].map((name) => ` ${name}`),
+    );
+    assert.deepEqual(await axeViolations(seen), []);
+    for (const [path, name] of [
+      ['/models', 'Models'],
+      ['/models/sandbox/alpha', 'Models'],
+      ['/playground', 'Playground'],
+      ['/alerts', 'Alerts'],
+    ]) {
+      await seen.goto(`${origin}${path}`);
+      await seen.getByRole('heading', { name: name ?? '', exact: true }).waitFor();
+      await seen.getByRole('heading', { name: 'This page is not for your role' }).waitFor();
+    }
+    await seen.getByRole('link', { name: 'Go to Overview' }).click();
+    await seen.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    await seen.getByRole('region', { name: 'Usage by model' }).waitFor();
+    await seen.keyboard.press('Control+k');
+    const search = seen.getByLabel('Search pages, accounts, keys and requests');
+    await search.fill('set');
+    await seen.getByText('Nothing has this name').waitFor();
+    await search.fill('support');
+    await seen.getByRole('option', { name: /Support bot/ }).waitFor();
+    await seen.getByRole('option', { name: 'Support Account' }).waitFor();
+    await seen.keyboard.press('Escape');
+    await seen.getByRole('link', { name: 'Keys' }).click();
+    await seen.getByRole('link', { name: 'Support bot' }).waitFor();
+    assert.equal(await seen.getByRole('link', { name: 'Acme & Co' }).count(), 0);
+    await seen.getByRole('link', { name: 'Accounts' }).click();
+    await seen.getByRole('link', { name: 'Globex <i>' }).click();
+    await seen.getByRole('button', { name: 'Create key' }).waitFor();
+    for (const name of ['Edit', 'Suspend', 'Resume', 'Add credit']) {
+      assert.equal(await seen.getByRole('button', { name, exact: true }).count(), 0, name);
+    }
+    assert.deepEqual(await axeViolations(seen), []);
+    assert.deepEqual([complaints, refused], [[], []]);
+    await own.close();
   });
 
   test('two operators edit one key: the second is told what changed, and loses nothing', async () => {
@@ -252,10 +418,9 @@ describe('the console', { skip }, () => {
   });
 
   test('a viewer sees everything and changes nothing', async () => {
-    if ('reason' in started) return;
     const made = await adminFetch(gateway.dataDir)('/operators', 'POST', { name: 'Vera', role: 'viewer' });
     const { token } = made.body as { token: string };
-    const own = await started.browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    const own = await newContext();
     const { page: seen, complaints } = await watchedPage(own, origin);
     await seen.goto(`${origin}/keys`);
     await seen.getByLabel('Token', { exact: true }).fill(token);
@@ -313,7 +478,7 @@ describe('the console', { skip }, () => {
   });
 
   test("[R74] the key holder's page: signed in with the key, it shows this key; signed out, nothing", async () => {
-    const { key } = await gateway.creditKey({ label: 'Holder <b>' });
+    const { key, id } = await gateway.creditKey({ label: 'Holder <b>' });
     const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] };
     await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
     const { page: holder, complaints } = await watchedPage(context, gateway.origin);
@@ -326,6 +491,15 @@ describe('the console', { skip }, () => {
     await holder.getByRole('heading', { name: 'Holder <b>' }).waitFor();
     await holder.getByRole('region', { name: 'Usage by day and model' }).getByText('sandbox/alpha').waitFor();
     assert.deepEqual(await axeViolations(holder), []);
+    await holder.getByRole('button', { name: 'Show' }).click();
+    const { remaining } = await gateway.admin.showKey(id);
+    await holder.getByText('Closing balance', { exact: true }).waitFor();
+    await holder.getByText(`${remaining} credits`).last().waitFor();
+    await holder.getByRole('region', { name: 'Entries' }).getByText('Purchase').waitFor();
+    await holder.getByRole('region', { name: 'Usage of the month' }).getByText('sandbox/alpha').waitFor();
+    assert.deepEqual(await axeViolations(holder), []);
+    const lines = await downloaded(holder, () => holder.getByRole('link', { name: 'CSV' }).click());
+    assert.equal(Number(lines.at(-1)?.split(',')[2]), remaining);
     await holder.reload();
     await holder.getByRole('button', { name: 'Sign out' }).click();
     await holder.getByLabel('API key', { exact: true }).waitFor();
@@ -341,6 +515,7 @@ describe('the console', { skip }, () => {
     await adminFetch(gateway.dataDir)('/sessions', 'DELETE');
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     await page.getByText('Your session has ended').waitFor();
+    await inOrder();
     const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
     await page.getByLabel('Token', { exact: true }).fill((body as { url: string }).url);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -357,10 +532,45 @@ describe('the console', { skip }, () => {
     await gateway.stop();
     await page.getByRole('button', { name: 'Suspend' }).click();
     await page.getByText('This page catches up by itself').waitFor();
-    gateway = await startedGateway({ dataDir, env: { GATEWAY_ADMIN_PORT: String(adminPort) } });
+    const certificate = certificateOfLocalhost();
+    receiver = await webhookReceiver({ after: (end) => ends.push(end) }, () => HOOK_SECRET, certificate);
+    await writeFile(join(dataDir, 'ca.pem'), certificate.cert);
+    const config = `alerts:
+  allow_private: true
+  ca: ${join(dataDir, 'ca.pem')}
+  webhooks: [{ name: ops, url: "${receiver.url}", secret: "\${ALERT_SECRET}" }]
+`;
+    const env = { GATEWAY_ADMIN_PORT: String(adminPort), ALERT_SECRET: HOOK_SECRET };
+    gateway = await startedGateway({ dataDir, config, env });
     await page.getByText('This page catches up by itself').waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'Suspend' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await inOrder();
   });
+
+  test('a test of the alerts arrives, and the page says so; one that does not arrive is told with its reason', async () => {
+    await page.getByRole('link', { name: 'Alerts' }).click();
+    await page.getByRole('heading', { name: 'Nothing to tell yet' }).waitFor();
+    await inOrder();
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('status').getByText('webhook ops: delivered').waitFor();
+    assert.equal(receiver.received.filter(({ body }) => body.type === 'alert.test').length, 1);
+    await page.getByRole('region', { name: 'Deliveries' }).getByText('delivered').waitFor();
+    await inOrder();
+    receiver.answer(500);
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page
+      .getByRole('status')
+      .getByText(/^webhook ops: \w+ \(.*500/)
+      .waitFor();
+    await inOrder();
+  });
 });
+
+/** The lines of a file that a click downloads. */
+async function downloaded(page: Page, click: () => Promise<void>): Promise<readonly string[]> {
+  const coming = page.waitForEvent('download');
+  await click();
+  const text = await readFile(await (await coming).path(), 'utf8');
+  return text.trimEnd().split('\r\n');
+}

@@ -6,8 +6,10 @@ import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { adminFetch } from '../support/admin-fetch.ts';
 import { startBrowser } from '../support/browser.ts';
+import { builtConsole } from '../support/console-build.ts';
 import { startedGateway } from '../support/started-gateway.ts';
-import { furnish } from './furnish.ts';
+import { furnish, PAST_MS } from './furnish.ts';
+import { beginInThePast } from './past.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,11 +20,16 @@ const { values } = parseArgs({
 });
 const SIZES = { desktop: { width: 1_360, height: 860 }, phone: { width: 390, height: 844 } };
 
+await builtConsole();
 const started = await startBrowser({ FONTCONFIG_FILE: fontsFile() });
 if ('reason' in started) throw new Error(started.reason);
 const { browser } = started;
-const gateway = await startedGateway({ config: 'account_page: true\n' });
-const scene = await furnish(gateway);
+const past = beginInThePast(PAST_MS);
+const gateway = await startedGateway({
+  config: 'account_page: true\nalerts: { command: [/bin/true] }\n',
+  env: { GATEWAY_ALLOW_EXEC: 'on' },
+});
+const scene = await furnish(gateway, past);
 const origin = `http://127.0.0.1:${gateway.adminPort}`;
 mkdirSync(values.out, { recursive: true });
 try {
@@ -47,7 +54,8 @@ try {
         await shoot(page, 'account-sign-in', size, theme);
         await page.getByLabel('API key', { exact: true }).fill(scene.holder);
         await page.getByRole('button', { name: 'Show it' }).click();
-        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.getByRole('button', { name: 'Show' }).click();
+        await page.getByText('Closing balance', { exact: true }).waitFor();
         await shoot(page, 'account', size, theme);
       }
       await context.close();

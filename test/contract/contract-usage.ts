@@ -11,7 +11,7 @@ import {
   type UsageSum,
 } from '../../src/core/usage-report.ts';
 import type { ChargedCall } from '../../src/ledger/port.ts';
-import { Bench, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { Bench, newAccount, newKey, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const STARTS_AT = '2026-03-10T12:00:00Z';
 const STARTS_AT_MS = Date.parse(STARTS_AT);
@@ -94,6 +94,42 @@ export function usageContract(open: OpenBooks): void {
       assert.deepEqual([total.firstByteMs?.p50, total.durationMs?.p50, total.durationMs?.p99], [125, 900, 998]);
       assert.equal(await rollUpAll(bench), 5 - rolled);
     }
+    await bench.close();
+  });
+
+  test('usage reports by account: the one that a key has now, and none for keys that pay for themselves', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const root = newAccount({ name: 'root' });
+    const team = newAccount({ name: 'team', parentId: root.id });
+    for (const request of [root, team]) assert.equal((await bench.ledger.createAccount(request)).kind, 'account');
+    await bench.ledger.addAccountCredit(root.id, 'first', 1_000n, null);
+    const alone = await bench.creditKey(1_000n);
+    const keyOf = async (accountId: string) => (await bench.ledger.createKey(newKey({ accountId }))).id;
+    const [ofRoot, ofTeam] = [await keyOf(root.id), await keyOf(team.id)];
+    await bench.spend(alone, 1n, { usage: usageRecord() });
+    await bench.spend(ofRoot, 2n, { usage: usageRecord() });
+    await bench.spend(ofTeam, 4n, { usage: usageRecord() });
+    await bench.spend(ofTeam, 8n, { call: CALL });
+    const byAccount = async () => new Map((await sums(bench, ['charged_nanos'], { by: ['account'] })) as []);
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(
+        await byAccount(),
+        new Map([
+          [[null], [1n]],
+          [[root.id], [2n]],
+          [[team.id], [12n]],
+        ]),
+      );
+      await rollUpAll(bench);
+    }
+    await bench.ledger.moveKey(ofTeam, root.id);
+    assert.deepEqual(
+      await byAccount(),
+      new Map([
+        [[null], [1n]],
+        [[root.id], [14n]],
+      ]),
+    );
     await bench.close();
   });
 
@@ -230,7 +266,16 @@ export function usageContract(open: OpenBooks): void {
             const label = keyId === keys[0] ? 'x' : keyId === keys[1] ? 'y' : null;
             const hour = atMs - (atMs % HOUR_MS);
             const day = atMs - (atMs % DAY_MS);
-            const values = { day, hour, key: keyId, label, model, provider: 'sandbox-a', format: 'chat' };
+            const values = {
+              day,
+              hour,
+              key: keyId,
+              label,
+              account: null,
+              model,
+              provider: 'sandbox-a',
+              format: 'chat',
+            };
             const name = JSON.stringify(by.map((dimension) => values[dimension]));
             const [a, b, c, d] = plain.get(name) ?? [0n, 0n, 0n, 0n];
             plain.set(name, [a + 1n, b + amount, c + cost, d + output]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KeyholderView } from '../../src/keyholder/view.ts';
+import type { KeyholderStatement, KeyholderView } from '../../src/keyholder/view.ts';
 import { call, startedGateway, withGateway } from '../support/started-gateway.ts';
 
 const gateway = await withGateway({ config: 'account_page: true\n' });
@@ -22,6 +22,23 @@ async function look(cookie: string): Promise<{ readonly status: number; readonly
 
 async function refusal(answer: Response): Promise<string> {
   return ((await answer.json()) as { error: { message: string } }).error.message;
+}
+
+function thisMonth(): string {
+  return new Date().toISOString().slice(0, 7);
+}
+
+/** Once more where the month ended meanwhile, and with it the statement. */
+async function inOneMonth(work: (month: string) => Promise<void>): Promise<void> {
+  const month = thisMonth();
+  await work(month).catch((error: unknown) => {
+    if (month === thisMonth()) throw error;
+    return work(thisMonth());
+  });
+}
+
+function statement(cookie: string, query: string): Promise<Response> {
+  return call(address(`/statement?${query}`), { headers: { cookie } });
 }
 
 describe("the key holder's page", () => {
@@ -71,6 +88,88 @@ describe("the key holder's page", () => {
     assert.equal(view.key.prefix, mine.key.slice(0, 12));
     const text = JSON.stringify(view);
     assert(!text.includes('somebody else') && !text.includes(other.id) && !text.includes('provider'));
+  });
+
+  test('[R74] the statement of the key adds up to its balance, and names no other key, account or operator', () =>
+    inOneMonth(async (month) => {
+      const mine = await gateway.creditKey({ label: 'Mine <b>', credit: '2' });
+      const other = await gateway.creditKey({ label: 'somebody else' });
+      const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] };
+      for (const { key } of [mine, other]) {
+        await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
+      }
+      const cookie = await signIn(mine.key);
+      const asked = `month=${month}&id=${other.id}&key=${other.id}`;
+      const answer = await statement(cookie, asked);
+      const text = await answer.text();
+      const made = JSON.parse(text) as KeyholderStatement;
+      assert.deepEqual(
+        made.entries.map(({ kind, amount }) => [kind, amount]),
+        [['purchase', '2000000000']],
+      );
+      const [used] = made.usage;
+      assert.deepEqual([made.usage.length, used?.model, used?.charges], [1, 'sandbox/alpha', 1]);
+      assert.equal(BigInt(made.closing), BigInt(made.opening) + 2_000_000_000n - BigInt(used?.amount ?? 0));
+      const shown = await gateway.admin.showKey(mine.id);
+      assert(shown.mode === 'credit');
+      assert.equal(Number(made.closing) / 1e9, shown.remaining);
+      assert.deepEqual([made.closed, made.by_account], [false, null]);
+      const csv = await statement(cookie, `${asked}&format=csv`);
+      assert.match(csv.headers.get('content-type') ?? '', /^text\/csv/);
+      assert.match(csv.headers.get('content-disposition') ?? '', /^attachment; filename="statement-[\d-]+\.csv"$/);
+      const lines = await csv.text();
+      assert.match(lines, /^usage,,-0\.\d+,,,,key_\w+,sandbox\/alpha,1,/m);
+      const printed = await statement(cookie, `${asked}&format=html`);
+      assert.match(printed.headers.get('content-security-policy') ?? '', /^default-src 'none'; style-src 'sha256-/);
+      const html = await printed.text();
+      assert.match(html, /Mine &lt;b&gt;/);
+      for (const one of [text, lines, html]) {
+        assert(!one.includes(other.id) && !one.includes('somebody else') && !one.includes('"actor"'));
+      }
+    }));
+
+  test('a key of an account: its statement says what the account paid for it, and not which account', () =>
+    inOneMonth(async (month) => {
+      const account = await gateway.admin.accounts.create({ name: 'Secret customer' });
+      await gateway.admin.accounts.addCredit(account.id, { amount: '5' });
+      const mine = await gateway.creditKey({ credit: '1' });
+      const ask = async (): Promise<void> => {
+        const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] };
+        await (await call(`${gateway.origin}/v1/chat/completions`, { key: mine.key, body })).text();
+      };
+      await ask();
+      const alone = await gateway.admin.showKey(mine.id);
+      await gateway.admin.accounts.addKey(account.id, { key: mine.id });
+      await ask();
+      const answer = await statement(await signIn(mine.key), `month=${month}`);
+      const text = await answer.text();
+      const made = JSON.parse(text) as KeyholderStatement;
+      assert.deepEqual(
+        made.entries.map(({ kind }) => kind),
+        ['purchase', 'transfer_out'],
+      );
+      assert.equal(made.closing, '0');
+      assert.equal(Number(made.usage[0]?.amount) / 1e9, alone.used);
+      const all = await gateway.admin.showKey(mine.id);
+      assert.equal(made.by_account?.length, 1);
+      const paid = BigInt(made.by_account?.[0]?.amount ?? 0) + BigInt(made.usage[0]?.amount ?? 0);
+      assert.equal(Number(paid) / 1e9, all.used);
+      assert(!text.includes(account.id) && !text.includes('Secret customer'));
+    }));
+
+  test('a statement is refused in plain words: without a session, of no month, and to a key that pays with tokens', async () => {
+    const { key } = await gateway.creditKey();
+    const cookie = await signIn(key);
+    assert.equal((await statement('', `month=${thisMonth()}`)).status, 401);
+    for (const wrong of ['', 'month=2026-13', 'month=now', `month=${thisMonth()}&format=pdf`]) {
+      const refused = await statement(cookie, wrong);
+      assert.equal(refused.status, 400, wrong);
+      assert.match(await refusal(refused), /must be/);
+    }
+    const tokens = await gateway.tokenKey({ budget: '5000', period: 'day' });
+    const none = await statement(await signIn(tokens.key), `month=${thisMonth()}`);
+    assert.equal(none.status, 400);
+    assert.match(await refusal(none), /pays with tokens/);
   });
 
   test('a token-budget key sees its tokens, and addresses of its own origin', async () => {

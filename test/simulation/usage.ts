@@ -58,6 +58,7 @@ function groupOf(
     hour: hourMs,
     key: key.record.id,
     label: key.record.label,
+    account: key.record.accountId,
     model: call?.model ?? '',
     provider: call?.provider ?? '',
     format: call?.format ?? '',

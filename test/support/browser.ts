@@ -8,7 +8,8 @@ import { type Browser, type BrowserContext, chromium, type LaunchOptions, type P
 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'];
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const START_MS = 240_000;
+/** For a browser that never starts; a slow machine is not meant by it. */
+const START_MS = 300_000;
 
 export type BrowserStart = { readonly browser: Browser } | { readonly reason: string };
 
@@ -40,8 +41,13 @@ export interface WatchedPage {
   readonly complaints: string[];
 }
 
-export async function watchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
+export async function watchedPage(context: BrowserContext, ...origins: readonly string[]): Promise<WatchedPage> {
   const page = await context.newPage();
+  return { page, complaints: complaintsOf(page, ...origins) };
+}
+
+/** From now on. `origins`: the places that are not outside. */
+export function complaintsOf(page: Page, ...origins: readonly string[]): string[] {
   const complaints: string[] = [];
   page.on('console', (message) => {
     // The browser itself reports refused and failed calls, which the page explains to its reader.
@@ -52,9 +58,10 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) complaints.push(`outside: ${url}`);
+    const own = origins.some((origin) => url.startsWith(`${origin}/`)) || /^(data|blob):/.test(url);
+    if (!own) complaints.push(`outside: ${url}`);
   });
-  return { page, complaints };
+  return complaints;
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { TestContext } from 'node:test';
 import { type Certificate, certificateOfLocalhost } from './certificate.ts';
 
 export interface Received {
@@ -26,7 +25,7 @@ export interface WebhookReceiver {
 
 /** Whoever calls it without a valid signature fails the test. */
 export async function webhookReceiver(
-  t: TestContext,
+  t: { after(end: () => void): void },
   secret: () => string,
   { key, cert }: Certificate = certificateOfLocalhost(),
 ): Promise<WebhookReceiver> {

@@ -12,6 +12,8 @@ type Search = NonNullable<paths['/admin/v1/requests']['get']['parameters']['quer
 export const REQUEST_FILTERS = [
   'status',
   'key',
+  'account',
+  'below',
   'model',
   'provider',
   'condition',
@@ -59,7 +61,7 @@ const LIVE_MAX = 500;
 /** Newest first, from the moment on at which it was switched on. The browser connects again by itself. */
 export function useLiveRequests(on: boolean, filters: RequestFilters): readonly LoggedRequest[] {
   const [requests, setRequests] = useState<readonly LoggedRequest[]>([]);
-  const { since: _since, until: _until, ...wanted } = filters;
+  const { since: _since, until: _until, account: _account, below: _below, ...wanted } = filters;
   const address = addressOf('/admin/v1/requests/stream', {}, wanted);
   const latest = useRef<LoggedRequest[]>([]);
   useEffect(() => {

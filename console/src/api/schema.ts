@@ -1210,6 +1210,10 @@ export interface paths {
           slower_than?: string;
           /** @description In credits. */
           costlier_than?: string;
+          /** @description Keys of the account with this id and of those below it; none: keys that have no account. */
+          account?: string;
+          /** @description no: without the accounts below `account`. Default yes. */
+          below?: 'yes' | 'no';
           /** @description An ISO time, or how long ago: 90s, 30m, 24h, 7d. */
           since?: string;
           /** @description An ISO time, or how long ago: 90s, 30m, 24h, 7d. */
@@ -1552,7 +1556,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** @description What to group by: day, hour, key, label, model, provider, format, separated by commas. Without it, one row for all. */
+          /** @description What to group by: day, hour, key, label, account, model, provider, format, separated by commas. Without it, one row for all. */
           by?: string;
           /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
           since?: string;
@@ -2923,7 +2927,7 @@ export interface components {
     };
     /** UsageReport */
     UsageReport: {
-      by: ('day' | 'hour' | 'key' | 'label' | 'model' | 'provider' | 'format')[];
+      by: ('day' | 'hour' | 'key' | 'label' | 'account' | 'model' | 'provider' | 'format')[];
       /** @description false: older charges are still being added, as after an upgrade; ask again later. */
       complete: boolean;
       data: components['schemas']['UsageRow'][];
@@ -2939,6 +2943,7 @@ export interface components {
      * @description The dimensions that were asked for, and no others; null means unknown or none.
      */
     UsageRow: {
+      account?: string | null;
       /** @description Those of the requests whose answer broke off. */
       broken: number;
       cache_read_tokens: number;

@@ -1,13 +1,18 @@
 /** Who is signed in. The cookie is the browser's; this holds the operator's name, role and the CSRF token. */
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import { ApiError, call, keepCsrfToken, OfflineError, type Schemas, whenSignedOut } from './client.ts';
+import { ROLES } from './roles.ts';
 
 export type Session = Schemas['Session'];
+/** Method and path, as the service has them in its table of roles. */
+export type Operation = keyof typeof ROLES;
 
 interface SessionContext {
   readonly session: Session | null;
   /** `expired`: there was a session, and what was being done is still on the page. */
   readonly state: 'unknown' | 'signed-out' | 'signed-in' | 'expired';
+  /** Whether the service lets the role of whoever is signed in call it. The service decides; pages only hide. */
+  readonly may: (operation: Operation) => boolean;
   /** Keys and accounts; an account-admin only those below its own account. */
   readonly mayWrite: boolean;
   /** Everything that is the whole gateway's: credit, refunds, the playground, the checks. */
@@ -20,8 +25,11 @@ interface SessionContext {
 
 const Context = createContext<SessionContext | null>(null);
 const ADDRESS = '/admin/v1/session';
-const OPERATORS = ['owner', 'operator'];
-const WRITERS = [...OPERATORS, 'account-admin'];
+
+/** Who may call it. */
+export function rolesOf(operation: Operation): readonly string[] {
+  return ROLES[operation];
+}
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [session, setSession] = useState<Session | null>(null);
@@ -65,11 +73,13 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   const value = useMemo(() => {
     const role = session?.operator.role ?? '';
+    const may = (operation: Operation): boolean => rolesOf(operation).includes(role);
     return {
       session,
       state,
-      mayWrite: WRITERS.includes(role),
-      mayOperate: OPERATORS.includes(role),
+      may,
+      mayWrite: may('post /admin/v1/keys'),
+      mayOperate: may('post /admin/v1/accounts/{id}/credit'),
       signIn,
       resume,
       signOut,

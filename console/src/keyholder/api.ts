@@ -1,7 +1,7 @@
 /** What the page asks the gateway. The key is in memory only until it was posted. */
-import type { KeyholderView } from '../../../src/keyholder/view.ts';
+import type { KeyholderStatement, KeyholderView } from '../../../src/keyholder/view.ts';
 
-export type { KeyholderRequest, KeyholderView } from '../../../src/keyholder/view.ts';
+export type { KeyholderRequest, KeyholderStatement, KeyholderView } from '../../../src/keyholder/view.ts';
 
 export class Refused extends Error {
   readonly status: number;
@@ -34,6 +34,12 @@ export async function signIn(key: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await ask('DELETE', '/account/session');
+}
+
+export const STATEMENT = '/account/statement';
+
+export async function statementOf(month: string): Promise<KeyholderStatement> {
+  return (await ask('GET', `${STATEMENT}?month=${month}`)) as KeyholderStatement;
 }
 
 export async function look(): Promise<KeyholderView> {

@@ -8,6 +8,7 @@ import { type Column, DataTable } from '../ui/table.tsx';
 import { Credits, Dot, Id, Time, Tokens } from '../ui/values.tsx';
 import type { KeyholderRequest, KeyholderView } from './api.ts';
 import css from './figures.module.css';
+import { KeyStatement } from './statement.tsx';
 
 type Mode = KeyholderView['key']['mode'];
 type Running = KeyholderView['running'][number];
@@ -76,7 +77,7 @@ export function KeyFigures({
           [
             'Status',
             <Dot key="status" tone={key.status === 'active' ? 'ok' : 'warn'}>
-              {key.status}
+              {key.status[0]?.toUpperCase() + key.status.slice(1)}
             </Dot>,
           ],
           balance.today !== null && ['Spent today', text(mode, balance.today)],
@@ -90,6 +91,7 @@ export function KeyFigures({
       {view.live_holds > 0 && <Held view={view} />}
       <Usage view={view} />
       <Requests mode={mode} rows={view.requests} />
+      {mode === 'credit' && <KeyStatement />}
       <Section title="Use it" note="Replace the beginning of the key by the whole one.">
         <Snippets baseUrl={access.base_url} origin={access.origin} secret={`${key.prefix}…`} model={access.model} />
       </Section>
@@ -230,7 +232,7 @@ function Requests({ mode, rows }: { mode: Mode; rows: readonly KeyholderRequest[
         </Dot>
       ),
     },
-    { id: 'model', header: 'Model', value: (row) => row.model },
+    { id: 'model', header: 'Model', value: (row) => row.model, minor: true },
     {
       id: 'charged',
       header: `Charged, ${mode === 'credit' ? 'credits' : 'tokens'}`,

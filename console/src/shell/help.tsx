@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core';
 import css from './help.module.css';
-import { PLACES } from './navigation.ts';
+import { usePlaces } from './navigation.ts';
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['Ctrl K', 'Find anything, go anywhere'],
@@ -10,14 +10,14 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['c', 'Create'],
   ['e', 'Edit'],
   ['?', 'This list'],
-  ...PLACES.map(({ letter, label }) => [`g ${letter}`, label] as const),
 ];
 
 export function Help({ opened, close }: { opened: boolean; close: () => void }) {
+  const pages = usePlaces().map(({ letter, label }) => [`g ${letter}`, label] as const);
   return (
     <Modal opened={opened} onClose={close} title="Keyboard" size={380} closeButtonProps={{ 'aria-label': 'Close' }}>
       <dl className={css.keys}>
-        {KEYS.map(([key, meaning]) => (
+        {[...KEYS, ...pages].map(([key, meaning]) => (
           <div key={key}>
             <dt>{meaning}</dt>
             <dd>

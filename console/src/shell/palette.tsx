@@ -1,11 +1,12 @@
-/** Ctrl K: every page, key and request by its name, id or prefix. */
+/** Ctrl K: every page, account, key, model and request by its name, id or prefix. */
 import { Modal, UnstyledButton } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { useAccounts } from '../api/admin.ts';
 import { useModels } from '../api/models.ts';
 import { useKeys } from '../api/queries.ts';
 import { modelHref } from '../pages/models/model-href.ts';
-import { IconKeys, IconModels, IconRequests, IconSearch } from '../ui/icons.tsx';
+import { IconAccounts, IconKeys, IconModels, IconRequests, IconSearch } from '../ui/icons.tsx';
 import { usePlaces } from './navigation.ts';
 import css from './palette.module.css';
 
@@ -67,8 +68,8 @@ function Finder({ close }: { close: () => void }) {
           aria-expanded="true"
           aria-controls="palette-hits"
           aria-activedescendant={hits.length === 0 ? undefined : `palette-hit-${at}`}
-          aria-label="Search pages, keys and requests"
-          placeholder="A page, a key’s name or prefix, a request id…"
+          aria-label="Search pages, accounts, keys and requests"
+          placeholder="A page, an account, a key’s name or prefix, a request id…"
           maxLength={200}
           value={text}
           onChange={(event) => {
@@ -102,6 +103,7 @@ function Finder({ close }: { close: () => void }) {
 }
 
 function useHits(text: string): readonly Hit[] {
+  const accounts = useAccounts();
   const keys = useKeys();
   const models = useModels();
   const places = usePlaces();
@@ -120,6 +122,9 @@ function useHits(text: string): readonly Hit[] {
     const request = /^req_[0-9a-z]+$/i.test(text)
       ? [{ href: `/requests/${text}`, label: text, detail: 'Request', icon: IconRequests }]
       : [];
+    const payers = (accounts.data ?? [])
+      .filter((account) => text !== '' && fits(account.id, account.name, account.external_id))
+      .map(({ id, name }) => ({ href: `/accounts/${id}`, label: name, detail: 'Account', icon: IconAccounts }));
     const found = (keys.data ?? [])
       .filter((key) => text !== '' && fits(key.id, key.label, ...key.prefixes))
       .map((key) => ({
@@ -131,6 +136,6 @@ function useHits(text: string): readonly Hit[] {
     const offered = (models.data ?? [])
       .filter((model) => text !== '' && fits(model.id, model.display_name))
       .map(({ id, provider }) => ({ href: modelHref(id), label: id, detail: provider, icon: IconModels }));
-    return [...request, ...pages, ...found, ...offered].slice(0, HITS_MAX);
-  }, [keys.data, models.data, places, text]);
+    return [...request, ...pages, ...payers, ...found, ...offered].slice(0, HITS_MAX);
+  }, [accounts.data, keys.data, models.data, places, text]);
 }

@@ -8,7 +8,7 @@ import { useSession } from '../api/session.tsx';
 import { IconMenu, IconMoon, IconSearch, IconSun } from '../ui/icons.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Help } from './help.tsx';
-import { usePlaces } from './navigation.ts';
+import { isAt, usePlaces } from './navigation.ts';
 import { Palette } from './palette.tsx';
 import css from './shell.module.css';
 import { useShortcuts } from './shortcuts.ts';
@@ -80,14 +80,16 @@ function Rail({ onSearch, inside = false }: { onSearch: () => void; inside?: boo
         <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
       </UnstyledButton>
       <nav aria-label="Pages" className={css.nav}>
-        {places.map(({ href, label, icon: Icon }) => {
-          const here = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
-          return (
-            <Link key={href} href={href} className={css.place} aria-current={here ? 'page' : undefined}>
-              <Icon /> {label}
-            </Link>
-          );
-        })}
+        {places.map((place) => (
+          <Link
+            key={place.href}
+            href={place.href}
+            className={css.place}
+            aria-current={isAt(place, location) ? 'page' : undefined}
+          >
+            <place.icon /> {place.label}
+          </Link>
+        ))}
       </nav>
       <div className={css.foot}>
         <OperatorMenu />

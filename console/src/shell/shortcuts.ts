@@ -1,12 +1,13 @@
 /** The keys that work on every page. They are silent while somebody types or a dialog is open. */
 import { useEffect, useRef } from 'react';
 import { useLocation } from 'wouter';
-import { PLACES } from './navigation.ts';
+import { usePlaces } from './navigation.ts';
 
 const AFTER_G_MS = 1_000;
 
 export function useShortcuts(actions: { palette: () => void; help: () => void }): void {
   const [, navigate] = useLocation();
+  const places = usePlaces();
   const latest = useRef(actions);
   latest.current = actions;
   useEffect(() => {
@@ -18,7 +19,7 @@ export function useShortcuts(actions: { palette: () => void; help: () => void })
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-      const place = PLACES.find(({ letter }) => letter === event.key);
+      const place = places.find(({ letter }) => letter === event.key);
       if (event.timeStamp - pressedG < AFTER_G_MS && place !== undefined) navigate(place.href);
       else if (event.key === '/') document.querySelector<HTMLInputElement>('[data-search]')?.focus();
       else if (event.key === '?') latest.current.help();
@@ -32,7 +33,7 @@ export function useShortcuts(actions: { palette: () => void; help: () => void })
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
-  }, [navigate]);
+  }, [navigate, places]);
 }
 
 /** A page says with `data-key="e"` which of its buttons the key presses. */

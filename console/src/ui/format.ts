@@ -17,6 +17,11 @@ export function exactCredits(nanos: bigint, least = 2): string {
   return `${sign}${whole.format(size / NANOS)}.${decimals}`;
 }
 
+/** How many decimals an amount needs, so that the others of its column can have as many. */
+export function decimalsOf(nanos: bigint): number {
+  return exactCredits(nanos).split('.')[1]?.length ?? 0;
+}
+
 /** Four decimals; all of them where four would leave nothing of the amount. */
 export function shortCredits(nanos: bigint): string {
   const size = nanos < 0n ? -nanos : nanos;
@@ -40,6 +45,7 @@ export function shortCount(value: number): string {
 }
 
 export function milliseconds(ms: number): string {
+  if (ms === 0) return '< 1 ms';
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
@@ -67,6 +73,8 @@ const STEPS: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [
   [31_536_000, 'month'],
 ];
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+/** Where the short form would be an abbreviation after a word: last mo. */
+const spelled = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 export function ago(at: number, now: number): string {
   const seconds = (at - now) / 1_000;
@@ -74,10 +82,12 @@ export function ago(at: number, now: number): string {
   if (size < 5) return 'just now';
   let unitSeconds = 1;
   for (const [limit, unit] of STEPS) {
-    if (size < limit) return relative.format(Math.round(seconds / unitSeconds), unit);
+    if (size < limit) {
+      return (unit === 'month' ? spelled : relative).format(Math.round(seconds / unitSeconds), unit);
+    }
     unitSeconds = limit;
   }
-  return relative.format(Math.round(seconds / 31_536_000), 'year');
+  return spelled.format(Math.round(seconds / 31_536_000), 'year');
 }
 
 const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });

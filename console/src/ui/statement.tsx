@@ -1,6 +1,6 @@
 /** The statement of a month: a page to print, and the same as CSV. Both come from the gateway, which adds up the ledger. */
 import { Button, Select } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { Section } from './page.tsx';
 
@@ -16,10 +16,25 @@ function months(now: Date): { value: string; label: string }[] {
 }
 
 export function Statement({ of, id }: { of: 'keys' | 'accounts'; id: string }) {
+  return (
+    <StatementSection
+      href={(month, format) => addressOf(`/admin/v1/${of}/{id}/statement`, { id }, { month, format })}
+    />
+  );
+}
+
+/** With the choice of the month. `show` is what is done with it beside printing and the CSV. */
+export function StatementSection({
+  href,
+  show,
+  children = null,
+}: {
+  href: (month: string, format: 'html' | 'csv') => string;
+  show?: (month: string) => ReactNode;
+  children?: ReactNode;
+}) {
   const [choices] = useState(() => months(new Date()));
   const [month, setMonth] = useState(choices[0]?.value ?? '');
-  const href = (format: 'html' | 'csv'): string =>
-    addressOf(`/admin/v1/${of}/{id}/statement`, { id }, { month, format });
   return (
     <Section
       title="Statement"
@@ -35,16 +50,17 @@ export function Statement({ of, id }: { of: 'keys' | 'accounts'; id: string }) {
             value={month}
             onChange={(value) => setMonth(value ?? month)}
           />
-          <Button component="a" href={href('html')} target="_blank" rel="noopener" variant="default">
+          {show?.(month)}
+          <Button component="a" href={href(month, 'html')} target="_blank" rel="noopener" variant="default">
             Open to print
           </Button>
-          <Button component="a" href={href('csv')} variant="default">
+          <Button component="a" href={href(month, 'csv')} variant="default">
             CSV
           </Button>
         </>
       }
     >
-      {null}
+      {children}
     </Section>
   );
 }

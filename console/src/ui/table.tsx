@@ -30,7 +30,7 @@ export interface Column<Row> {
   readonly header: string;
   /** For sorting and for the CSV: the exact value. */
   readonly value: (row: Row) => string | number | bigint | null;
-  /** The same as a person reads it; the value itself where there is none. */
+  /** The same as a person reads it; the value itself where this gives nothing. */
   readonly cell?: (row: Row) => ReactNode;
   readonly right?: boolean;
   /** Not shown at phone width. */
@@ -196,7 +196,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
                     const column = byId.get(cell.column.id);
                     return (
                       <td key={cell.id} data-right={column?.right} data-minor={column?.minor}>
-                        {column?.cell?.(row.original) ?? plain(column?.value(row.original))}
+                        {column?.cell?.(row.original) || plain(column?.value(row.original))}
                       </td>
                     );
                   })}

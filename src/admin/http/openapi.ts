@@ -4,6 +4,7 @@ import { addRoutes } from '../routes/all.ts';
 import { ErrorEnvelope } from '../schema/error.ts';
 import type { AdminService } from '../service.ts';
 import { newApp } from './framework.ts';
+import type { RouteRoles } from './roles.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -26,13 +27,21 @@ async function describe(service: AdminService): Promise<Json> {
       components: { securitySchemes: { [SECURITY]: { type: 'http', scheme: 'bearer' } } },
       security: [{ [SECURITY]: [] }],
     },
-    transform: ({ schema, url }) => ({ schema: { ...schema, response: withErrors(schema.response) }, url }),
+    transform: ({ schema, url, route }) => ({
+      schema: { ...schema, response: withErrors(schema.response), 'x-roles': rolesOf(route.config?.roles) },
+      url,
+    }),
   });
   addRoutes(app, service);
   await app.ready();
   const made = withComponents(app.swagger() as unknown as Json);
   await app.close();
   return made;
+}
+
+/** Who may call it; absent where no credential is needed. */
+function rolesOf(roles: RouteRoles | undefined): readonly string[] | undefined {
+  return roles === 'public' ? undefined : roles;
 }
 
 function withErrors(responses: unknown): Json {

@@ -24,6 +24,15 @@ export const RequestFilters = Type.Object(filters, { additionalProperties: false
 export const RequestSearch = Type.Object(
   {
     ...filters,
+    account: Type.Optional(
+      Type.String({
+        maxLength: TEXT_MAX,
+        description: 'Keys of the account with this id and of those below it; none: keys that have no account.',
+      }),
+    ),
+    below: Type.Optional(
+      Type.Enum(['yes', 'no'], { description: 'no: without the accounts below `account`. Default yes.' }),
+    ),
     since: Type.Optional(Type.String({ maxLength: 40, description: time })),
     until: Type.Optional(Type.String({ maxLength: 40, description: time })),
     before: Type.Optional(

@@ -83,6 +83,7 @@ const UsageRow = Type.Object(
     hour: Type.Optional(Type.String({ description: 'The time at which it begins.' })),
     key: Type.Optional(Type.String()),
     label: Type.Optional(nullableText),
+    account: Type.Optional(nullableText),
     model: Type.Optional(nullableText),
     provider: Type.Optional(nullableText),
     format: Type.Optional(nullableText),

@@ -13,6 +13,8 @@ export interface UsagePlace {
   readonly startMs: number;
   readonly keyId: string;
   readonly label: string | null;
+  /** The account that the key has now. */
+  readonly accountId: string | null;
   readonly model: string;
   readonly provider: string;
   readonly format: string;
@@ -21,9 +23,11 @@ export interface UsagePlace {
 /** Beyond so many charges that no rollup counts yet, a report says that it is catching up instead of reading them. */
 export const TAIL_MAX = 50_000;
 
+const OF_KEYS: readonly UsageDimension[] = ['key', 'label', 'account'];
+
 export function isByKey({ by, filter, keys }: UsageQuery): boolean {
   const filtered = keys !== undefined || filter.key !== undefined || filter.label !== undefined;
-  return filtered || by.includes('key') || by.includes('label');
+  return filtered || by.some((dimension) => OF_KEYS.includes(dimension));
 }
 
 /** The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them. */
@@ -47,6 +51,7 @@ const COLUMNS: Readonly<Record<UsageDimension, string>> = {
   hour: 'r.start_ms',
   key: 'r.key_id',
   label: 'k.label',
+  account: 'k.account_id',
   model: 'r.model',
   provider: 'r.provider',
   format: 'r.format',
@@ -66,13 +71,14 @@ export function filterColumns({ filter }: UsageQuery): readonly (readonly [colum
 
 /** The group of a charge that is in no rollup; null where the report does not ask for it. */
 export function groupOf({ by, filter, keys, sinceMs, untilMs }: UsageQuery, place: UsagePlace): UsageGroup | null {
-  const { startMs, keyId, label, model, provider, format } = place;
+  const { startMs, keyId, label, accountId, model, provider, format } = place;
   if (startMs < sinceMs || startMs >= untilMs || keys?.has(keyId) === false) return null;
   const values = {
     day: dayOf(startMs),
     hour: startMs,
     key: keyId,
     label,
+    account: accountId,
     model,
     provider,
     format,

@@ -50,7 +50,7 @@ export interface ChargeFact {
  */
 const ROWS_MAX = 32;
 
-const ENTRY = `e.at_ms, e.key_id, k.label, k.mode, e.amount`;
+const ENTRY = `e.at_ms, e.key_id, k.label, k.account_id, k.mode, e.amount`;
 const WITH_RECORD = `
   SELECT u.number, ${ENTRY}, coalesce(e.model, u.model) AS model, coalesce(e.provider, u.provider) AS provider,
     coalesce(e.format, u.format) AS format,
@@ -197,6 +197,7 @@ function factOf(row: Row): ChargeFact {
       startMs: hourOf(integer(row, 'at_ms')),
       keyId: text(row, 'key_id'),
       label: textOrNull(row, 'label'),
+      accountId: textOrNull(row, 'account_id'),
       model: text(row, 'model'),
       provider: text(row, 'provider'),
       format: text(row, 'format'),

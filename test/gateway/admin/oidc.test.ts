@@ -1,26 +1,17 @@
 /** Sign-in at the console through OpenID Connect, at a real provider in this process. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type OidcFixture, oidcFixture } from '../../support/oidc-provider.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
-
-/** The redirect address is fixed, so the port of the operator's listener is chosen before. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  assert(typeof address === 'object' && address !== null);
-  return address.port;
-}
 
 let provider: OidcFixture;
 let gateway: StartedGateway;
 let origin: string;
 
 before(async () => {
+  // The redirect address is fixed, so the port of the operator's listener is chosen before.
   const port = await freePort();
   origin = `http://127.0.0.1:${port}`;
   provider = await oidcFixture(`${origin}/admin/v1/oidc/callback`);

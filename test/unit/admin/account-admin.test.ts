@@ -256,6 +256,8 @@ describe('an account-admin', () => {
       [403, 'GET', '/usage?provider=one'],
       [403, 'GET', '/requests?provider=secret-provider'],
       [404, 'GET', `/usage?account=${sibling.account}`],
+      [404, 'GET', `/requests?account=${sibling.account}`],
+      [404, 'GET', `/requests?account=${all.root}&below=no`],
     ];
     for (const [status, method, path, body] of refused) {
       const answer = await send(method, path, body);
@@ -281,6 +283,24 @@ describe('an account-admin', () => {
     assert.ok(!story.includes('secret-provider') && story.includes('"provider_cost_nanos":null'), story);
     const { operator } = (await get('/session')) as unknown as { operator: Record<string, unknown> };
     assert.deepEqual([operator.role, operator.account_id], ['account-admin', all.top]);
+  });
+
+  test('requests of an account: with those below it or without, and never those of others', async (t) => {
+    const all = await world(t);
+    const [own] = [await all.make('own'), await all.make('sibling'), await all.make('lone')];
+    const found = async (role: Role, query: string): Promise<readonly string[]> => {
+      const headers = { authorization: `Bearer ${await all.token(role, all.top)}` };
+      const { body } = await all.send('GET', `/requests?${query}`, { headers });
+      return (body.data as { id: string }[]).map(({ id }) => id);
+    };
+    for (const role of ['viewer', 'account-admin'] as const) {
+      assert.deepEqual(await found(role, `account=${all.top}`), [own.request], role);
+      assert.deepEqual(await found(role, `account=${own.account}&below=no`), [own.request], role);
+      assert.deepEqual(await found(role, `account=${all.top}&below=no`), [], role);
+    }
+    assert.equal((await found('viewer', 'account=none')).length, 1);
+    assert.equal((await found('viewer', `account=${all.root}`)).length, 2);
+    assert.deepEqual(await found('account-admin', 'account=none'), []);
   });
 
   test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { adminApp } from '../../../src/admin/http/app.ts';
-import { CONSOLE_TYPES, consoleTypes } from '../../../tools/console-types.ts';
+import { CONSOLE_ROLES, CONSOLE_TYPES, consoleRoles, consoleTypes } from '../../../tools/console-types.ts';
 import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
 
 const SECRET = 'admin-secret-for-tests-0123456789abcdef';
@@ -68,8 +68,9 @@ describe('the console on the operator’s listener', () => {
     assert.match(body, /npm run console:build/);
   });
 
-  test('its types are those of the routes: npm run console:types', async () => {
+  test('its types and the roles of its pages are those of the routes: npm run console:types', async () => {
     const plain = (text: string): string => text.replaceAll(/[\s;,'"|()]/g, '');
     assert.equal(plain(readFileSync(CONSOLE_TYPES, 'utf8')), plain(await consoleTypes()));
+    assert.equal(plain(readFileSync(CONSOLE_ROLES, 'utf8')), plain(await consoleRoles()));
   });
 });

@@ -67,7 +67,7 @@ describe('a usage report', () => {
   test('refuses what it cannot answer, and says what it wants', () => {
     refused(
       { by: 'model,colour' },
-      /^by is "model,colour": must be a list of day, hour, key, label, model, provider, format/,
+      /^by is "model,colour": must be a list of day, hour, key, label, account, model, provider, format/,
     );
     refused({ by: 'model,model' }, /each once/);
     refused({ by: 'model,' }, /^by is/);

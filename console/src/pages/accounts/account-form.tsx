@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type Account, useAccount } from '../../api/admin.ts';
 import { ApiError, call, type Schemas } from '../../api/client.ts';
+import { useSession } from '../../api/session.tsx';
 import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { Failure } from '../../ui/page.tsx';
@@ -80,6 +81,7 @@ export function CreateAccount({
   below: string | null;
   close: () => void;
 }) {
+  const { mayOperate } = useSession();
   const [draft, setDraft] = useState<Draft>({ ...NEW, parent: below });
   const create = useMutation({
     mutationFn: () => {
@@ -104,7 +106,8 @@ export function CreateAccount({
       <Select
         label="Below"
         placeholder="nothing: a customer of its own"
-        clearable
+        clearable={mayOperate}
+        allowDeselect={mayOperate}
         searchable
         data={accounts.map(({ id, name: label }) => ({ value: id, label }))}
         value={draft.parent}
@@ -162,6 +165,7 @@ function fieldError(error: Error | null, name: string): string | undefined {
 }
 
 function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => void; error: Error | null }) {
+  const { mayOperate } = useSession();
   const text = (name: keyof Draft) => ({
     value: draft[name] ?? '',
     error: fieldError(error, name),
@@ -199,7 +203,7 @@ function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => vo
           onChange={(token_period) => set({ ...draft, token_period })}
         />
         <TextInput label="Requests per minute" placeholder="no limit" inputMode="numeric" {...text('rpm_limit')} />
-        <TextInput label="Your id" placeholder="none" {...text('external_id')} />
+        {mayOperate && <TextInput label="Your id" placeholder="none" {...text('external_id')} />}
       </SimpleGrid>
       {!shown && <Failure error={error} />}
     </>

@@ -1,16 +1,20 @@
 /** What is said about an account wherever it is shown. */
 import type { Account } from '../../api/admin.ts';
-import { count, headlineCredits, nanosOf } from '../../ui/format.ts';
+import { headlineCredits, nanosOf, shortCount } from '../../ui/format.ts';
 import { Dot } from '../../ui/values.tsx';
 
 export function AccountStatus({ of: { status } }: { of: Account }) {
-  return <Dot tone={status === 'active' ? 'ok' : status === 'suspended' ? 'warn' : 'neutral'}>{status}</Dot>;
+  return (
+    <Dot tone={status === 'active' ? 'ok' : status === 'suspended' ? 'warn' : 'neutral'}>
+      {status[0]?.toUpperCase() + status.slice(1)}
+    </Dot>
+  );
 }
 
 export function capText({ credit_cap: credits, token_cap: tokens }: Account): string | null {
   const caps = [
     credits && `${headlineCredits(nanosOf(credits.amount))} credits ${periodText(credits.period)}`,
-    tokens && `${count(tokens.amount)} tokens ${periodText(tokens.period)}`,
+    tokens && `${shortCount(tokens.amount)} tokens ${periodText(tokens.period)}`,
   ].filter((cap) => cap !== null);
   return caps.length === 0 ? null : caps.join(', ');
 }

@@ -57,6 +57,12 @@ export function AccountPage({ id }: { id: string }) {
           account.root !== id && ['Paid by', <AccountLink key="root" id={account.root} accounts={accounts} />],
           account.external_id !== null && ['Your id', account.external_id],
           ['Used in all', `${exactCredits(nanosOf(account.used))} credits`],
+          [
+            'Requests',
+            <Link key="requests" href={`/requests?account=${id}`} className="link">
+              See them
+            </Link>,
+          ],
           ['Created', <Time key="created" at={account.created_at} />],
           ['Id', <Id key="id" value={account.id} />],
         ]}
@@ -147,12 +153,18 @@ function Spent({ of: account }: { of: Account }) {
 }
 
 function AccountLink({ id, accounts }: { id: string; accounts: readonly Account[] }) {
-  return <Link href={`/accounts/${id}`}>{accounts.find((account) => account.id === id)?.name ?? id}</Link>;
+  return (
+    <Link href={`/accounts/${id}`} className="link">
+      {accounts.find((account) => account.id === id)?.name ?? id}
+    </Link>
+  );
 }
 
 function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) => void }) {
   const [, navigate] = useLocation();
-  const { mayOperate } = useSession();
+  const { mayOperate, session } = useSession();
+  // What an account-admin's own account is and may, the operator says.
+  const isOwn = session?.operator.account_id === account.id;
   const status = useMutation({
     mutationFn: (next: 'active' | 'suspended') =>
       call('patch', '/admin/v1/accounts/{id}', { path: { id: account.id }, body: { status: next } }),
@@ -167,16 +179,20 @@ function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) =>
       <Button data-key="c" variant="default" onClick={() => navigate(`/keys?create=1&account=${account.id}`)}>
         Create key
       </Button>
-      <Button variant="default" data-key="e" onClick={() => open('edit')}>
-        Edit
-      </Button>
-      <Button
-        variant="default"
-        loading={status.isPending}
-        onClick={() => status.mutate(suspended ? 'active' : 'suspended')}
-      >
-        {suspended ? 'Resume' : 'Suspend'}
-      </Button>
+      {!isOwn && (
+        <>
+          <Button variant="default" data-key="e" onClick={() => open('edit')}>
+            Edit
+          </Button>
+          <Button
+            variant="default"
+            loading={status.isPending}
+            onClick={() => status.mutate(suspended ? 'active' : 'suspended')}
+          >
+            {suspended ? 'Resume' : 'Suspend'}
+          </Button>
+        </>
+      )}
       <Menu position="bottom-end">
         <Menu.Target>
           <ActionIcon size={30} variant="default" aria-label="More">

@@ -58,7 +58,8 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'held',
     header: 'Held',
     value: ({ account }) => account.reserved,
-    cell: ({ account }) => <Credits value={account.reserved} />,
+    cell: ({ account }) =>
+      account.reserved === 0 ? <span className="muted">–</span> : <Credits value={account.reserved} />,
     right: true,
     minor: true,
   },

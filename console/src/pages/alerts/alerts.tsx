@@ -8,6 +8,7 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Dot, Id, Time, type Tone } from '../../ui/values.tsx';
+import css from './alerts.module.css';
 
 type Alert = Schemas['Alert'];
 type Delivery = Schemas['AlertDelivery'];
@@ -29,10 +30,10 @@ const ALERT_COLUMNS: readonly Column<Alert>[] = [
 
 function dataText({ data }: Alert): string {
   return Object.entries(data)
-    .map(
-      ([name, value]) =>
-        `${name.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-    )
+    .map(([name, value]) => {
+      const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+      return name === 'message' ? text : `${name.replaceAll('_', ' ')} ${text}`;
+    })
     .join(', ');
 }
 
@@ -123,15 +124,17 @@ function Tested({ result }: { result: Schemas['AlertTest'] }) {
     return <p role="status">Nobody is named in the configuration, so there was nobody to send a test to.</p>;
   }
   return (
-    <ul role="status">
-      {result.deliveries.map((delivery) => (
-        <li key={delivery.target}>
-          <Dot tone={toneOf(delivery)}>
-            {delivery.target}: {delivery.state}
-            {delivery.error !== null && ` (${delivery.error})`}
-          </Dot>
-        </li>
-      ))}
-    </ul>
+    <div role="status" className={css.tested}>
+      <ul>
+        {result.deliveries.map((delivery) => (
+          <li key={delivery.target}>
+            <Dot tone={toneOf(delivery)}>
+              {delivery.target}: {delivery.state}
+              {delivery.error !== null && ` (${delivery.error})`}
+            </Dot>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -295,13 +295,15 @@ function KeyForm({
                 error={at('addresses')}
                 onChange={(chosen) => set({ addresses: chosen })}
               />
-              <TextInput
-                label="Provider"
-                description="One provider that it is limited to, or “all”."
-                value={draft.provider_scope}
-                error={at('provider_scope')}
-                onChange={(event) => set({ provider_scope: event.currentTarget.value })}
-              />
+              {mayOperate && (
+                <TextInput
+                  label="Provider"
+                  description="One provider that it is limited to, or “all”."
+                  value={draft.provider_scope}
+                  error={at('provider_scope')}
+                  onChange={(event) => set({ provider_scope: event.currentTarget.value })}
+                />
+              )}
             </Stack>
           </Collapse>
           {conflict}

@@ -25,6 +25,21 @@ export function Amount({ of, value }: { of: Key; value: number | null }) {
   return of.mode === 'credit' ? <Credits value={value} /> : <Tokens value={value} />;
 }
 
+/** A credit key of an account has no balance of its own: a cap at most. */
+export function purseOf(key: Key): {
+  readonly all: number | null;
+  readonly used: number;
+  /** Null where nothing of its own limits it. */
+  readonly left: number | null;
+  readonly period: string | null;
+} {
+  if (key.mode === 'token_budget') return { all: key.budget, used: key.used, left: key.remaining, period: key.period };
+  if (key.account === undefined) return { all: key.credit, used: key.used, left: key.remaining, period: null };
+  if (key.cap === undefined) return { all: null, used: key.used, left: null, period: null };
+  const { amount, used, period } = key.cap;
+  return { all: amount, used, left: Math.max(0, amount - used - key.reserved), period };
+}
+
 export function unitOf(key: Key): string {
   return key.mode === 'credit' ? 'credits' : 'tokens';
 }

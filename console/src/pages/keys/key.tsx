@@ -17,7 +17,7 @@ import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
-import { amountText, KeyStatus, keyName, PERIODS } from './key-words.tsx';
+import { amountText, KeyStatus, keyName, PERIODS, purseOf } from './key-words.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 import { Snippets } from './snippets.tsx';
@@ -27,7 +27,7 @@ type Dialog = 'edit' | 'credit' | 'revoke' | 'rotate' | 'account' | null;
 
 export function KeyPage({ id }: { id: string }) {
   const { data: key, error, isPending, refetch } = useKey(id);
-  const { mayWrite } = useSession();
+  const { may, mayWrite } = useSession();
   const [dialog, setDialog] = useState<Dialog>(null);
   const [created, setCreated] = useState<CreatedKey | null>(null);
   const close = (): void => setDialog(null);
@@ -54,7 +54,12 @@ export function KeyPage({ id }: { id: string }) {
           ['Pays with', key.mode === 'credit' ? 'prepaid credit' : `tokens ${PERIODS[key.period] ?? ''}`],
           key.mode === 'token_budget' &&
             key.period_ends_at !== null && ['Period ends', <Time key="period" at={key.period_ends_at} />],
-          ['Requests', count(key.requests)],
+          [
+            'Requests',
+            <Link key="requests" href={`/requests?key=${key.id}`} className="link">
+              {count(key.requests)}
+            </Link>,
+          ],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
           ['Account', <AccountOf key="account" id={key.account} />],
@@ -62,14 +67,14 @@ export function KeyPage({ id }: { id: string }) {
           key.output_limit !== null && ['Largest output', `${count(key.output_limit)} tokens`],
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
           key.addresses !== null && ['Client addresses', key.addresses.join(', ')],
-          ['Provider', key.provider_scope],
+          may('get /admin/v1/providers') && ['Provider', key.provider_scope],
           ['Expires', key.expires_at === null ? 'never' : <Time key="expires" at={key.expires_at} />],
           ['Created', <Time key="created" at={key.created_at} />],
           ['Id', <Id key="id" value={key.id} />],
         ]}
       />
       <Secrets of={key} mayWrite={mayWrite && !ended} rotate={() => setDialog('rotate')} />
-      <Statement of="keys" id={key.id} />
+      {key.mode === 'credit' && <Statement of="keys" id={key.id} />}
       <Section title="Use it" note="Replace the beginning of the secret by the whole one.">
         <Snippets
           baseUrl={key.base_url}
@@ -95,15 +100,6 @@ export function KeyPage({ id }: { id: string }) {
       {created !== null && <NewSecret created={created} close={() => setCreated(null)} />}
     </Page>
   );
-}
-
-/** A credit key of an account has no balance of its own: a cap at most. */
-function purseOf(key: Key): { all: number | null; used: number; left: number | null; period: string | null } {
-  if (key.mode === 'token_budget') return { all: key.budget, used: key.used, left: key.remaining, period: key.period };
-  if (key.account === undefined) return { all: key.credit, used: key.used, left: key.remaining, period: null };
-  if (key.cap === undefined) return { all: null, used: key.used, left: null, period: null };
-  const { amount, used, period } = key.cap;
-  return { all: amount, used, left: Math.max(0, amount - used - key.reserved), period };
 }
 
 function Answer({ of: key }: { of: Key }) {
@@ -143,7 +139,7 @@ function AccountOf({ id }: { id: string | undefined }) {
   const accounts = useAccounts();
   if (id === undefined) return 'none: it pays for itself';
   return (
-    <Link href={`/accounts/${id}`} className={css.name}>
+    <Link href={`/accounts/${id}`} className="link">
       {accounts.data?.find((account) => account.id === id)?.name ?? id}
     </Link>
   );

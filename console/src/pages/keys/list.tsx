@@ -12,7 +12,7 @@ import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time, Tokens } from '../../ui/values.tsx';
 import { CreateKey } from './key-form.tsx';
-import { Amount, KeyStatus, keyName, limitText } from './key-words.tsx';
+import { Amount, KeyStatus, keyName, limitText, purseOf } from './key-words.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 
@@ -40,8 +40,8 @@ const COLUMNS: readonly Column<Key>[] = [
   {
     id: 'remaining',
     header: 'Left',
-    value: (key) => key.remaining,
-    cell: (key) => <WithUnit of={key} value={key.remaining} />,
+    value: (key) => purseOf(key).left,
+    cell: (key) => <Left of={key} />,
     right: true,
   },
   {
@@ -99,11 +99,13 @@ const COLUMNS: readonly Column<Key>[] = [
   { id: 'id', header: 'Id', value: (key) => key.id, cell: (key) => <Id value={key.id} />, minor: true, hidden: true },
 ];
 
-function WithUnit({ of, value }: { of: Key; value: number | null }) {
+function Left({ of }: { of: Key }) {
+  const { left } = purseOf(of);
+  if (left === null && of.account !== undefined) return <span className="muted">its account pays</span>;
   return (
     <>
-      <Amount of={of} value={value} />{' '}
-      {value !== null && <span className={css.unit}>{of.mode === 'credit' ? 'cr' : 'tok'}</span>}
+      <Amount of={of} value={left} />{' '}
+      {left !== null && <span className={css.unit}>{of.mode === 'credit' ? 'cr' : 'tok'}</span>}
     </>
   );
 }
@@ -182,14 +184,16 @@ export function KeysPage() {
 
 function Answer({ keys }: { keys: readonly Key[] }) {
   const active = keys.filter((key) => key.status === 'active').length;
-  const credit = keys.filter((key) => key.mode === 'credit' && key.status === 'active');
+  const credit = keys.filter((key) => key.mode === 'credit' && key.status === 'active' && key.account === undefined);
+  const ofAccounts = keys.filter((key) => key.account !== undefined && key.status === 'active').length;
   const left = credit.reduce((sum, key) => sum + nanosOf(key.remaining ?? 0), 0n);
   const held = credit.reduce((sum, key) => sum + nanosOf(key.reserved), 0n);
   return (
     <>
       <strong>{plural(keys.length, 'key')}</strong>, {active} active;{' '}
-      <strong className="num">{headlineCredits(left)} credits</strong> left to spend
-      {held > 0n && <>, {headlineCredits(held)} more held by running requests</>}.
+      <strong className="num">{headlineCredits(left)} credits</strong> left on their own balances
+      {held > 0n && <>, {headlineCredits(held)} more held by running requests</>}
+      {ofAccounts > 0 && <>; {ofAccounts} of them spend from an account</>}.
     </>
   );
 }

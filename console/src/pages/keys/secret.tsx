@@ -13,7 +13,7 @@ export function NewSecret({ created, close }: { created: CreatedKey; close: () =
     <Modal
       opened
       onClose={close}
-      size={680}
+      size={740}
       closeOnClickOutside={false}
       closeOnEscape={false}
       title={`The secret of ${keyName(key)}`}

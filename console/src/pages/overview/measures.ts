@@ -1,9 +1,10 @@
 /** What the overview shows: by what, and of what. */
 import type { UsageFigures } from '../../api/usage.ts';
 
-export type Dimension = 'model' | 'provider' | 'key' | 'format';
+export type Dimension = 'model' | 'provider' | 'key' | 'account' | 'format';
 export const DIMENSIONS: readonly { value: Dimension; label: string }[] = [
   { value: 'model', label: 'by model' },
+  { value: 'account', label: 'by account' },
   { value: 'key', label: 'by key' },
   { value: 'provider', label: 'by provider' },
   { value: 'format', label: 'by format' },
@@ -25,9 +26,12 @@ export function measured(row: UsageFigures, measure: Measure): number {
   return measure === 'requests' ? row.requests + row.cancelled : tokensIn(row) + row.output_tokens;
 }
 
-/** The requests behind a figure. */
+/** The requests behind a figure. Those of an account are of its own keys: accounts below it have rows of their own. */
 export function requestsHref(by: Dimension, value: string | null, range: { since: string; until?: string }): string {
   const parameters = new URLSearchParams(range);
-  if (value !== null && by !== 'format') parameters.set(by, value);
+  if (by === 'account') {
+    parameters.set('account', value ?? 'none');
+    parameters.set('below', 'no');
+  } else if (value !== null && by !== 'format') parameters.set(by, value);
   return `/requests?${parameters}`;
 }

@@ -6,7 +6,7 @@ import { count, nanosOf, shortCredits } from '../../ui/format.ts';
 import type { Point, Series } from './chart.tsx';
 import { type Dimension, type Measure, measured, requestsHref } from './measures.ts';
 import css from './overview.module.css';
-import { type Period, stepMs, stepsOf } from './periods.ts';
+import { endOf, type Period, stepsOf } from './periods.ts';
 
 const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
 
@@ -21,7 +21,7 @@ export function OverTime({
   nameOf,
   now,
 }: {
-  rows: readonly UsageRow[];
+  rows: readonly (UsageRow & { readonly at: number })[];
   period: Period;
   by: Dimension;
   measure: Measure;
@@ -43,19 +43,14 @@ export function OverTime({
   const points: Point[] = stepsOf(period, now).map((at) => ({ at, values: {} }));
   const byTime = new Map(points.map((point) => [point.at, point.values as Record<string, number>]));
   for (const row of rows) {
-    const values = byTime.get(Date.parse(row[period.step] ?? ''));
+    const values = byTime.get(row.at);
     if (values === undefined) continue;
     const id = own.includes(row[by] ?? '') ? `s:${row[by] ?? ''}` : OTHER;
     values[id] = (values[id] ?? 0) + measured(row, measure);
   }
   const open = (at: number, id: string): void => {
-    const value = id === OTHER ? null : id.slice(2);
-    navigate(
-      requestsHref(by, value, {
-        since: new Date(at).toISOString(),
-        until: new Date(at + stepMs(period)).toISOString(),
-      }),
-    );
+    const range = { since: new Date(at).toISOString(), until: new Date(endOf(period, at)).toISOString() };
+    navigate(id === OTHER ? `/requests?${new URLSearchParams(range)}` : requestsHref(by, id.slice(2) || null, range));
   };
   return (
     <>
@@ -84,6 +79,8 @@ export function OverTime({
 const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
+const months = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' });
+
 function timeText(at: number, { step }: Period): string {
-  return (step === 'hour' ? hours : days).format(at);
+  return { hour: hours, day: days, month: months }[step].format(at);
 }

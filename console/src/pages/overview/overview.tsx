@@ -2,9 +2,11 @@
 import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
+import { useAccounts } from '../../api/admin.ts';
 import { useKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
-import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
+import { useSession } from '../../api/session.tsx';
+import { type SteppedRows, type UsageFigures, type UsageRow, useUsage, useUsageSteps } from '../../api/usage.ts';
 import { Code } from '../../ui/code.tsx';
 import { useFilters } from '../../ui/filters.tsx';
 import {
@@ -21,26 +23,42 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { DataTable } from '../../ui/table.tsx';
 import { useNow } from '../../ui/values.tsx';
-import { DIMENSIONS, type Dimension, MEASURES, type Measure, requestsHref, tokensIn } from './measures.ts';
+import { DIMENSIONS, type Dimension, MEASURES, type Measure, measured, requestsHref, tokensIn } from './measures.ts';
 import { OverTime } from './over-time.tsx';
 import css from './overview.module.css';
-import { beginOf, PERIODS, type Period } from './periods.ts';
+import { beginBefore, beginOf, endOf, PERIODS, type Period, stepsOf } from './periods.ts';
 import { columnsFor } from './usage-columns.tsx';
 
 export function OverviewPage() {
   const { filters, set } = useFilters(['period', 'by', 'show'] as const);
+  const { may } = useSession();
+  const seesProviders = may('get /admin/v1/providers');
+  const dimensions = DIMENSIONS.filter(({ value }) => value !== 'provider' || seesProviders);
   const period = PERIODS.find(({ id }) => id === filters.period) ?? (PERIODS[2] as Period);
-  const by = (DIMENSIONS.find(({ value }) => value === filters.by)?.value ?? 'model') as Dimension;
+  const by = (dimensions.find(({ value }) => value === filters.by)?.value ?? 'model') as Dimension;
   const measure = (MEASURES.find(({ value }) => value === filters.show)?.value ?? 'cost') as Measure;
   const now = useNow();
   const begin = beginOf(period, now);
-  const series = useUsage({ by: `${period.step},${by}`, since: period.since });
-  const groups = useUsage({ by, since: period.since });
-  const before = useUsage({ since: period.since_before, until: begin });
+  const series = useSeries(period, by, now);
+  const groups = useUsage({ by, since: begin });
+  const before = useUsage({ since: beginBefore(period, now), until: begin });
   const keys = useKeys();
-  const names = useMemo(() => new Map(keys.data?.map((key) => [key.id, key.label ?? key.id])), [keys.data]);
-  const nameOf = (value: string | null): string => (value === null ? 'unknown' : (names.get(value) ?? value));
+  const accounts = useAccounts();
+  const names = useMemo(
+    () =>
+      new Map([
+        ...(keys.data?.map((key) => [key.id, key.label ?? key.id] as const) ?? []),
+        ...(accounts.data?.map((account) => [account.id, account.name] as const) ?? []),
+      ]),
+    [keys.data, accounts.data],
+  );
+  const nameOf = (value: string | null): string =>
+    value === null ? (by === 'account' ? 'keys without an account' : 'unknown') : (names.get(value) ?? value);
   const total = groups.data?.total;
+  const ranked = useMemo(
+    () => groups.data?.data.toSorted((a, b) => measured(b, measure) - measured(a, measure)) ?? EMPTY,
+    [groups.data, measure],
+  );
   const empty = total !== undefined && total.requests === 0 && total.cancelled === 0;
   return (
     <Page
@@ -73,10 +91,10 @@ export function OverviewPage() {
       )}
       {total && !empty && (
         <>
-          <Headline now={total} before={before.data?.total} />
+          <Headline now={total} before={before.data?.total} since={begin} />
           <Section
             title={MEASURES.find(({ value }) => value === measure)?.label}
-            note={period.step === 'day' ? 'per day (UTC)' : 'per hour'}
+            note={period.step === 'hour' ? 'per hour' : `per ${period.step} (UTC)`}
             actions={
               <>
                 <SegmentedControl
@@ -91,27 +109,20 @@ export function OverviewPage() {
                   w={130}
                   aria-label="Grouped"
                   allowDeselect={false}
-                  data={[...DIMENSIONS]}
+                  data={dimensions}
                   value={by}
                   onChange={(value) => set('by', value)}
                 />
               </>
             }
           >
-            <OverTime
-              rows={series.data?.data ?? []}
-              period={period}
-              by={by}
-              measure={measure}
-              nameOf={nameOf}
-              now={now}
-            />
+            <OverTime rows={series.rows} period={period} by={by} measure={measure} nameOf={nameOf} now={now} />
           </Section>
           <Section>
             <DataTable
               name={`Usage by ${by}`}
-              rows={groups.data?.data ?? EMPTY}
-              columns={columnsFor(by, nameOf)}
+              rows={ranked}
+              columns={columnsFor(by, nameOf, seesProviders)}
               rowId={(row) => String(row[by])}
               href={(row) => requestsHref(by, row[by] ?? null, { since: begin })}
             />
@@ -124,13 +135,34 @@ export function OverviewPage() {
 
 const EMPTY: readonly UsageRow[] = [];
 
+/** One report by hour or day; of months one each, since a report has no months. */
+function useSeries(period: Period, by: Dimension, now: number): SteppedRows {
+  const { step } = period;
+  const monthly = step === 'month';
+  const report = useUsage({ by: `${monthly ? 'day' : step},${by}`, since: beginOf(period, now) }, !monthly);
+  const months = monthly ? stepsOf(period, now) : [];
+  const each = useUsageSteps(
+    by,
+    months.map((at) => ({
+      at,
+      since: new Date(at).toISOString(),
+      until: new Date(endOf(period, at)).toISOString(),
+    })),
+  );
+  const rows = useMemo(
+    () => report.data?.data.map((row) => ({ ...row, at: Date.parse(row.hour ?? row.day ?? '') })) ?? [],
+    [report.data],
+  );
+  return monthly ? each : { rows, error: report.error };
+}
+
 function Answer({ now, before, period }: { now: UsageFigures; before: UsageFigures | undefined; period: Period }) {
   const spent = nanosOf(now.cost);
   const unfinished = now.broken + now.cancelled;
   return (
     <>
       <strong className="num">{headlineCredits(spent)} credits</strong> spent {period.words}
-      {before && before.cost > 0 && `, ${change(now.cost, before.cost)} than in ${period.before}`}
+      {before && before.cost > 0 && `, ${change(now.cost, before.cost)} in ${period.before}`}
       {'; '}
       {unfinished === 0 ? (
         'every answer was complete'
@@ -142,18 +174,23 @@ function Answer({ now, before, period }: { now: UsageFigures; before: UsageFigur
   );
 }
 
+/** Beyond it, a percentage says less than how many times as much it is. */
+const TIMES_FROM = 10;
+
 function change(now: number, before: number): string {
+  if (now / before >= TIMES_FROM) return `${count(Math.round(now / before))} times as much as`;
   const percentage = Math.round(Math.abs(now / before - 1) * 100);
-  if (percentage === 0) return 'no more and no less';
-  return `${count(percentage)} % ${now > before ? 'more' : 'less'}`;
+  if (percentage === 0) return 'no more and no less than';
+  return `${count(percentage)} % ${now > before ? 'more' : 'less'} than`;
 }
 
 /** Three figures that matter; what belongs to each stands below it. */
-function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | undefined }) {
+function Headline({ now, before, since }: { now: UsageFigures; before: UsageFigures | undefined; since: string }) {
   const running = useRunning();
   const held = (running.data ?? [])
     .filter(({ mode }) => mode === 'credit')
     .reduce((sum, { held: nanos }) => sum + BigInt(nanos), 0n);
+  const requests = `/requests?since=${since}`;
   const first = now.first_byte_ms;
   const whole = now.duration_ms;
   return (
@@ -163,7 +200,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         value={headlineCredits(nanosOf(now.cost))}
         unit="credits"
         delta={before && <Delta now={now.cost} before={before.cost} />}
-        href="/requests"
+        href={requests}
       >
         {now.provider_cost !== null &&
           now.margin !== null &&
@@ -174,7 +211,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         value={count(now.requests)}
         unit=""
         delta={before && <Delta now={now.requests} before={before.requests} />}
-        href="/requests"
+        href={requests}
       >
         {shortCount(tokensIn(now))} tokens in, {shortCount(now.output_tokens)} out
       </Figure>
@@ -182,7 +219,7 @@ function Headline({ now, before }: { now: UsageFigures; before: UsageFigures | u
         name="First byte, median"
         value={first === null ? '–' : milliseconds(first.p50)}
         unit=""
-        href="/requests?slower_than=1s"
+        href={first === null ? requests : `${requests}&slower_than=${first.p50}ms`}
       >
         {first === null ? 'no times yet' : `95 % within ${milliseconds(first.p95)}`}
         {whole !== null && `; whole answers ${milliseconds(whole.p50)}, 95 % within ${milliseconds(whole.p95)}`}
@@ -228,6 +265,7 @@ function Figure({
 /** Against the period before. Neither direction is good or bad in itself, so it has no colour. */
 function Delta({ now, before }: { now: number; before: number }) {
   if (before === 0) return null;
+  if (now / before >= TIMES_FROM) return <span className={css.delta}>× {count(Math.round(now / before))}</span>;
   const value = Math.round((now / before - 1) * 100);
   return (
     <span className={css.delta}>

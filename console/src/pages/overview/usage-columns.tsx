@@ -5,8 +5,13 @@ import type { Column } from '../../ui/table.tsx';
 import { Credits } from '../../ui/values.tsx';
 import { type Dimension, tokensIn } from './measures.ts';
 
-export function columnsFor(by: Dimension, nameOf: (value: string | null) => string): readonly Column<UsageRow>[] {
-  return [
+/** `withMargin`: whether the reader may see what the providers ask. */
+export function columnsFor(
+  by: Dimension,
+  nameOf: (value: string | null) => string,
+  withMargin: boolean,
+): readonly Column<UsageRow>[] {
+  const columns: readonly Column<UsageRow>[] = [
     {
       id: by,
       header: by[0]?.toUpperCase() + by.slice(1),
@@ -77,4 +82,5 @@ export function columnsFor(by: Dimension, nameOf: (value: string | null) => stri
       hidden: true,
     },
   ];
+  return withMargin ? columns : columns.filter(({ id }) => id !== 'margin');
 }

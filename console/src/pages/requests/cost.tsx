@@ -3,7 +3,7 @@ import { Button } from '@mantine/core';
 import { useState } from 'react';
 import type { LoggedRequest } from '../../api/requests.ts';
 import { useSession } from '../../api/session.tsx';
-import { count, exactCredits } from '../../ui/format.ts';
+import { count, decimalsOf, exactCredits } from '../../ui/format.ts';
 import { Section } from '../../ui/page.tsx';
 import { Refund } from './refund.tsx';
 import { tokensOf } from './request-words.tsx';
@@ -41,6 +41,9 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
     amount: prices === null ? null : (BigInt(usage[name]) * BigInt(prices[name])) / BigInt(prices.per),
   }));
   const rest = cost === null ? 0n : BigInt(cost) - rows.reduce((sum, { amount }) => sum + (amount ?? 0n), 0n);
+  const shown = [...rows.map(({ amount }) => amount), cost, provider].filter((amount) => amount !== null);
+  const decimals = Math.max(...shown.map((amount) => decimalsOf(BigInt(amount))));
+  const credits = (nanos: bigint): string => exactCredits(nanos, decimals);
   const refundable = request.mode === 'credit' && request.charged !== null && request.charged !== '0';
   return (
     <Section
@@ -75,7 +78,7 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
               </th>
               <td>{count(tokens)}</td>
               {prices !== null && <td>{perMillion(prices[name], prices.per)}</td>}
-              {amount !== null && <td>{exactCredits(amount)}</td>}
+              {amount !== null && <td>{credits(amount)}</td>}
             </tr>
           ))}
           {prices !== null && rest > BigInt(rows.length) && (
@@ -83,15 +86,23 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
               <th scope="row">Tools, tiers and media</th>
               <td />
               <td />
-              <td>{exactCredits(rest)}</td>
+              <td>{credits(rest)}</td>
             </tr>
           )}
         </tbody>
         <tfoot>
-          <Sum name="All" tokens={tokensOf(request)} nanos={cost} priced={prices !== null} />
-          <Sum name="Provider asks" tokens={null} nanos={provider} priced={prices !== null} />
+          <Sum name="All" tokens={tokensOf(request)} nanos={cost} priced={prices !== null} text={credits} />
+          {provider !== null && (
+            <Sum name="Provider asks" tokens={null} nanos={provider} priced={prices !== null} text={credits} />
+          )}
           {cost !== null && provider !== null && (
-            <Sum name="Margin" tokens={null} nanos={String(BigInt(cost) - BigInt(provider))} priced={prices !== null} />
+            <Sum
+              name="Margin"
+              tokens={null}
+              nanos={String(BigInt(cost) - BigInt(provider))}
+              priced={prices !== null}
+              text={credits}
+            />
           )}
         </tfoot>
       </table>
@@ -105,14 +116,16 @@ function Sum({
   tokens,
   nanos,
   priced,
+  text,
 }: {
   name: string;
   tokens: number | null;
   nanos: string | null;
   priced: boolean;
+  text: (nanos: bigint) => string;
 }) {
   if (nanos === null && tokens === null) return null;
-  const amount = nanos === null ? '' : `${exactCredits(BigInt(nanos))}${priced ? '' : ' credits'}`;
+  const amount = nanos === null ? '' : `${text(BigInt(nanos))}${priced ? '' : ' credits'}`;
   return (
     <tr>
       <th scope="row">{name}</th>

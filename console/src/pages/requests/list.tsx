@@ -2,7 +2,8 @@
 import { Button, Select } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useKeys } from '../../api/queries.ts';
+import { type Account, useAccounts } from '../../api/admin.ts';
+import { type Key, useKeys } from '../../api/queries.ts';
 import {
   type LoggedRequest,
   REQUEST_FILTERS,
@@ -10,6 +11,7 @@ import {
   useLiveRequests,
   useRequests,
 } from '../../api/requests.ts';
+import { useSession } from '../../api/session.tsx';
 import { Code } from '../../ui/code.tsx';
 import { Chips, SearchBox, useFilters } from '../../ui/filters.tsx';
 import { count, milliseconds, percent, plural } from '../../ui/format.ts';
@@ -20,7 +22,7 @@ import { Credits, Id, Time } from '../../ui/values.tsx';
 import { Outcome, outcomeText, providerOf, tokensOf } from './request-words.tsx';
 import css from './requests.module.css';
 
-export const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
+const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   {
     id: 'time',
     header: 'Received',
@@ -32,7 +34,7 @@ export const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
     ),
   },
   { id: 'outcome', header: 'Outcome', value: outcomeText, cell: (request) => <Outcome of={request} /> },
-  { id: 'model', header: 'Model', value: (request) => request.model },
+  { id: 'model', header: 'Model', value: (request) => request.model, minor: true },
   {
     id: 'key',
     header: 'Key',
@@ -102,6 +104,8 @@ export const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
 const LABELS: Readonly<Record<RequestFilter, string>> = {
   status: 'status',
   key: 'key',
+  account: 'account',
+  below: 'accounts below it',
   model: 'model',
   provider: 'provider',
   condition: 'condition',
@@ -118,8 +122,22 @@ export function RequestsPage() {
   const [, navigate] = useLocation();
   const [sought, setSought] = useState('');
   const stored = useRequests(filters);
-  const arrived = useLiveRequests(live, filters);
   const keys = useKeys();
+  const accounts = useAccounts();
+  const ofAccount = useMemo(
+    () => keysOfAccount(filters.account, filters.below !== 'no', keys.data ?? [], accounts.data ?? []),
+    [filters.account, filters.below, keys.data, accounts.data],
+  );
+  const tailed = useLiveRequests(live, filters);
+  const arrived = useMemo(
+    () => tailed.filter(({ key_id }) => ofAccount?.has(key_id ?? '') !== false),
+    [tailed, ofAccount],
+  );
+  const seesProviders = useSession().may('get /admin/v1/providers');
+  const columns = useMemo(
+    () => REQUEST_COLUMNS.filter(({ id }) => id !== 'provider' || seesProviders),
+    [seesProviders],
+  );
   const before = useMemo(() => stored.data?.pages.flatMap((page) => page.data) ?? [], [stored.data]);
   const rows = useMemo(() => merge(arrived, before), [arrived, before]);
   const fresh = useMemo(() => new Set(arrived.map(({ id }) => id)), [arrived]);
@@ -131,10 +149,15 @@ export function RequestsPage() {
     else if (id !== '') set('model', id);
   };
   const keyNames = keys.data?.map((key) => ({ value: key.id, label: key.label ?? key.id })) ?? [];
-  const shownFilters =
-    filters.key === undefined
-      ? filters
-      : { ...filters, key: keyNames.find(({ value }) => value === filters.key)?.label ?? filters.key };
+  const shownFilters = {
+    ...filters,
+    ...(filters.key !== undefined && {
+      key: keyNames.find(({ value }) => value === filters.key)?.label ?? filters.key,
+    }),
+    ...(filters.account !== undefined && {
+      account: accounts.data?.find(({ id }) => id === filters.account)?.name ?? filters.account,
+    }),
+  };
   return (
     <Page
       wide
@@ -160,7 +183,7 @@ export function RequestsPage() {
         <DataTable
           name="Requests"
           rows={rows}
-          columns={REQUEST_COLUMNS}
+          columns={columns}
           rowId={(request) => request.id}
           href={(request) => `/requests/${request.id}`}
           sortable={false}
@@ -215,6 +238,21 @@ export function RequestsPage() {
       )}
     </Page>
   );
+}
+
+/** Null: of everybody. The live view has no such filter of its own. */
+function keysOfAccount(
+  account: string | undefined,
+  below: boolean,
+  keys: readonly Key[],
+  accounts: readonly Account[],
+): ReadonlySet<string> | null {
+  if (account === undefined) return null;
+  const parents = new Map(accounts.map(({ id, parent }) => [id, parent]));
+  const fits = (id: string | null): boolean =>
+    id === account || (below && id !== null && fits(parents.get(id) ?? null));
+  const wanted = keys.filter((key) => (account === 'none' ? key.account === undefined : fits(key.account ?? null)));
+  return new Set(wanted.map(({ id }) => id));
 }
 
 /** A live request may be in the log by now: it is shown once. */

@@ -80,7 +80,14 @@ export function RequestPage({ id }: { id: string }) {
         </Section>
       </div>
       <Content id={request.id} />
-      <Section title="The whole story" note="As gateway requests show prints it.">
+      <Section
+        title="The whole story"
+        note={
+          <>
+            As <code>gateway requests show</code> prints it.
+          </>
+        }
+      >
         <Code label="The whole story" text={explanation.join('\n')} />
       </Section>
     </Page>

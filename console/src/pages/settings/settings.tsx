@@ -8,22 +8,21 @@ import { Operators } from './operators.tsx';
 import { Trail } from './trail.tsx';
 
 export function SettingsPage() {
-  const { session, mayOperate } = useSession();
-  const role = session?.operator.role;
+  const { session, may } = useSession();
   return (
     <Page
       title="Settings"
       answer={
         <>
-          You are <strong>{session?.operator.name}</strong>, with the role {role}.
+          You are <strong>{session?.operator.name}</strong>, with the role {session?.operator.role}.
         </>
       }
     >
       <Books />
-      {mayOperate && <Doctor />}
-      {role === 'owner' && <Operators />}
-      {mayOperate && <Trail />}
-      {mayOperate && <InForce />}
+      {may('post /admin/v1/doctor') && <Doctor />}
+      {may('get /admin/v1/operators') && <Operators />}
+      {may('get /admin/v1/audit-trail') && <Trail />}
+      {may('get /admin/v1/settings') && <InForce />}
     </Page>
   );
 }

@@ -44,7 +44,7 @@ test('a report looks its rollup up by time, and reads charges only behind the wa
       (line) => /^SCAN (?:usage\w*|entries|u|e|k|keys)\b/.test(line) && line !== 'SCAN usage_watermark',
     );
     assert.deepEqual(scans, [], by.join());
-    const keyed = by.includes('key') || by.includes('label');
+    const keyed = by.includes('key') || by.includes('label') || by.includes('account');
     assert.equal(
       found.some((line) => /usage_key_/.test(line)),
       keyed,
