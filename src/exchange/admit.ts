@@ -303,10 +303,12 @@ function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached'
         : 'The token budget of this period is used up';
   const hours = Math.ceil(retryAfterMs / 3_600_000);
   const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
+  // Of an account no figure is told; when it resets, Retry-After says.
+  const when = level?.account === true ? 'when its period ends' : `within ${time}`;
   const renewed =
     retryAfterMs === NO_PERIOD_RETRY_MS
       ? 'It has no period: only the operator will reset it.'
-      : `It will reset within ${time}.`;
+      : `It will reset ${when}.`;
   return `${what}: quota exceeded. ${renewed}`;
 }
 
