@@ -87,7 +87,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'transport/node/server/http1-connection.ts',
-        'this.#keeps = framed && canFinish && !this.#owner.closing &&',
+        'this.#keeps = framed && canFinish && this.#owner.persistent &&',
         'this.#keeps = framed && canFinish &&',
       ],
     ],
