@@ -27,7 +27,7 @@ before(async () => {
   scripted = await scriptedGateway({
     servers: 2,
     routing: { max_attempts: 2, cache_affinity: false },
-    timeouts: { first_byte: 0.3 },
+    timeouts: { first_byte: 4 },
     // A text beyond it is counted in no time.
     model: { context_window: 20_000 },
     observers: [recorded],

@@ -28,7 +28,7 @@ before(async () => {
   // The circuit stays out of it: each story is about one failure.
   scripted = await scriptedGateway({
     provider: { circuit_breaker: false },
-    timeouts: { first_byte: 0.3 },
+    timeouts: { first_byte: 4 },
     // A text beyond it is counted in no time.
     model: { context_window: 20_000 },
     observers: [recorded],
