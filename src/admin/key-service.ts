@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { digestOfKey, keyDigest, keyPrefix, keyStatus, type Mode, modeOfKeyText, newKeyText } from '../core/key.ts';
 import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin, NewKey } from '../ledger/port.ts';
+import { isObject } from '../lib/json.ts';
 import type { AccountService } from './account-service.ts';
 import {
   type AccountView,
@@ -115,7 +116,7 @@ export class KeyService {
 
   /** Whether it can be made is known now, but for what the ledger alone knows. */
   async #planned(given: unknown, accounts: readonly AccountView[]): Promise<PlannedKey> {
-    const { key: taken, ...settings } = typeof given === 'object' ? { key: undefined, ...given } : { key: undefined };
+    const { key: taken, ...settings } = isObject(given) ? given : {};
     const plan = readNewKey(taken === undefined ? given : settings);
     this.#requireKnown(plan.providerScope, plan.models);
     const account = accounts.find(({ id }) => id === plan.accountId);

@@ -14,8 +14,13 @@ const KINDS: Readonly<Record<StatementView['entries'][number]['kind'], string>> 
 };
 
 const TOKENS = [
-  ...(['recorded', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const),
-  ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const),
+  'recorded',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
 ] as const;
 type TokenFigures = Pick<StatementView['totals'], (typeof TOKENS)[number]>;
 
@@ -66,8 +71,10 @@ export function statementCsv(statement: StatementView): readonly string[] {
     ),
     ...statement.usage.map((row) =>
       line('usage', '', negative(row.amount), [
-        ...['', '', ''],
-        ...[row.key, row.model, row.charges],
+        ...empty.slice(0, 3),
+        row.key,
+        row.model,
+        row.charges,
         ...TOKENS.map((name) => row[name]),
       ]),
     ),

@@ -1,12 +1,12 @@
 /** Which keys will expire, in use or not: asked for by an index, a page at a time, once in an hour. */
+import { DAY_MS, HOUR_MS } from '../core/usage-report.ts';
 import type { KeyExpiry, LedgerAdmin } from '../ledger/port.ts';
 
-const DAY_MS = 86_400_000;
-const PASS_MS = 3_600_000;
+const PASS_MS = HOUR_MS;
 const PAGE = 1_000;
 const KNOWN_MAX = 100_000;
 const EXPIRY_DAYS = [1, 7] as const;
-const DAYS_MAX = 7;
+const DAYS_MAX = Math.max(...EXPIRY_DAYS);
 
 /** So many days before it expires somebody is told; null where it is too early, or too late. */
 export function daysToExpiry(expiresAtMs: number, nowMs: number): number | null {

@@ -64,9 +64,13 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
     // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
       const built = buildModel({ path, model, origin }, file, providers, options);
-      const problem = 'message' in built ? built : unpricedDefault(path, built, providers);
-      if (problem !== null) problems.push(problem);
-      else if ('id' in built) models.push(built);
+      if ('message' in built) {
+        problems.push(built);
+        continue;
+      }
+      const unpriced = unpricedDefault(path, built, providers);
+      if (unpriced === null) models.push(built);
+      else problems.push(unpriced);
     }
   }
   return { providers: [...providers.values()], models, problems };

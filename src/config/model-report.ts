@@ -46,9 +46,16 @@ export function modelReport(models: Iterable<Model>): ModelReportRow[] {
   }));
 }
 
-export const REPORT_HEADINGS = [
-  ...(['MODEL', 'USD IN / OUT', 'FROM', 'WINDOW', 'FROM', 'OUTPUT', 'FROM', 'RESOLVES TO'] as const),
-] as const;
+export const REPORT_HEADINGS: readonly string[] = [
+  'MODEL',
+  'USD IN / OUT',
+  'FROM',
+  'WINDOW',
+  'FROM',
+  'OUTPUT',
+  'FROM',
+  'RESOLVES TO',
+];
 
 /** The cells under the headings. */
 export function reportCells(row: ModelReportRow): string[] {

@@ -1,7 +1,7 @@
 /**
- * Loaded before every test file of `npm test`, for what takes time in all of them, and for what they leave behind: a test that failed or timed out midway may leave servers and processes open,
- * which would keep the process of its file alive for ever: it ends red instead, some time after its last test, and says what was
- * open.
+ * Loaded before every test file of `npm test`, for what takes time in all of them, and for what they leave behind: a test that
+ * failed or timed out midway may leave servers and processes open, which would keep the process of its file alive for ever. It
+ * ends red instead, some time after its last test, and says what was open.
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
