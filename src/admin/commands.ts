@@ -14,7 +14,7 @@ import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
-import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
 export interface Command extends CommandShape {
@@ -174,9 +174,14 @@ export const COMMANDS: readonly Command[] = [
     words: ['audit'],
     operands: [],
     flags: {},
-    switches: ['json'],
-    summary: 'recompute every balance from its entries; exit 0 only when all match',
+    switches: ['last', 'json'],
+    summary: 'recompute every balance from its entries; exit 0 only when all match; --last: what came of the last time',
     run: async (api, { switches }) => {
+      if (switches.has('last')) {
+        const view = await api.lastAudit();
+        const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
+        return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
+      }
       const report = await api.audit();
       const output = switches.has('json') ? json(report) : lines(auditText(report));
       return { ...output, exitCode: report.ok ? 0 : 1 };

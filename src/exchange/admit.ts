@@ -4,6 +4,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { KeyRecord, Mode } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
+import { HOUR_MS } from '../core/time.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import {
   type AdmitOutcome,
@@ -301,7 +302,7 @@ function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached'
       : mode === 'credit'
         ? "This key's cap is used up for its period"
         : 'The token budget of this period is used up';
-  const hours = Math.ceil(retryAfterMs / 3_600_000);
+  const hours = Math.ceil(retryAfterMs / HOUR_MS);
   const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
   // Of an account no figure is told; when it resets, Retry-After says.
   const when = level?.account === true ? 'when its period ends' : `within ${time}`;

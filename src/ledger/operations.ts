@@ -3,6 +3,7 @@
  * the second time it finds what the first one did.
  */
 import type { KeyRecord } from '../core/key.ts';
+import { DAY_MS } from '../core/time.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountCreditOutcome,
@@ -170,8 +171,8 @@ export function isOperationFailed(result: Result): result is OperationFailed {
 /** How long a rate limit looks back. */
 export const RATE_WINDOW_MS = 60_000;
 /** How long a claim is kept after its end. */
-export const CLAIM_KEEP_MS = 86_400_000;
+export const CLAIM_KEEP_MS = DAY_MS;
 /** How long it is remembered that a hold was voided. */
-export const VOIDED_KEEP_MS = 7 * 86_400_000;
+export const VOIDED_KEEP_MS = 7 * DAY_MS;
 /** How long after its expiry a hold may wait for its recovery before the audit calls it an orphan. */
 export const ORPHAN_GRACE_MS = 60_000;

@@ -10,6 +10,7 @@ import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
 import { Alerts } from '../alerts/alerts.ts';
+import { Audits } from '../alerts/audits.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
@@ -134,6 +135,15 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  const audits = new Audits({
+    ledger,
+    alerts,
+    everyMs: () => serving.catalog().auditEveryMs,
+    log,
+    nowMs: () => clock.nowMs(),
+  });
+  parts.defer(() => audits.close());
+  audits.start();
   // Its library is loaded only where it is used.
   const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
@@ -146,6 +156,7 @@ export async function startGateway(
     ledger,
     operators: data.operators,
     alerts,
+    audits,
     consoleOrigin: () => consoleOrigin,
     gateway: {
       settings: () => settingsView(settings),
@@ -177,7 +188,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
+    metrics: () => scrape({ settings, serving, ledger, audits }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());

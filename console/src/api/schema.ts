@@ -473,6 +473,25 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/audit/last': {
+    /** What came of the last audit, and how often there is one */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['LastAudit'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/doctor': {
     /** Check configuration, providers, models and store */
     post: {
@@ -2236,6 +2255,24 @@ export interface components {
       next_cursor: string | null;
       /** @enum {string} */
       object: 'list';
+    };
+    /** LastAudit */
+    LastAudit: {
+      /** @description How often the gateway runs an audit by itself; null: never. */
+      every_hours: number | null;
+      /** @description The last audit on this store, scheduled or on request; null: none yet. `findings` has the first of `finding_count`. */
+      last: {
+        at: string;
+        entries: number;
+        finding_count: number;
+        findings: string[];
+        /** @description Charges that an operator should look at. */
+        flagged: number;
+        keys: number;
+        live_holds: number;
+        /** @description Whether every balance equals the sum of its entries. */
+        ok: boolean;
+      } | null;
     };
     /** ListedOperator */
     ListedOperator: {

@@ -1,4 +1,5 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
+import { HOUR_MS } from '../../core/time.ts';
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
 import { audit } from '../postgres/audit.ts';
@@ -9,7 +10,7 @@ import { openingError } from '../postgres/error-mapping.ts';
 import type { SqliteRow } from './sqlite-side.ts';
 import type { MovedTable, Schema } from './tables.ts';
 
-const STATEMENT_TIMEOUT_MS = 3_600_000;
+const STATEMENT_TIMEOUT_MS = HOUR_MS;
 const LOCK_TIMEOUT_MS = 10_000;
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
