@@ -26,6 +26,8 @@ const LOOKS = [
 ].slice(0, values.desktop ? 1 : undefined);
 /** A page is taken in pieces: Chromium does not draw a picture of any height, and nobody reads one. */
 const PIECE_PX = 2_400;
+/** For a page that never loads; a slow machine is not meant by it. */
+const PATIENCE_MS = 300_000;
 const WORDS = ['hold', 'idempotency', 'vLLM', 'GATEWAY_PUBLIC_URL'];
 
 const dist = fileURLToPath(new URL('dist', import.meta.url));
@@ -48,6 +50,7 @@ try {
   for (const look of LOOKS) {
     const context = await browser.newContext({ viewport: look.viewport, colorScheme: look.theme, locale: 'en-GB' });
     const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     const complaints = complaintsOf(page, site, gateway.origin);
     for (const path of paths) {
       const answer = await page.goto(`${site}${path}`, { waitUntil: 'networkidle' });

@@ -100,7 +100,7 @@ function extend(md) {
 function withLineBreaks(md) {
   const breaking = (html) => html.replaceAll(/(?<=[^<>\s]{6})([/_=,:.-])(?=[^<>\s]{3})/g, '$1<wbr>');
   const { code_inline: code, text } = md.renderer.rules;
-  md.renderer.rules.code_inline = (...args) => code(...args).replace(/(?<=>)[^<]+/, breaking);
+  md.renderer.rules.code_inline = (...args) => code(...args).replace(/(?<=>)[^<]{24,}/, breaking);
   md.renderer.rules.text = (...args) => text(...args).replaceAll(/[^\s<>]{30,}/g, breaking);
 }
 

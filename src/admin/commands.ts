@@ -254,7 +254,7 @@ export const CHECK_CONFIG: CommandShape = {
     'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
 };
 
-/** Not among the others: they read the request log, which is no part of the store. */
+/** Not among the others: they read the request log, which is not part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
   operands: ['ID'],

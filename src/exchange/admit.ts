@@ -278,7 +278,7 @@ function loadRefused(outcome: Refusal & { kind: 'tokens_limited' | 'parallel_lim
 
 /** Nothing of an account is told but that it has a limit: no name, no figure. */
 const ACCOUNT_LACKS =
-  "The limit of this key's account does not carry this request. Ask for less output, or send less input.";
+  "The limit of this key's account does not cover this request. Ask for less output, or send less input.";
 const ACCOUNT_HELD =
   "Other requests in flight hold what the limit of this key's account leaves. Wait for them, then retry once.";
 const ACCOUNT_REACHED = "The limit of this key's account is reached";
@@ -286,12 +286,12 @@ const ACCOUNT_REACHED = "The limit of this key's account is reached";
 function insufficientMessage({ available, level }: Refusal & { kind: 'insufficient' }, key: KeyRecord): string {
   if (level?.account === true) return ACCOUNT_LACKS;
   if (key.mode === 'token_budget') {
-    return `The ${available} tokens left of the budget do not carry this request. Ask for less output, or send less input.`;
+    return `The ${available} tokens left of the budget do not cover this request. Ask for less output, or send less input.`;
   }
   const credits = creditsFromNanos(available);
   return level === undefined
-    ? `The balance of ${credits} credits does not carry this request. Add credit, or ask for less output.`
-    : `The ${credits} credits left of this key's cap do not carry this request. Ask for less output, or send less input.`;
+    ? `The balance of ${credits} credits does not cover this request. Add credit, or ask for less output.`
+    : `The ${credits} credits left of this key's cap do not cover this request. Ask for less output, or send less input.`;
 }
 
 /** Agents that would wait out a `Retry-After` of weeks stop at a quota that is exceeded and will reset, and show it. */

@@ -68,7 +68,7 @@ export interface KeyholderStatement {
     readonly request_id: string | null;
   }[];
   readonly usage: readonly StatementUsage[];
-  /** What an account paid for the key, which is no part of the key's balance; null where it has no account. */
+  /** What an account paid for the key, which is not part of the key's balance; null where it has no account. */
   readonly by_account: readonly StatementUsage[] | null;
 }
 

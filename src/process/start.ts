@@ -228,7 +228,7 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  // What is not a terminal may be a log, and a link that signs in belongs into none.
+  // What is not a terminal may be a log, and a link that signs in belongs in none.
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
   const { sandbox: withSandbox } = serving.catalog();
   const info = {

@@ -126,7 +126,7 @@ export class PostgresSide {
     if (value !== null) await this.#query('INSERT INTO gateway.settings (name, value) VALUES ($1, $2)', [name, value]);
   }
 
-  /** Every charge is added to the rollups anew. */
+  /** Every charge is added to the rollups again. */
   async countChargesAnew(): Promise<void> {
     await this.#query(`INSERT INTO gateway.unrolled (key_id, hold_id, at_ms)
       SELECT key_id, id, at_ms FROM gateway.entries WHERE kind = 'charge'`);
