@@ -103,7 +103,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 /** How credentials of this gateway, and many of others, begin: what follows is short enough to be overlooked otherwise. */
 const MARKED = /\b(mg_[a-z]_|sk[-_]|whsec_|Bearer\s+)[\w~+/=.-]{8,}/gi;
 const LONG_WORD = /[\w~+/=-]{20,}/g;
-/** The ids of keys, accounts, requests and so on are no secrets, and what an entry is about. */
+/** The ids of keys, accounts, requests and so on are not secrets: they say what an entry is about. */
 const OWN_ID = /^(key|acct|credit|transfer|refund|correction|op|tok|ses|req|resp|msg|alrt)_[0-9a-f]+$/;
 /** Letters and digits without the dashes that names have; a date or a version is shorter. */
 const RANDOM_PART = /(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}|[A-Za-z0-9]{24,}/;

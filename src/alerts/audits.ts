@@ -25,12 +25,17 @@ export interface AuditsOptions {
 interface AuditState {
   /** When the last one began; it may still be running. */
   readonly startedAtMs: number;
+  /** How many were begun since one came to an end. */
+  readonly unended: number;
   readonly last: LastAudit | null;
 }
 
 const DOCUMENT = 'last-audit';
 const LOOK_MS = 60_000;
-/** An audit that began so long ago and has no result ended with its process, or failed. */
+/**
+ * An audit that began so long ago and has no result ended with its process, or failed. The next ones wait twice as long each
+ * time: where the ledger is too large for the time that a report may take, it must not be read all the time.
+ */
 const GIVEN_UP_MS = 900_000;
 const FINDINGS_KEPT = 20;
 
@@ -83,7 +88,7 @@ export class Audits {
     await this.read();
     if (!this.#isDue()) return;
     const startedAtMs = this.#options.nowMs();
-    await this.#write({ startedAtMs, last: this.last });
+    await this.#write({ startedAtMs, unended: (this.#state?.unended ?? 0) + 1, last: this.last });
     await this.run(startedAtMs);
   }
 
@@ -108,7 +113,7 @@ export class Audits {
     if (report.ok) log.info({ keys: report.keys, entries: report.entries, tookMs }, 'the audit found nothing wrong');
     else log.error({ findings: last.findings, count: findings.length }, 'the audit found what does not add up');
     // A disk that is full does not keep anybody from knowing.
-    await this.#write({ startedAtMs, last }).catch((err: unknown) => {
+    await this.#write({ startedAtMs, unended: 0, last }).catch((err: unknown) => {
       log.error({ err }, 'what came of the audit could not be stored');
     });
     if (!report.ok) await alerts.auditFailed(report);
@@ -120,11 +125,10 @@ export class Audits {
     const every = everyMs();
     if (every === null) return false;
     if (this.#state === null) return true;
-    const { startedAtMs, last } = this.#state;
-    const ended = last !== null && last.atMs >= startedAtMs;
+    const { startedAtMs, unended } = this.#state;
     const sinceMs = nowMs() - startedAtMs;
     // A clock that was ahead must not put the next one off.
-    return sinceMs < 0 || sinceMs >= (ended ? every : Math.min(every, GIVEN_UP_MS));
+    return sinceMs < 0 || sinceMs >= (unended === 0 ? every : Math.min(every, GIVEN_UP_MS * 2 ** (unended - 1)));
   }
 
   async #write(state: AuditState): Promise<void> {
@@ -136,7 +140,7 @@ export class Audits {
 /** Null where another release has written something else: the next audit says how things are. */
 function decoded(text: string): AuditState | null {
   const value = JSON.parse(text) as Partial<AuditState> | null;
-  if (typeof value?.startedAtMs !== 'number') return null;
-  const { startedAtMs, last } = value;
-  return { startedAtMs, last: typeof last?.atMs === 'number' && Array.isArray(last.findings) ? last : null };
+  if (typeof value?.startedAtMs !== 'number' || typeof value.unended !== 'number') return null;
+  const { startedAtMs, unended, last } = value;
+  return { startedAtMs, unended, last: typeof last?.atMs === 'number' && Array.isArray(last.findings) ? last : null };
 }

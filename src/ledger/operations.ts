@@ -103,7 +103,7 @@ interface OperationTypes {
   recover: [{ readonly limit: number }, Recovered];
   /** Adds up to `limit` charges to the rollups that they do not count yet. */
   rollUp: [{ readonly limit: number }, RolledUp];
-  /** Removes up to `limit` rows of each kind that nothing asks for any more. */
+  /** Removes up to `limit` rows of each kind that are no longer needed. */
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
 

@@ -246,7 +246,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -813,7 +813,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -2823,7 +2823,7 @@ export interface components {
       of: 'key' | 'root' | 'account';
       /** @description In credits; null for an account below a root, which has no balance of its own. */
       opening_balance: string | null;
-      /** @description The first day that does not belong to it any more. */
+      /** @description The first day after the period. */
       to: string;
       totals: {
         cache_read_tokens: number;

@@ -130,7 +130,7 @@ test('findings raise one alert of the type audit.failed and are kept, the first 
   assert.deepEqual(new Set(logged), new Set(['the audit found what does not add up']));
 });
 
-test('an audit that failed, or ended with its process, is made up for within the hour, not the next day', async (t) => {
+test('an audit that failed, or ended with its process, is made up for, later and later, at most at the usual times', async (t) => {
   const { clock, audit, gateway } = world(t);
   const { audits } = gateway();
   audit.failure = new Error('the database is gone');
@@ -139,6 +139,20 @@ test('an audit that failed, or ended with its process, is made up for within the
   await audits.look();
   assert.equal(audit.count, 1, 'it may still be running elsewhere');
   clock.atMs += 900_000;
-  await gateway().audits.look();
+  audit.failure = new Error('canceling statement due to statement timeout');
+  await assert.rejects(gateway().audits.look(), /timeout/);
   assert.equal(audit.count, 2);
+  for (const waitMs of [2 * 900_000, 4 * 900_000]) {
+    clock.atMs += waitMs - 1;
+    await audits.look();
+    clock.atMs += 1;
+    await assert.rejects(audits.look(), /timeout/);
+  }
+  assert.equal(audit.count, 4);
+  audit.failure = null;
+  clock.atMs += DAY_MS;
+  await audits.look();
+  assert.deepEqual([audit.count, audits.last?.ok], [5, true]);
+  await audits.look();
+  assert.equal(audit.count, 5);
 });
