@@ -120,7 +120,10 @@ function withoutSourceLinks(md) {
       for (const token of children ?? []) {
         if (token.type === 'link_open' && leadsToSource(token.attrGet('href') ?? '', env.relativePath ?? '')) {
           token.tag = 'span';
-          token.attrs = [['title', token.attrGet('href') ?? '']];
+          token.attrs = [
+            ['class', 'source'],
+            ['title', token.attrGet('href') ?? ''],
+          ];
           closing += 1;
         } else if (token.type === 'link_close' && closing > 0) {
           token.tag = 'span';
