@@ -28,6 +28,7 @@ import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import { Alerts } from './alerts/alerts.ts';
+import { Audits } from './alerts/audits.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
@@ -241,6 +242,14 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   });
   const { openRequestLogReader } = await import('./process/request-log.ts');
   const requestLog = await openRequestLogReader(settings);
+  // What dead processes left behind is recovered before the audit.
+  const recovering = {
+    ...ledger,
+    audit: async () => {
+      await recoverAll(ledger);
+      return ledger.audit();
+    },
+  };
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
@@ -248,14 +257,8 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
     },
-    // What dead processes left behind is recovered before the audit.
-    ledger: {
-      ...ledger,
-      audit: async () => {
-        await recoverAll(ledger);
-        return ledger.audit();
-      },
-    },
+    ledger: recovering,
+    audits: new Audits({ ledger: recovering, alerts, everyMs: () => null, log: NO_LOG, nowMs: () => clock.nowMs() }),
     installationSecret: secret,
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),

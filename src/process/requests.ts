@@ -86,7 +86,7 @@ function searchOf(flags: CommandArguments['flags']): Search {
   });
 }
 
-/** Redrawn every second until `signal`; once where the output is no terminal, or as JSON. */
+/** Redrawn every second until `signal`; once where the output is not a terminal, or as JSON. */
 export async function top(
   client: Pick<AdminClient, 'runningRequests'>,
   { switches }: CommandArguments,

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  DAY_MS,
-  HOUR_MS,
-  USAGE_DIMENSIONS,
-  type UsageOutcome,
-  type UsageQuery,
-  type UsageSum,
-} from '../../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { USAGE_DIMENSIONS, type UsageOutcome, type UsageQuery, type UsageSum } from '../../src/core/usage-report.ts';
 import type { ChargedCall } from '../../src/ledger/port.ts';
 import { Bench, newAccount, newKey, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
 
