@@ -27,6 +27,7 @@ import { median } from './stats.ts';
 const RUNS = 5;
 /** About what ten seconds bring between two steps of the rollups. */
 const UNROLLED = 5_000;
+const ACCOUNTS = 1_000;
 const startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - GROWN_DAYS * DAY_MS;
 
 const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[] = [
@@ -36,13 +37,21 @@ const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[]
   ['--by label', { by: ['label'] }],
   ['--by label,day', { by: ['label', 'day'] }],
   ['--by account', { by: ['account'] }],
+  ['--by day,account --top 5', { by: ['day', 'account'], top: { count: 5, order: 'cost' } }],
+  ['--by key --top 500', { by: ['key'], top: { count: 500, order: 'cost' } }],
+  ['--by day,key --top 5', { by: ['day', 'key'], top: { count: 5, order: 'cost' } }],
   ['--by day --key ID', { by: ['day'], filter: { key: 'key_000000000042' } }],
   ['--by key --label TEXT', { by: ['key'], filter: { label: 'team 7' } }],
   ['--by key (refused)', { by: ['key'] }],
 ];
 
 const { values } = parseArgs({ options: { records: { type: 'string' }, engine: { type: 'string' } } });
-const growth: Growth = { records: Number(values.records ?? 10_000_000), unrolled: UNROLLED, startMs };
+const growth: Growth = {
+  records: Number(values.records ?? 10_000_000),
+  unrolled: UNROLLED,
+  startMs,
+  accounts: ACCOUNTS,
+};
 const folder = mkdtempSync(join(tmpdir(), 'bench-usage-'));
 
 function say(line: string): void {

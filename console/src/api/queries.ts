@@ -5,11 +5,13 @@ import { call, type Schemas } from './client.ts';
 export type Key = Schemas['Key'];
 export type CreatedKey = Schemas['CreatedKey'];
 
-export function useKeys() {
+/** All of them, which may be many: `enabled` where a page needs them only at times. */
+export function useKeys(enabled = true) {
   return useQuery({
     queryKey: ['keys'],
     queryFn: async ({ signal }) => (await call('get', '/admin/v1/keys', { signal })).data,
     refetchInterval: 15_000,
+    enabled,
   });
 }
 
