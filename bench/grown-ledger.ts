@@ -157,6 +157,10 @@ export function growSqlite(file: string, growth: Growth): void {
   database.exec(`INSERT INTO usage_hours (start_ms, model, provider, format, ${SUM_COLUMNS}, times)
     SELECT start_ms, model, provider, format, ${sumsOf(SUM_COLUMNS)}, times_of(count(*)) FROM usage_key_hours
     GROUP BY start_ms, model, provider, format`);
+  database.exec(`INSERT INTO usage_account_days (start_ms, account_id, ${SUM_COLUMNS}, times)
+    SELECT r.start_ms, coalesce(k.account_id, ''), ${sumsOf(SUM_COLUMNS)}, times_of(count(*))
+    FROM usage_key_days r JOIN keys k ON k.id = r.key_id GROUP BY 1, 2`);
+  database.exec('UPDATE usage_account_watermark SET version = 1');
   database.exec(`UPDATE usage_watermark SET number = ${growth.records - growth.unrolled}, version = 1; COMMIT`);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA optimize');
   database.close();
