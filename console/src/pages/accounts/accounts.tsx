@@ -85,7 +85,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'id',
     header: 'Id',
     value: ({ account }) => account.id,
-    cell: ({ account }) => <Id value={account.id} />,
+    cell: ({ account }) => <Id value={account.id} shown={`…${account.id.slice(-8)}`} />,
     minor: true,
   },
 ];
