@@ -85,7 +85,7 @@ export function Snippets(access: Access) {
     <Tabs defaultValue="curl" keepMounted={false}>
       <Tabs.List mb="xs" className="tabs">
         {SNIPPETS.map(({ id, name }) => (
-          <Tabs.Tab key={id} value={id} fz={13} px="sm">
+          <Tabs.Tab key={id} value={id} fz={13}>
             {name}
           </Tabs.Tab>
         ))}
