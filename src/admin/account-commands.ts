@@ -1,7 +1,7 @@
 /** The operator's commands for accounts. */
 import type { AccountView } from './api.ts';
 import { versionGiven } from './arguments.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { amount, limitsText, promotionalRow, table } from './text.ts';

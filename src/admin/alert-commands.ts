@@ -1,7 +1,7 @@
 /** The commands about alerts. */
 import type { AccountWebhookView, AlertDeliveryView, AlertView } from './api.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { table } from './text.ts';
 

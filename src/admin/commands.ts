@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
 import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { IMPORTERS } from './import/shapes.ts';
@@ -16,12 +17,6 @@ import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
-
-export interface Command extends CommandShape {
-  /** Whether the command creates a missing data folder. */
-  readonly createsData?: boolean;
-  run(api: AdminApi, given: CommandArguments): Promise<Output>;
-}
 
 const KEY_FLAGS = {
   label: 'TEXT',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { AdminError } from './api.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { EXPORT_FORMATS } from './provider-export.ts';
 import { reconcile } from './reconcile.ts';

@@ -1,5 +1,5 @@
 /** Commands about single requests that go through the admin API. */
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { json, lines } from './output.ts';
 
 export const REQUEST_CONTENT: Command = {

@@ -29,7 +29,6 @@ import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, stor
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
-import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -109,9 +108,18 @@ export async function startGateway(
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
+  // What serves requests is loaded by the threads that do.
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      ? await (await import('./serve.ts')).serve({
+          ...shared,
+          log,
+          ledger,
+          requestLog,
+          observers,
+          reusePort: false,
+          onReload,
+        })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
   const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);

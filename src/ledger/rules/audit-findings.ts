@@ -1,5 +1,5 @@
 /** What the audit says about totals and rows that do not fit; the same words in every backend. */
-import type { ColumnReaders } from './row-mapping.ts';
+import type { ColumnReaders } from './column-readers.ts';
 
 /** Totals that the account keeps, or the same totals from the rows that they sum up. */
 export interface AuditedTotals {
