@@ -38,7 +38,7 @@ const UNPINNED: Placement = { pinned: false, note: 'nothing is pinned', prefix: 
 const WITHOUT = 'no console';
 const AGAIN = 'no console again';
 const WITH = 'console open';
-const RUNS = 5;
+const RUNS = 3;
 
 interface Figures {
   readonly cpuUs: Map<number, number>;
