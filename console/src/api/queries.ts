@@ -18,6 +18,14 @@ export function useKeys(enabled = true) {
   });
 }
 
+export function useKeysOf(account: string) {
+  return useQuery({
+    queryKey: ['keys', { account }],
+    queryFn: async ({ signal }) => (await call('get', '/admin/v1/keys', { query: { account }, signal })).data,
+    refetchInterval: 15_000,
+  });
+}
+
 export function useKey(id: string, everyMs = 10_000) {
   return useQuery({
     queryKey: ['keys', id],
