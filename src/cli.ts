@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
-import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
-import { AdminClient, NotRunningError } from './admin/client.ts';
+import { type CommandShape, findCommand, readArguments, UsageError } from './admin/cli/arguments.ts';
 import {
   ALL_COMMANDS,
   CHECK_CONFIG,
@@ -16,12 +15,13 @@ import {
   SHOW_REQUEST,
   START,
   TOP,
-} from './admin/commands.ts';
-import { COMPLETION, completionScript } from './admin/completion.ts';
-import { DATA_COMMANDS } from './admin/data-commands.ts';
+} from './admin/cli/commands.ts';
+import { COMPLETION, completionScript } from './admin/cli/completion.ts';
+import { DATA_COMMANDS } from './admin/cli/data-commands.ts';
+import { helpOf } from './admin/cli/help.ts';
+import { IMPORTERS } from './admin/cli/import/shapes.ts';
+import { AdminClient, NotRunningError } from './admin/client.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
-import { helpOf } from './admin/help.ts';
-import { IMPORTERS } from './admin/import/shapes.ts';
 import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
@@ -141,7 +141,7 @@ async function run(line: readonly string[]): Promise<void> {
   }
   if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
     const importer = findCommand(IMPORTERS, line);
-    const { runImporter } = await import('./admin/import/run.ts');
+    const { runImporter } = await import('./admin/cli/import/run.ts');
     process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
     return;
   }

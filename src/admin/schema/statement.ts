@@ -14,9 +14,7 @@ export const StatementQuery = Type.Object(
       }),
     ),
     from: Type.Optional(Type.String({ ...Day, description: 'The first day, in UTC.' })),
-    to: Type.Optional(
-      Type.String({ ...Day, description: 'The first day after the period, in UTC.' }),
-    ),
+    to: Type.Optional(Type.String({ ...Day, description: 'The first day after the period, in UTC.' })),
     format: Type.Optional(Type.Enum(['json', 'csv', 'html'], { description: 'Default json.' })),
   },
   { additionalProperties: false },

@@ -1,9 +1,9 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
+import { USAGE_DIMENSIONS } from '../../core/usage-report.ts';
+import type { AdminApi, CreatedKey } from '../api.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
-import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
