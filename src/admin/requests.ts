@@ -142,6 +142,7 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
     keyId: search.key ?? null,
     model: search.model ?? null,
     provider: search.provider ?? null,
+    format: search.format ?? null,
     status: search.status === undefined ? null : readStatus(search.status),
     condition: search.condition === undefined ? null : readCondition(search.condition),
     sinceMs,
@@ -198,11 +199,12 @@ function invalid(field: string, what: string): AdminError {
 }
 
 function fits(entry: RequestEntry, query: RequestQuery): boolean {
-  const { keyId, model, provider, status, condition, slowerThanMs, costlierThanNanos } = query;
+  const { keyId, model, provider, format, status, condition, slowerThanMs, costlierThanNanos } = query;
   return (
     (keyId == null || entry.keyId === keyId) &&
     (model == null || entry.model === model) &&
     (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
+    (format == null || viewOf(entry).format === format) &&
     (status == null || (entry.status !== null && entry.status >= status.from && entry.status <= status.to)) &&
     (condition == null || entry.condition === condition) &&
     (slowerThanMs == null || entry.durationMs > slowerThanMs) &&

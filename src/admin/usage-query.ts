@@ -34,7 +34,16 @@ export function readUsageQuery(input: object, nowMs: number): AskedUsage {
   if (by.includes('hour') && days > HOURLY_DAYS_MAX) {
     throw invalid('by', `has hour, for ${Math.ceil(days)} days: hours are reported for up to ${HOURLY_DAYS_MAX} days`);
   }
-  return { sinceMs, untilMs, by, filter: filterOf(given), rowsMax: ROWS_MAX, accountId: given.account ?? null };
+  if (given.order !== undefined && given.top === undefined) throw invalid('order', 'says what top goes by: give top');
+  return {
+    sinceMs,
+    untilMs,
+    by,
+    filter: filterOf(given),
+    rowsMax: ROWS_MAX,
+    accountId: given.account ?? null,
+    ...(given.top !== undefined && { top: { count: given.top, order: given.order ?? 'cost' } }),
+  };
 }
 
 function readDimensions(text: string | undefined): readonly UsageDimension[] {

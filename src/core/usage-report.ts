@@ -46,6 +46,18 @@ export interface UsageQuery {
   readonly keys?: ReadonlySet<string>;
   /** More rows than this are not read. */
   readonly rowsMax: number;
+  /** Only the groups with the most of something; the total is of all. */
+  readonly top?: UsageTop;
+}
+
+/** By what groups are ranked. */
+export const USAGE_ORDERS = ['cost', 'requests', 'tokens'] as const;
+export type UsageOrder = (typeof USAGE_ORDERS)[number];
+
+/** The time is no part of a group here: by day and key, the rows of the first keys for each day. */
+export interface UsageTop {
+  readonly count: number;
+  readonly order: UsageOrder;
 }
 
 /** Those of an account, or of several, are named by their keys. */

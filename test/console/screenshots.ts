@@ -69,6 +69,7 @@ try {
 async function signIn(page: Page): Promise<void> {
   const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
   await page.goto((body as { url: string }).url);
+  await page.getByRole('heading', { name: 'Sign in to Model Gateway' }).waitFor({ state: 'detached' });
   await page.waitForSelector('main h1');
 }
 

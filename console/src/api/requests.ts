@@ -16,6 +16,7 @@ export const REQUEST_FILTERS = [
   'below',
   'model',
   'provider',
+  'format',
   'condition',
   'since',
   'until',

@@ -1200,6 +1200,8 @@ export interface paths {
           model?: string;
           /** @description One that was called. */
           provider?: string;
+          /** @description The format that the client spoke. */
+          format?: 'chat' | 'responses' | 'messages';
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1390,6 +1392,8 @@ export interface paths {
           model?: string;
           /** @description One that was called. */
           provider?: string;
+          /** @description The format that the client spoke. */
+          format?: 'chat' | 'responses' | 'messages';
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1593,6 +1597,10 @@ export interface paths {
           provider?: string;
           /** @description Only this format. */
           format?: string;
+          /** @description Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all. */
+          top?: number;
+          /** @description What `top` goes by. Default cost. */
+          order?: 'cost' | 'requests' | 'tokens';
         };
       };
       responses: {

@@ -11,6 +11,9 @@ const filters = {
   key: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'The id of a key.' })),
   model: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'As the client named it.' })),
   provider: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'One that was called.' })),
+  format: Type.Optional(
+    Type.Enum(['chat', 'responses', 'messages'], { description: 'The format that the client spoke.' }),
+  ),
   status: Type.Optional(
     Type.String({ pattern: '^([1-5][0-9]{2}|[1-5]xx)$', description: 'A status such as 429, or a class such as 5xx.' }),
   ),

@@ -22,6 +22,9 @@ const STAYS: ReadonlySet<string> = new Set([
   'usage_hours',
   'usage_key_hours',
   'usage_key_days',
+  'usage_account_days',
+  'usage_account_watermark',
+  'usage_moved_keys',
 ]);
 
 /** The log of requests, and what is captured of them, is not part of the ledger; PostgreSQL has a table for each of its days. */

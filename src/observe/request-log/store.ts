@@ -26,6 +26,8 @@ export interface RequestQuery {
   readonly model?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;
+  /** The client's. */
+  readonly format?: string | null;
   /** From `from` to `to`, both included. */
   readonly status?: { readonly from: number; readonly to: number } | null;
   readonly condition?: string | null;

@@ -80,6 +80,9 @@ describe('a usage report', () => {
     refused({ since: '1d', until: '2d' }, /not before the end of the report/);
     refused({ label: 'two\nlines' }, /^label is "two.*lines": must be one line/);
     refused({ model: '' }, /^model is "": must be one line/);
+    refused({ by: 'key', top: '0' }, /^top/);
+    refused({ by: 'key', top: '5', order: 'luck' }, /^order .*cost, requests, tokens/);
+    refused({ by: 'key', order: 'cost' }, /^order says what top goes by/);
     refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
   });
 

@@ -108,6 +108,7 @@ const LABELS: Readonly<Record<RequestFilter, string>> = {
   below: 'accounts below it',
   model: 'model',
   provider: 'provider',
+  format: 'format',
   condition: 'condition',
   since: 'since',
   until: 'until',
@@ -122,7 +123,9 @@ export function RequestsPage() {
   const [, navigate] = useLocation();
   const [sought, setSought] = useState('');
   const stored = useRequests(filters);
-  const keys = useKeys();
+  const [choosing, setChoosing] = useState(false);
+  const empty = stored.data?.pages[0]?.data.length === 0;
+  const keys = useKeys(choosing || empty || filters.key !== undefined || filters.account !== undefined);
   const accounts = useAccounts();
   const ofAccount = useMemo(
     () => keysOfAccount(filters.account, filters.below !== 'no', keys.data ?? [], accounts.data ?? []),
@@ -210,6 +213,7 @@ export function RequestsPage() {
                 clearable
                 searchable
                 data={keyNames}
+                onDropdownOpen={() => setChoosing(true)}
                 value={filters.key ?? null}
                 onChange={(value) => set('key', value)}
               />

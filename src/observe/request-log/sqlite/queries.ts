@@ -1,7 +1,7 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
   idAt,
@@ -71,6 +71,7 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
       query.provider,
     );
   }
+  if (query.format != null) where(`json_extract(detail, '$[${FORMAT_AT}]') = ?`, query.format);
   if (query.status != null) where('status BETWEEN ? AND ?', query.status.from, query.status.to);
   if (query.slowerThanMs != null) where('duration_ms > ?', query.slowerThanMs);
   if (query.costlierThanNanos != null) where('cost_nanos > ?', query.costlierThanNanos);
