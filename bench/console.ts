@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { storeFile } from '../src/admin/data-folder.ts';
-import { DAY_MS } from '../src/core/usage-report.ts';
+import { DAY_MS } from '../src/core/time.ts';
 import { OpenConsole } from './console-page.ts';
 import { treeUse } from './cpu.ts';
 import { GROWN_DAYS, growSqlite } from './grown-ledger.ts';

@@ -3,7 +3,8 @@
  * for each key, in sessions of ten, and the rollups that count all of them but the newest.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { DAY_MS, HOUR_MS, LATENCY_CLASSES, TIME_CLASSES } from '../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
+import { LATENCY_CLASSES, TIME_CLASSES } from '../src/core/usage-report.ts';
 import { openDatabase } from '../src/ledger/sqlite/database.ts';
 import { packTimes } from '../src/ledger/sqlite/time-counts.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeFile } from '../../src/admin/data-folder.ts';
-import { DAY_MS } from '../../src/core/usage-report.ts';
+import { DAY_MS } from '../../src/core/time.ts';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
 import { GROWN_DAYS, growSqlite } from '../grown-ledger.ts';
 import { type Adapter, type Launch, originOf, type PeerContext } from '../peer.ts';

@@ -2,6 +2,7 @@
 import { CONDITIONS } from '../core/conditions.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { RunningRequest } from '../core/request-record.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { explain } from '../observe/explain.ts';
 import { textOf } from '../observe/request-log/captured.ts';
 import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
@@ -11,7 +12,6 @@ import type { RequestContent, RequestFilters, RequestSearch } from './schema/req
 import type { View } from './schema/view.ts';
 
 const LIMIT_DEFAULT = 50;
-const DAY_MS = 86_400_000;
 
 export type Filters = View<typeof RequestFilters>;
 export type Search = View<typeof RequestSearch>;
@@ -164,7 +164,7 @@ function readTime(field: string, text: string, nowMs: number): number {
   );
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: HOUR_MS, d: DAY_MS };
 
 function readStatus(text: string): { readonly from: number; readonly to: number } {
   if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };

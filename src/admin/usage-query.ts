@@ -1,12 +1,6 @@
 /** What a usage report is asked for, read strictly. */
-import {
-  DAY_MS,
-  HOUR_MS,
-  USAGE_DIMENSIONS,
-  type UsageDimension,
-  type UsageFilter,
-  type UsageQuery,
-} from '../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { USAGE_DIMENSIONS, type UsageDimension, type UsageFilter, type UsageQuery } from '../core/usage-report.ts';
 import { readTime } from './input.ts';
 import { ROWS_MAX, UsageParameters } from './schema/usage.ts';
 import { invalid, unexpected, validQuery } from './validate.ts';

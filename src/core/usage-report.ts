@@ -4,9 +4,6 @@ import { AMOUNT_MAX } from './money.ts';
 export const USAGE_DIMENSIONS = ['day', 'hour', 'key', 'label', 'account', 'model', 'provider', 'format'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 86_400_000;
-
 /** In the order of the columns of the rollups. */
 export const USAGE_SUMS = [
   'charges',

@@ -10,6 +10,7 @@ import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
 import { Alerts } from '../alerts/alerts.ts';
+import { Audits } from '../alerts/audits.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
@@ -142,6 +143,15 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  const audits = new Audits({
+    ledger,
+    alerts,
+    everyMs: () => serving.catalog().auditEveryMs,
+    log,
+    nowMs: () => clock.nowMs(),
+  });
+  parts.defer(() => audits.close());
+  audits.start();
   // Its library is loaded only where it is used.
   const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
@@ -154,6 +164,7 @@ export async function startGateway(
     ledger,
     operators: data.operators,
     alerts,
+    audits,
     consoleOrigin: () => consoleOrigin,
     gateway: {
       settings: () => settingsView(settings),
@@ -185,7 +196,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
+    metrics: () => scrape({ settings, serving, ledger, audits }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -225,7 +236,7 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  // What is not a terminal may be a log, and a link that signs in belongs into none.
+  // What is not a terminal may be a log, and a link that signs in belongs in none.
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
   const { sandbox: withSandbox } = serving.catalog();
   const info = {

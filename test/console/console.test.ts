@@ -235,7 +235,7 @@ describe('the console', { skip }, () => {
     await answer.getByText(/^charged /).waitFor();
     await most.fill('5000');
     await sendIt();
-    await answer.getByText("The limit of this key's account does not carry this request", { exact: false }).waitFor();
+    await answer.getByText("The limit of this key's account does not cover this request", { exact: false }).waitFor();
     await inOrder();
     await answer.getByText('See the request').click();
     await page.getByText('What to do:', { exact: true }).waitFor();

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 import {
-  DAY_MS,
-  HOUR_MS,
   USAGE_DIMENSIONS,
   type UsageOrder,
   type UsageOutcome,

@@ -246,7 +246,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -462,6 +462,25 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['AuditTrailPage'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/audit/last': {
+    /** What came of the last audit, and how often there is one */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['LastAudit'];
           };
         };
         /** @description Any error. */
@@ -794,7 +813,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -2245,6 +2264,24 @@ export interface components {
       /** @enum {string} */
       object: 'list';
     };
+    /** LastAudit */
+    LastAudit: {
+      /** @description How often the gateway runs an audit by itself; null: never. */
+      every_hours: number | null;
+      /** @description The last audit on this store, scheduled or on request; null: none yet. `findings` has the first of `finding_count`. */
+      last: {
+        at: string;
+        entries: number;
+        finding_count: number;
+        findings: string[];
+        /** @description Charges that an operator should look at. */
+        flagged: number;
+        keys: number;
+        live_holds: number;
+        /** @description Whether every balance equals the sum of its entries. */
+        ok: boolean;
+      } | null;
+    };
     /** ListedOperator */
     ListedOperator: {
       account_id: string | null;
@@ -2794,7 +2831,7 @@ export interface components {
       of: 'key' | 'root' | 'account';
       /** @description In credits; null for an account below a root, which has no balance of its own. */
       opening_balance: string | null;
-      /** @description The first day that does not belong to it any more. */
+      /** @description The first day after the period. */
       to: string;
       totals: {
         cache_read_tokens: number;

@@ -88,7 +88,7 @@ export function compareNode({ text, amount, isNull }: ColumnReaders): readonly s
   return findings;
 }
 
-/** What it is, the column that keeps it, and the column that counts it anew. */
+/** What it is, the column that keeps it, and the column that recomputes it. */
 const NODE_SUMS: readonly (readonly [what: string, kept: string, counted: string])[] = [
   ['purchased', 'purchased', 'entries_purchased'],
   ['used', 'used', 'entries_used'],

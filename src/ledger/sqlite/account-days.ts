@@ -3,7 +3,8 @@
  * transaction. As in every report, a key takes its usage along when it moves to another account; days from before this
  * rollup are built from the other one, the newest first. Both are read in the background, and added in short transactions.
  */
-import { DAY_MS, USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
+import { DAY_MS } from '../../core/time.ts';
+import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
 import { integer, type Row, text, textOrNull } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 import { packTimes } from './time-counts.ts';

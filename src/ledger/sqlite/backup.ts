@@ -39,7 +39,7 @@ export async function copyDatabase(source: string, target: string, facts: CopyFa
 export async function copySnapshot(source: string, target: string): Promise<void> {
   const from = new DatabaseSync(source, { timeout: BUSY_TIMEOUT_MS });
   try {
-    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy begin anew.
+    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy start over.
     from.exec('BEGIN');
     from.prepare('SELECT count(*) FROM sqlite_schema').get();
     await backup(from, target, { rate: PAGES_PER_STEP });
@@ -149,7 +149,7 @@ export function schemaOf(file: string): StoredSchema {
 function checkPages(file: string): StoredSchema {
   checkIntegrity(file, 'migrations');
   const schema = schemaOf(file);
-  if (schema.version === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
+  if (schema.version === 0) throw new StoreError(`${file} is not the ledger of a gateway.`);
   return schema;
 }
 
@@ -160,7 +160,8 @@ export function checkIntegrity(file: string, table: string): void {
       const problems = copy.prepare('PRAGMA integrity_check(3)').all();
       const first = problems[0] === undefined ? 'it cannot be read' : text(problems[0], 'integrity_check');
       if (first !== 'ok') throw new StoreError(`${file} is damaged (${first}).`);
-      if (!hasTable(copy, table)) throw new StoreError(`${file} is no database of a gateway: it has no ${table}.`);
+      if (!hasTable(copy, table))
+        throw new StoreError(`${file} is not the database of a gateway: it has no table ${table}.`);
     });
   } catch (error) {
     if (error instanceof StoreError) throw error;
@@ -173,7 +174,7 @@ function hasTable(database: DatabaseSync, name: string): boolean {
   return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 }
 
-/** A hold past its expiry is no fault of a copy: the gateway that opens it recovers it. */
+/** A hold past its expiry is not a fault of a copy: the gateway that opens it recovers it. */
 function auditOf(database: DatabaseSync): AuditReport {
   return audit(coldStatements(database), 0);
 }

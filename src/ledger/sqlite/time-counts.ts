@@ -56,6 +56,6 @@ function noCounts(): Float64Array {
 }
 
 function blob(value: unknown): Uint8Array {
-  if (!(value instanceof Uint8Array)) throw new TypeError('a histogram is no blob');
+  if (!(value instanceof Uint8Array)) throw new TypeError('a histogram is not a blob');
   return value;
 }

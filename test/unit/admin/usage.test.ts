@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AdminError, type UsageView } from '../../../src/admin/api.ts';
+import { usageCsv, usageTable } from '../../../src/admin/cli/usage-text.ts';
 import { readUsageQuery } from '../../../src/admin/usage-query.ts';
-import { usageCsv, usageTable } from '../../../src/admin/usage-text.ts';
-import { DAY_MS, HOUR_MS } from '../../../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts';
 import { admitRequest, settleRequest, usageRecord } from '../../contract/fixtures.ts';
 import { type AdminFixture, adminFixture, START_MS } from '../../support/admin-fixture.ts';
 

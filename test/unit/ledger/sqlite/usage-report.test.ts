@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { DAY_MS, HOUR_MS, USAGE_DIMENSIONS, USAGE_SUMS, type UsageQuery } from '../../../../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../../../src/core/time.ts';
+import { USAGE_DIMENSIONS, USAGE_SUMS, type UsageQuery } from '../../../../src/core/usage-report.ts';
 import { readMigrations } from '../../../../src/ledger/migrations.ts';
 import { type ColdStatements, coldStatements } from '../../../../src/ledger/sqlite/statements.ts';
 import { defineTimeFunctions } from '../../../../src/ledger/sqlite/time-counts.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseDocument } from 'yaml';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../../api.ts';
 import type { CommandArguments } from '../arguments.ts';
 import { json, lines, type Output } from '../output.ts';
 import { fromLitellm } from './litellm.ts';

@@ -1,9 +1,9 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
+import { USAGE_DIMENSIONS } from '../../core/usage-report.ts';
+import type { AdminApi, CreatedKey } from '../api.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
-import type { AdminApi, CreatedKey } from './api.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
@@ -15,7 +15,7 @@ import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
-import { auditText, createdText, keyLine, keysTable, keyText } from './text.ts';
+import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
 const KEY_FLAGS = {
@@ -169,9 +169,14 @@ export const COMMANDS: readonly Command[] = [
     words: ['audit'],
     operands: [],
     flags: {},
-    switches: ['json'],
-    summary: 'recompute every balance from its entries; exit 0 only when all match',
+    switches: ['last', 'json'],
+    summary: 'recompute every balance from its entries; exit 0 only when all match; --last: what came of the last time',
     run: async (api, { switches }) => {
+      if (switches.has('last')) {
+        const view = await api.lastAudit();
+        const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
+        return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
+      }
       const report = await api.audit();
       const output = switches.has('json') ? json(report) : lines(auditText(report));
       return { ...output, exitCode: report.ok ? 0 : 1 };
@@ -246,7 +251,7 @@ export const CHECK_CONFIG: CommandShape = {
     'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
 };
 
-/** Not among the others: they read the request log, which is no part of the store. */
+/** Not among the others: they read the request log, which is not part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
   operands: ['ID'],

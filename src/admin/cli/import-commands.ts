@@ -1,8 +1,8 @@
 /** The operator's commands that bring keys in, and keys, accounts and usage out. */
 import { basename } from 'node:path';
-import { type AccountView, AdminError, type ImportedKeysView } from './api.ts';
+import { type AccountView, AdminError, type ImportedKeysView } from '../api.ts';
+import { csvLine } from '../csv.ts';
 import type { Command } from './command.ts';
-import { csvLine } from './csv.ts';
 import { parseCsv, wrongCsv } from './csv-file.ts';
 import { keysCsv, keysIn } from './import/keys-csv.ts';
 import { contentOf } from './money-commands.ts';

@@ -1,5 +1,6 @@
 /** Usage and cost exports of providers, as their consoles write them: what they counted by day and model. */
-import { parseCredits } from '../core/money.ts';
+import { parseCredits } from '../../core/money.ts';
+import { isoDay } from '../../core/time.ts';
 import { type CsvFile, type CsvRow, oneOf, wrongCsv } from './csv-file.ts';
 
 export const EXPORT_FORMATS = ['openai', 'anthropic'] as const;
@@ -116,7 +117,7 @@ function dayOf(file: CsvFile, row: CsvRow, column: string): string {
     : /^\d{4}-\d{2}-\d{2}/.test(text)
       ? Date.parse(text)
       : Number.NaN;
-  if (!Number.isNaN(atMs)) return new Date(atMs).toISOString().slice(0, 10);
+  if (!Number.isNaN(atMs)) return isoDay(atMs);
   throw wrongCsv(file.name, row.line, `${column} is ${JSON.stringify(text)}: expected a date like 2026-10-01`);
 }
 

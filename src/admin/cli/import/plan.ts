@@ -1,7 +1,7 @@
 /** What another gateway's configuration becomes here: a config file, accounts, keys, and what could not be taken. */
 import { stringify } from 'yaml';
-import { KNOWN_HOSTS } from '../../config/kinds.ts';
-import { csvLine } from '../csv.ts';
+import { KNOWN_HOSTS } from '../../../config/kinds.ts';
+import { csvLine } from '../../csv.ts';
 
 export interface ProviderEntry {
   kind?: 'openai' | 'anthropic' | 'azure';
@@ -48,7 +48,7 @@ export class ImportPlan {
     const base = nameOf(wanted);
     let name = base;
     for (let number = 2; name in this.providers; number++) name = `${base}-${number}`;
-    // A second account of a known provider is not known by its name any more.
+    // A second account of a known provider can no longer be recognised by its name.
     const host = KNOWN_HOSTS.find((each) => each.name === base);
     const needed = name === base || host === undefined ? {} : { kind: host.kind, base_url: host.baseUrl };
     this.providers[name] = { ...needed, ...entry };

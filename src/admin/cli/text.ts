@@ -1,5 +1,5 @@
 /** The output of the commands as text. */
-import type { AccountView, AuditView, CreatedKey, KeyView } from './api.ts';
+import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../api.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
   return [
@@ -79,6 +79,13 @@ export function auditText(report: AuditView): readonly string[] {
   const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for review.`];
   if (report.ok) return [`OK: every balance equals its entries (${scope}).`, ...flagged];
   return [`NOT OK (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
+}
+
+export function lastAuditText({ every_hours, last }: LastAuditView): readonly string[] {
+  const next = every_hours === null ? [] : [`The gateway runs one every ${every_hours} hours.`];
+  if (last === null) return ['There has been no audit yet. Run one with: gateway audit', ...next];
+  const more = last.finding_count - last.findings.length;
+  return [last.at, ...auditText(last), ...(more > 0 ? [`  and ${more} more`] : []), ...next];
 }
 
 function available(key: KeyView): string {

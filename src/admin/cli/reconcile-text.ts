@@ -1,5 +1,5 @@
 /** What a provider's export and the usage records differ in, for the terminal and for a spreadsheet. */
-import { csvLine } from './csv.ts';
+import { csvLine } from '../csv.ts';
 import type { Reconciliation } from './reconcile.ts';
 
 const COLUMNS = ['day', 'model', 'measure', 'theirs', 'ours', 'difference'] as const;
