@@ -117,12 +117,13 @@ export function mergeLog(file: string): void {
 
 /**
  * Reads every page and recomputes every balance. Throws a `StoreError` when the file is damaged, no ledger, or written by
- * a newer release. The file is not changed; one with an older schema is migrated in a copy beside it.
+ * a newer release. The file is not changed; one with an older schema is migrated in a copy beside it. `name` is what messages
+ * call it.
  */
-export function verifyCopy(file: string): VerifiedCopy {
+export function verifyCopy(file: string, name = file): VerifiedCopy {
   const migrations = readMigrations('sqlite');
-  const stored = checkPages(file);
-  requireUsable(migrations, stored, file);
+  const stored = checkPages(file, name);
+  requireUsable(migrations, stored, name);
   const schema = stored.version;
   if (schema >= newestSchema(migrations)) return { schema, report: withDatabase(file, auditOf) };
   const migrated = `${file}.audit`;
@@ -146,27 +147,27 @@ export function schemaOf(file: string): StoredSchema {
   );
 }
 
-function checkPages(file: string): StoredSchema {
-  checkIntegrity(file, 'migrations');
+function checkPages(file: string, name: string): StoredSchema {
+  checkIntegrity(file, 'migrations', name);
   const schema = schemaOf(file);
-  if (schema.version === 0) throw new StoreError(`${file} is not the ledger of a gateway.`);
+  if (schema.version === 0) throw new StoreError(`${name} is not the ledger of a gateway.`);
   return schema;
 }
 
 /** Reads every page of a database that must have this table. Throws a `StoreError`. */
-export function checkIntegrity(file: string, table: string): void {
+export function checkIntegrity(file: string, table: string, name = file): void {
   try {
     withDatabase(file, (copy) => {
       const problems = copy.prepare('PRAGMA integrity_check(3)').all();
       const first = problems[0] === undefined ? 'it cannot be read' : text(problems[0], 'integrity_check');
-      if (first !== 'ok') throw new StoreError(`${file} is damaged (${first}).`);
+      if (first !== 'ok') throw new StoreError(`${name} is damaged (${first}).`);
       if (!hasTable(copy, table))
-        throw new StoreError(`${file} is not the database of a gateway: it has no table ${table}.`);
+        throw new StoreError(`${name} is not the database of a gateway: it has no table ${table}.`);
     });
   } catch (error) {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError(`${file} is damaged or cut short (${reason}).`, { cause: error });
+    throw new StoreError(`${name} is damaged or cut short (${reason}).`, { cause: error });
   }
 }
 
