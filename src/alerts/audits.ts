@@ -1,5 +1,4 @@
 /** Audits of the ledger: on request, and regularly by one of the gateways that share it. What came of the last one is kept there. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../core/log.ts';
 import type { AuditReport, LedgerAdmin } from '../ledger/port.ts';
 import type { Alerts } from './alerts.ts';
@@ -31,6 +30,8 @@ interface AuditState {
 }
 
 const DOCUMENT = 'last-audit';
+/** A start has other things to do than to read the whole ledger, and one that fails is soon followed by the next. */
+const FIRST_LOOK_MS = 600_000;
 const LOOK_MS = 60_000;
 /**
  * An audit that began so long ago and has no result ended with its process, or failed. The next ones wait twice as long each
@@ -41,7 +42,8 @@ const FINDINGS_KEPT = 20;
 
 export class Audits {
   readonly #options: AuditsOptions;
-  readonly #closing = new AbortController();
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
   #state: AuditState | null = null;
 
   constructor(options: AuditsOptions) {
@@ -59,25 +61,26 @@ export class Audits {
 
   /** Audits regularly until it is closed. */
   start(): void {
-    void this.#repeat(this.#closing.signal);
+    // What is known already is in the metrics from the start on; a store that does not answer is asked again.
+    this.read().catch(() => {});
+    this.#lookIn(FIRST_LOOK_MS);
   }
 
   /** An audit that is under way changes nothing and is not waited for; the next gateway makes up for it. */
   close(): void {
-    this.#closing.abort();
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #repeat(signal: AbortSignal): Promise<void> {
-    // What is known already is in the metrics from the start on.
-    await this.read().catch((err: unknown) => this.#failed(err));
-    while (!signal.aborted) {
-      await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => {});
-      if (!signal.aborted) await this.look().catch((err: unknown) => this.#failed(err));
-    }
-  }
-
-  #failed(err: unknown): void {
-    if (!this.#closing.signal.aborted) this.#options.log.error({ err }, 'the audit did not end; it is tried again');
+  #lookIn(ms: number): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => {
+      this.look()
+        .catch((err: unknown) => {
+          if (!this.#closed) this.#options.log.error({ err }, 'the audit did not end; it is tried again');
+        })
+        .finally(() => this.#lookIn(LOOK_MS));
+    }, ms).unref();
   }
 
   /** Takes over what another gateway has stored, and audits where it is time and no other gateway does. */

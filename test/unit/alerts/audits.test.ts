@@ -156,3 +156,26 @@ test('an audit that failed, or ended with its process, is made up for, later and
   await audits.look();
   assert.equal(audit.count, 5);
 });
+
+test('a started gateway audits by itself, and no more once it is closed', async (t) => {
+  const { clock, audit, gateway } = world(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { audits } = gateway();
+  const minute = async (): Promise<void> => {
+    clock.atMs += 60_000;
+    t.mock.timers.tick(60_000);
+    await new Promise(setImmediate);
+  };
+  const startedAtMs = clock.atMs;
+  audits.start();
+  while (audits.last === null) await minute();
+  const firstAtMs = audits.last.atMs;
+  assert.ok(firstAtMs - startedAtMs >= 600_000, 'a start is left alone');
+  while (audits.last.atMs === firstAtMs) await minute();
+  // The clock goes on while one runs.
+  assert.ok(audits.last.atMs - firstAtMs > DAY_MS / 2);
+  assert.equal(audit.count, 2);
+  audits.close();
+  for (let minutes = 0; minutes < 2 * 24 * 60; minutes += 1) await minute();
+  assert.equal(audit.count, 2);
+});
