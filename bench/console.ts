@@ -164,7 +164,8 @@ function onGrownBooks(): Adapter {
       const data = launch.env?.GATEWAY_DATA ?? '';
       mkdirSync(data, { recursive: true, mode: 0o700 });
       copyFileSync(grownFile(), storeFile(data));
-      return launch;
+      // Books without the secret that their keys were made with are refused.
+      return { ...launch, env: { ...launch.env, GATEWAY_SECRET: '0'.repeat(64) } };
     },
   };
 }
