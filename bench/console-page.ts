@@ -56,7 +56,7 @@ export class OpenConsole {
     this.#every(ACCOUNTS_EVERY_MS, () => this.#get('/admin/v1/accounts'));
     this.#every(RUNNING_EVERY_MS, () => this.#get('/admin/v1/requests/running'));
     await this.#get('/admin/v1/requests?limit=50');
-    const stream = await fetch(`${this.#origin}/admin/v1/requests/stream`, {
+    const stream = await fetch(`${this.#origin}/admin/v1/requests/stream?newest=20`, {
       headers: { cookie: this.#cookie },
       signal: this.#closed.signal,
     });

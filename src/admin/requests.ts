@@ -24,6 +24,8 @@ export interface RequestPageView {
 
 export interface Tail {
   readonly requests: readonly RequestView[];
+  /** There were others, which are left out. */
+  readonly more: boolean;
   readonly position: string;
 }
 
@@ -100,13 +102,21 @@ export class Requests {
     return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }
 
-  /** What has ended since `position`; null: from now on. */
-  async tail(filters: Filters, position: string | null, nowMs: number): Promise<Tail> {
+  /** What has ended since `position`; null: from now on. `newest`: only the last so many, and whether there were more. */
+  async tail(filters: Filters, position: string | null, nowMs: number, newest?: number): Promise<Tail> {
     const query = this.#read(filters, nowMs);
     const keys = await this.#reach?.();
-    const tail = (await this.#reader?.tail(position)) ?? { entries: [], position: position ?? '0' };
+    // One more than wanted tells that there are others. Among those that do not all fit, none can be passed over.
+    const all = keys === undefined && Object.keys(filters).length === 0;
+    const last = newest === undefined || !all ? undefined : newest + 1;
+    const tail = (await this.#reader?.tail(position, last)) ?? { entries: [], position: position ?? '0' };
     const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
-    return { requests: entries.map((entry) => this.#view(entry)), position: tail.position };
+    const shown = newest === undefined ? entries : entries.slice(-newest);
+    return {
+      requests: shown.map((entry) => this.#view(entry)),
+      more: shown.length < entries.length,
+      position: tail.position,
+    };
   }
 
   async running(): Promise<readonly RunningRequest[]> {

@@ -159,6 +159,8 @@ for (const [name, open] of STORES) {
         late.map(({ id }) => id),
       );
       assert.deepEqual((await log.reader.tail(position)).entries, []);
+      const last = await log.reader.tail('0', 2);
+      assert.deepEqual([last.entries.length, last.position], [2, position]);
     });
 
     test('keeps what was captured beside its requests, until its time is over', async () => {

@@ -1423,6 +1423,8 @@ export interface paths {
           slower_than?: string;
           /** @description In credits. */
           costlier_than?: string;
+          /** @description Only the last so many of each half second, and an event `more` where there were others. Default: all. */
+          newest?: number;
         };
       };
       responses: {

@@ -24,6 +24,21 @@ const filters = {
 
 export const RequestFilters = Type.Object(filters, { additionalProperties: false });
 
+export const RequestStreamQuery = Type.Object(
+  {
+    ...filters,
+    newest: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description:
+          'Only the last so many of each half second, and an event `more` where there were others. Default: all.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 export const RequestSearch = Type.Object(
   {
     ...filters,

@@ -3,7 +3,7 @@ import {
   USAGE_SUMS,
   type UsageDimension,
   UsageFold,
-  type UsageGroup,
+  type UsageOrder,
   type UsageOutcome,
   type UsageQuery,
 } from '../../core/usage-report.ts';
@@ -19,7 +19,7 @@ import {
   TAIL_MAX,
   type UsageSource,
 } from '../rules/usage-sources.ts';
-import { inOrder, ORDER_SUMS, rankedDimensions, ranksGroups, TopGroups } from '../rules/usage-top.ts';
+import { inOrder, ORDER_SUMS, type RankedGroup, rankedDimensions, ranksGroups, TopGroups } from '../rules/usage-top.ts';
 import { accountDaysFrom } from './account-days.ts';
 import { integer, type Row, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
@@ -69,23 +69,46 @@ function topGroups(
   { count, order }: NonNullable<UsageQuery['top']>,
   tail: readonly ChargeFact[],
 ): TopGroups {
-  const value = `total(${ORDER_SUMS[order].map((name) => `r.${name}`).join(') + total(')})`;
-  const { text: statement, values } = rollupQuery(sql, query, `${value} AS value`, null);
-  const ranked = new Map<string, { readonly group: UsageGroup; value: number }>();
-  const add = (group: UsageGroup, more: number): void => {
-    const name = JSON.stringify(group);
-    const found = ranked.get(name);
-    if (found === undefined) ranked.set(name, { group, value: more });
-    else found.value += more;
-  };
-  for (const row of sql(statement).iterate(...values, Number.MAX_SAFE_INTEGER)) {
-    add(groupFrom(query, row), Number(row.value));
-  }
+  const behind = new Map<string, RankedGroup>();
   for (const { place, sums } of tail) {
     const group = groupOf(query, place);
-    if (group !== null) add(group, inOrder(order, sums));
+    if (group === null) continue;
+    const name = JSON.stringify(group);
+    behind.set(name, { group, value: (behind.get(name)?.value ?? 0) + inOrder(order, sums) });
   }
-  return new TopGroups(query.by, count, ranked.values());
+  const ranked = [...rankedRollups(sql, query, order)].map(([name, { group, value }]) => {
+    const more = behind.get(name)?.value ?? 0;
+    behind.delete(name);
+    return { group, value: value + more };
+  });
+  return new TopGroups(query.by, count, [...ranked, ...behind.values()]);
+}
+
+type Ranking = ReadonlyMap<string, RankedGroup>;
+
+/** A page asks for the first keys of each day and for those of the whole time at once: they are ranked once. */
+const rankings = new WeakMap<ColdStatements, { readonly name: string; readonly ranking: Ranking }>();
+/** A ranking of more groups than this is not kept. */
+const KEPT_MAX = 200_000;
+
+/** The groups of the rollups by their names, those with the most first. */
+function rankedRollups(sql: ColdStatements, query: UsageQuery, order: UsageOrder): Ranking {
+  const { by, filter, keys, sinceMs, untilMs } = query;
+  // Labels and accounts of keys change without the rollups.
+  const kept = keys === undefined && !namesKeys(query);
+  const name = JSON.stringify([readWatermark(sql).version, by, filter, sinceMs, untilMs, order]);
+  const found = rankings.get(sql);
+  if (kept && found?.name === name) return found.ranking;
+  const value = `total(${ORDER_SUMS[order].map((sum) => `r.${sum}`).join(') + total(')})`;
+  const { text: statement, values } = rollupQuery(sql, query, `${value} AS value`, null);
+  const ranked: RankedGroup[] = [];
+  for (const row of sql(statement).iterate(...values, Number.MAX_SAFE_INTEGER)) {
+    ranked.push({ group: groupFrom(query, row), value: Number(row.value) });
+  }
+  ranked.sort((a, b) => b.value - a.value);
+  const ranking = new Map(ranked.map((one) => [JSON.stringify(one.group), one]));
+  if (kept && ranking.size <= KEPT_MAX) rankings.set(sql, { name, ranking });
+  return ranking;
 }
 
 function* unrolledCharges(sql: ColdStatements): Generator<ChargeFact> {

@@ -65,8 +65,8 @@ export interface RequestLogReader {
   /** Null where nothing was captured, or its time is over. */
   captured(id: string): Promise<CapturedContent | null>;
   list(query: RequestQuery): Promise<RequestPage>;
-  /** What was stored since `position`; null: what is stored from now on. */
-  tail(position: string | null): Promise<RequestTail>;
+  /** What was stored since `position`; null: what is stored from now on. `newest`: only the last so many of it. */
+  tail(position: string | null, newest?: number): Promise<RequestTail>;
   /** One small step; whether there is more to do at once. */
   prune(retention: Retention, nowMs: number): Promise<boolean>;
   /** How much room the log takes. */

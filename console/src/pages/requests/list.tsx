@@ -131,7 +131,7 @@ export function RequestsPage() {
     () => keysOfAccount(filters.account, filters.below !== 'no', keys.data ?? [], accounts.data ?? []),
     [filters.account, filters.below, keys.data, accounts.data],
   );
-  const tailed = useLiveRequests(live, filters);
+  const { requests: tailed, more: passed } = useLiveRequests(live, filters);
   const arrived = useMemo(
     () => tailed.filter(({ key_id }) => ofAccount?.has(key_id ?? '') !== false),
     [tailed, ofAccount],
@@ -178,6 +178,9 @@ export function RequestsPage() {
       }
     >
       <Failure error={stored.error} retry={() => void stored.refetch()} />
+      {passed && (
+        <p className={css.none}>More requests end than can be shown live; without Live the list has all of them.</p>
+      )}
       {stored.isPending && <Loading rows={10} />}
       {stored.data !== undefined && rows.length === 0 && !filtered && (
         <NoRequests baseUrl={keys.data?.[0]?.base_url} live={live} />

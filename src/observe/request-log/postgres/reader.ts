@@ -69,16 +69,17 @@ export class PostgresRequestReader implements RequestLogReader {
   }
 
   /** Only what is a second old: of those that commit at the same time, an earlier one may be seen later. */
-  async tail(position: string | null): Promise<RequestTail> {
+  async tail(position: string | null, newest?: number): Promise<RequestTail> {
     if (position === null) {
       const [newest] = await this.#database.query('SELECT coalesce(max(seq), 0)::text AS seq FROM gateway.request_log');
       return { entries: [], position: String(newest?.seq ?? 0) };
     }
-    const rows = await this.#database.query(
+    const found = await this.#database.query(
       `SELECT * FROM gateway.request_log WHERE seq > $1 AND stored_at < now() - interval '1 second'
-       ORDER BY seq LIMIT ${TAIL_ROWS}`,
-      [position],
+       ORDER BY seq ${newest === undefined ? 'ASC' : 'DESC'} LIMIT $2`,
+      [position, newest ?? TAIL_ROWS],
     );
+    const rows = newest === undefined ? found : found.toReversed();
     return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
   }
 

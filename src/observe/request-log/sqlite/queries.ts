@@ -78,13 +78,15 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
   return { sql: parts.length === 0 ? 'true' : parts.join(' AND '), values };
 }
 
-export function tailRequests(database: DatabaseSync, position: string | null): RequestTail {
+export function tailRequests(database: DatabaseSync, position: string | null, newest?: number): RequestTail {
   if (position === null) {
     const newest = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
     return { entries: [], position: String(newest?.seq ?? 0) };
   }
-  const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq LIMIT ${TAIL_ROWS}`);
-  const found = rows.all(BigInt(position));
+  const [direction, limit] = newest === undefined ? ['ASC', TAIL_ROWS] : ['DESC', newest];
+  const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq ${direction} LIMIT ?`);
+  const found = rows.all(BigInt(position), limit);
+  if (newest !== undefined) found.reverse();
   return { entries: found.map(entryIn), position: String(found.at(-1)?.seq ?? position) };
 }
 
