@@ -133,8 +133,9 @@ export function growSqlite(file: string, growth: Growth): void {
       SELECT ${keyId}, 1, 'credit', 'team ' || (n % 50), 'active', 'all', 'month', ${growth.startMs}, 'mg_c_grown',
         ${accountOf(SQLITE, growth, 'n')}
       FROM ${SQLITE.series(0, keys)};
-    INSERT INTO accounts (key_id, mode, purchased, used, requests, input_tokens, output_tokens)
-      SELECT ${keyId}, 'credit', ${CREDIT}, ${PER_KEY * CHARGE}, ${PER_KEY}, ${PER_KEY * 200}, ${PER_KEY * 250}
+    INSERT INTO accounts (key_id, mode, purchased, used, requests, input_tokens, output_tokens, day_start_ms)
+      SELECT ${keyId}, 'credit', ${CREDIT}, ${PER_KEY * CHARGE}, ${PER_KEY}, ${PER_KEY * 200}, ${PER_KEY * 250},
+        ${growth.startMs + GROWN_DAYS * DAY_MS}
       FROM ${SQLITE.series(0, keys)}`);
   for (let from = 0; from < growth.records; from += CHUNK) {
     const to = Math.min(from + CHUNK, growth.records);

@@ -2,6 +2,7 @@
  * An optional member that is sent as `null` counts as omitted: it is cut out of the body before anything reads it, so that
  * neither the validation nor a provider meets it. What the public schemas do not know stays as it was sent.
  */
+import type { Json, JsonObject } from '../../lib/json.ts';
 import { type ParsedBody, parseBody } from './parse-request.ts';
 import { type Layout, layoutAt, memberRanges, OPEN_BRACE, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
 
@@ -18,11 +19,20 @@ const NULL = 'null';
 
 /** The same object where there is nothing to omit. */
 export function omitNulls(parsed: ParsedBody, fields: OptionalFields): ParsedBody {
-  if (!parsed.bytes.includes(NULL)) return parsed;
+  if (!holdsNull(parsed.body)) return parsed;
   const finder = new NullFinder(parsed.bytes.toString('latin1'));
   finder.object(parsed.layout, fields);
   if (finder.ranges.length === 0) return parsed;
   return { ...parseBody(without(parsed.bytes, finder.ranges)), received: parsed.received };
+}
+
+/** Looking for the word in the bytes took 100 us of 200 KB: every n of a prompt may begin it. The depth is bounded by now. */
+function holdsNull(value: Json | undefined): boolean {
+  if (typeof value !== 'object') return false;
+  if (value === null) return true;
+  if (Array.isArray(value)) return value.some(holdsNull);
+  for (const name in value) if (holdsNull((value as JsonObject)[name])) return true;
+  return false;
 }
 
 /** One pass over the text, in its order. */

@@ -6,18 +6,22 @@
 import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { change } from '../json/edit.ts';
 import { type ParsedBody, parseBody } from '../json/parse-request.ts';
-import { isPacked, PACKED_MARK } from '../translate/packed-reasoning.ts';
+import { isPacked } from '../translate/packed-reasoning.ts';
 
 /**
  * The request without it; the same object where there is none. The conversation is in the member `inputField`: packed
  * reasoning is an item of it (responses) or a block of one of its messages (messages).
  */
 export function stripPackedReasoning(inputField: string, request: ParsedBody): ParsedBody {
-  if (!request.bytes.includes(`"${PACKED_MARK}`)) return request;
   const before = arrayAt(request.body, inputField) ?? [];
+  if (!before.some(holdsPackedReasoning)) return request;
   const after = before.filter((item) => !isPackedReasoning(item)).flatMap(withoutPackedBlocks);
-  if (after.length === before.length && after.every((item, index) => item === before[index])) return request;
   return parseBody(change(request.bytes, [{ path: [inputField], json: JSON.stringify(after) }], request.layout));
+}
+
+function holdsPackedReasoning(item: Json): boolean {
+  const content = isObject(item) ? arrayAt(item, 'content') : undefined;
+  return isPackedReasoning(item) || content?.some(isPackedReasoning) === true;
 }
 
 /** A message that held nothing else is left out as a whole: a message without content is refused too. */

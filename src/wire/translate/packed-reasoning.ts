@@ -7,7 +7,7 @@ import { isObject, parseJson, stringAt, stringsAt } from '../../lib/json.ts';
 import type { ReasoningBlock } from './turn.ts';
 
 /** How packed reasoning begins; no provider's own signature does. */
-export const PACKED_MARK = 'mgt1.';
+const PACKED_MARK = 'mgt1.';
 
 export function isPacked(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith(PACKED_MARK);
