@@ -30,6 +30,13 @@ export class Seen {
   input = 0;
   output = 0;
   answers = 0;
+  /** The client went before the end, so that it cannot know what it is charged. */
+  isCut = false;
+
+  cut() {
+    this.isCut = true;
+    return this;
+  }
 
   add(input, output) {
     this.input += input;
@@ -51,19 +58,44 @@ export function expect(condition, what) {
   if (!condition) throw new Error(`unexpected: ${what}`);
 }
 
-/** `cases`: name → { route, modes, run(task) }. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`. */
+/** Counts the requests that an SDK really makes. */
+export function counting() {
+  const counted = { count: 0, fetch: undefined };
+  counted.fetch = (...args) => {
+    counted.count += 1;
+    return fetch(...args);
+  };
+  return counted;
+}
+
+/** The error that a call ends with. */
+export async function failure(call) {
+  return call.then(
+    () => expect(false, 'an answer where an error is due'),
+    (error) => error,
+  );
+}
+
+/**
+ * `cases`: name → { route, modes, provider, run(task) }; with a provider it is for that one's models only. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`.
+ */
 export async function serve(client, version, cases) {
   const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   say({
     client,
     version,
-    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'] }]) => ({ name, route, modes })),
+    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'], provider }]) => ({
+      name,
+      route,
+      modes,
+      provider,
+    })),
   });
   for await (const line of createInterface({ input: process.stdin })) {
     const task = JSON.parse(line);
     try {
-      const { input, output, answers } = await cases[task.case].run(task);
-      say({ ok: true, input, output, answers });
+      const { input, output, answers, isCut } = await cases[task.case].run(task);
+      say({ ok: true, input, output, answers, isCut });
     } catch (error) {
       say({ ok: false, name: error?.name ?? '', message: messageOf(error) });
     }
