@@ -131,7 +131,7 @@ export async function playAgent(
     const common: Row = { ...described, lane: 'native', provider: 'sandbox', mode, problem: null, ...shown };
     if (common.notRun !== undefined) return common;
     try {
-      await slots.use(play);
+      await slots.use('long', play);
       return common;
     } catch (error) {
       return { ...common, problem: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error) };
@@ -139,7 +139,7 @@ export async function playAgent(
   };
   try {
     // These first: some of them are long, for the agent's own pauses.
-    const sights = FAULTS.map((fault) => slots.use(() => sight(player, fault)));
+    const sights = FAULTS.map((fault) => slots.use('long', () => sight(player, fault)));
     const rows: Promise<Row>[] = [];
     for (const model of MODELS) {
       const where = { lane: laneOf(agent.route, model), provider: model.provider };

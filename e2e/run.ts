@@ -89,7 +89,7 @@ async function playables(words: readonly string[]): Promise<{ chosen: Playable[]
     });
   };
   const addProgram = (program: Program): void => {
-    chosen.push({ name: program.name, play: () => slots.use(() => play(program)) });
+    chosen.push({ name: program.name, play: () => slots.use('short', () => play(program)) });
   };
   for (const [name, agent] of Object.entries<Agent>(PYTHON_AGENTS)) {
     if (!isNamed(`agents/${name}`)) continue;
