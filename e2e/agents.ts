@@ -28,6 +28,7 @@ const ANSWER = /Simulated answer/;
 const ENDLESS = 40;
 /** How long an agent is looked at that is known to wait for days when it is told to. */
 const WAIT_MS = 150_000;
+const UNASKED = 'in none of these runs it has asked for a list; its models are set by hand';
 
 /** Where an agent tells its user something else than it was told: such a fault passes with a note. */
 const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string })[] = [
@@ -41,6 +42,11 @@ const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string
     client: 'opencode',
     fault: 'no token budget left',
     note: 'waits for as long as `Retry-After` says, and only its terminal interface shows why ([its retries](https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/retry.ts))',
+  },
+  {
+    client: 'pi',
+    fault: 'the context is full',
+    note: 'takes it as a reason to compact the session, and says nothing where there is nothing to compact; with `--mode json` it shows the gateway’s sentence ([its handling of an overflow](https://github.com/earendil-works/pi/blob/main/packages/coding-agent/src/core/agent-session.ts))',
   },
 ];
 
@@ -60,15 +66,17 @@ class AgentPlayer {
   readonly agent: Agent;
   readonly installed: string;
   readonly gateway: StartedGateway;
+  readonly #slots: Slots;
   readonly #proxy: string;
   readonly #root: string;
   /** The answers to requests for a list of models. */
   readonly lists: number[] = [];
   #homes = 0;
 
-  constructor({ agent, installed }: AgentRun, gateway: StartedGateway, proxy: string, root: string) {
+  constructor({ agent, installed, slots }: AgentRun, gateway: StartedGateway, proxy: string, root: string) {
     this.agent = agent;
     this.installed = installed;
+    this.#slots = slots;
     this.gateway = gateway;
     this.#proxy = proxy;
     this.#root = root;
@@ -91,10 +99,9 @@ class AgentPlayer {
 
   async ask(key: CreatedKey, asked: Partial<Task>, watch?: (wire: Wire) => void): Promise<Played> {
     const home = asked.home ?? (await this.home());
-    const address = new URL(key.origin).origin;
-    await using wire = await Wire.before(address);
+    await using wire = await Wire.before(new URL(key.origin).origin);
     watch?.(wire);
-    const ended = await runAgent(this.agent, {
+    const task: Task = {
       installed: this.installed,
       workFolder: join(home, 'work'),
       key: key.key,
@@ -105,7 +112,8 @@ class AgentPlayer {
       home,
       origin: wire.through(asked.origin ?? key.origin),
       baseUrl: wire.through(asked.baseUrl ?? key.base_url),
-    });
+    };
+    const ended = await this.#slots.use('long', () => runAgent(this.agent, task));
     await wire.idle();
     const exchanges = wire.taken();
     const lists = exchanges.filter(({ method, path }) => method === 'GET' && /\/v1\/models\b/.test(path));
@@ -131,7 +139,7 @@ export async function playAgent(
     const common: Row = { ...described, lane: 'native', provider: 'sandbox', mode, problem: null, ...shown };
     if (common.notRun !== undefined) return common;
     try {
-      await slots.use('long', play);
+      await play();
       return common;
     } catch (error) {
       return { ...common, problem: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error) };
@@ -139,7 +147,7 @@ export async function playAgent(
   };
   try {
     // These first: some of them are long, for the agent's own pauses.
-    const sights = FAULTS.map((fault) => slots.use('long', () => sight(player, fault)));
+    const sights = FAULTS.map((fault) => sight(player, fault));
     const rows: Promise<Row>[] = [];
     for (const model of MODELS) {
       const where = { lane: laneOf(agent.route, model), provider: model.provider };
@@ -152,17 +160,16 @@ export async function playAgent(
       }
     }
     rows.push(row({ what: 'a cancelled turn', mode: 'streamed' }, () => cancelled(player)));
-    if (agent.discovers) rows.push(row({ what: 'model discovery' }, () => discovery(player)));
     for (const scenario of SCENARIOS.filter((one) => agentOf(one.agent) === agent)) {
       const lane = scenario.upstream === agent.route ? 'native' : 'translated';
       const what = `a tool loop on ${scenario.upstream}: ${scenario.what}`;
-      rows.push(row({ what, lane }, () => playLoop(scenario, installed)));
+      rows.push(row({ what, lane }, () => slots.use('long', () => playLoop(scenario, installed))));
     }
     const played = { rows: await Promise.all(rows), sights: await Promise.all(sights) };
-    if (!agent.discovers)
-      played.rows.push(
-        await row({ what: 'model discovery', ...undiscovered(player) }, async () => assertLists(player)),
-      );
+    const unasked = player.lists.length > 0 ? {} : { notRun: UNASKED };
+    const discovered = async (): Promise<void> =>
+      assert.ok(player.lists.includes(200), 'the list of models is answered');
+    played.rows.push(await row({ what: 'model discovery', ...unasked }, discovered));
     played.rows.push(
       await row({ what: 'it stays on this machine' }, async () => assertStaysHere(agent, outside.asked)),
     );
@@ -178,7 +185,7 @@ async function turns(player: AgentPlayer, { id: model }: TriedModel): Promise<vo
   for (const key of [await gateway.creditKey(), await gateway.tokenKey()]) {
     const { ended, exchanges } = await player.ask(key, { model });
     assertAnswered(agent, ended);
-    assert.equal(await unlikeBooks(gateway, key, seen(exchanges)), null);
+    await assertBooks(gateway, key, exchanges);
   }
 }
 
@@ -208,24 +215,7 @@ async function resumed(player: AgentPlayer, { id: model }: TriedModel): Promise<
   assertAnswered(agent, second.ended);
   const remembers = second.exchanges.some(({ body }) => body.includes('My name is Ann') && body.includes('And now?'));
   assert.ok(remembers, 'the first turn is sent again with the second');
-  assert.equal(await unlikeBooks(gateway, key, seen([...first.exchanges, ...second.exchanges])), null);
-}
-
-/** Of an agent that must be told to ask for the list. */
-async function discovery(player: AgentPlayer): Promise<void> {
-  await using outside = await closedOutside();
-  const key = await player.gateway.creditKey();
-  const { ended } = await player.ask(key, { discovers: true, proxy: outside.proxy });
-  assertAnswered(player.agent, ended);
-  assertLists(player);
-}
-
-function assertLists({ lists }: AgentPlayer): void {
-  assert.deepEqual([...new Set(lists)], [200], 'the list of models is asked for and answered');
-}
-
-function undiscovered({ lists }: AgentPlayer): Pick<Row, 'notRun'> {
-  return lists.length > 0 ? {} : { notRun: 'none of these runs has asked for a list: its models are set by hand' };
+  await assertBooks(gateway, key, [...first.exchanges, ...second.exchanges]);
 }
 
 /** Whatever was sent until then is charged, and nothing stays held. */
@@ -282,11 +272,13 @@ function assertAnswered(agent: Agent, { code, stdout, stderr }: Ended): void {
   assert.match(`${stdout}`, ANSWER, `it showed: ${shown}`);
 }
 
-function seen(exchanges: readonly Exchange[]) {
+/** The charge is the usage that the answers have told, and nothing is held. */
+async function assertBooks(gateway: StartedGateway, key: CreatedKey, exchanges: readonly Exchange[]): Promise<void> {
   const told = exchanges.flatMap(({ usage }) => usage ?? []);
-  return {
+  const problem = await unlikeBooks(gateway, key, {
     input: told.reduce((sum, { input }) => sum + input, 0),
     output: told.reduce((sum, { output }) => sum + output, 0),
     answers: told.length,
-  };
+  });
+  if (problem !== null) throw new Error(`${key.mode}: ${problem}`);
 }

@@ -21,7 +21,7 @@ import { playCases, playFaults, type Row, type Sight } from './scenarios.ts';
 import { Slots } from './slots.ts';
 
 const HERE = import.meta.dirname;
-const slots = new Slots(2 * availableParallelism());
+const slots = new Slots(3 * availableParallelism());
 
 interface Played {
   readonly rows: readonly Row[];
@@ -59,7 +59,7 @@ function report(name: string, { rows, sights }: Played, ms: number): number {
   const failed = [...rows, ...sights].filter(({ problem }) => problem !== null);
   console.log(`${failed.length === 0 ? 'ok    ' : 'FAILED'}  ${name}: ${rows.length + sights.length} (${ms} ms)`);
   for (const row of failed) {
-    const what = 'fault' in row ? row.fault : `${row.what}, ${row.lane}, ${row.mode}`;
+    const what = 'fault' in row ? row.fault : `${row.what}, ${row.provider}, ${row.lane}, ${row.mode}`;
     console.log(`        ${what}: ${row.problem}${'message' in row ? ` (${row.message.slice(0, 200)})` : ''}`);
   }
   return failed.length;

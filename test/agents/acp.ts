@@ -45,10 +45,6 @@ class Editor {
     this.#agent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
     return asked.promise;
   }
-
-  end(): void {
-    this.#agent.kill();
-  }
 }
 
 const [sessionId = '', modelId = '', text = '', command = '', ...args] = process.argv.slice(2);
@@ -66,6 +62,6 @@ try {
 } catch (error) {
   console.log(JSON.stringify({ type: 'error', message: error instanceof Error ? error.message : String(error) }));
   process.exitCode = 1;
-} finally {
-  editor.end();
 }
+// The agent waits for more; it is of this process's group, which ends with it.
+process.exit();

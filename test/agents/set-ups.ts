@@ -21,8 +21,6 @@ export interface Place {
   readonly resumes?: boolean | undefined;
   /** Streamed, also where the agent is asked for whole answers otherwise. */
   readonly streams?: boolean | undefined;
-  /** Ask for the list of models, which may need that it asks its maker for other things too. */
-  readonly discovers?: boolean | undefined;
 }
 
 export interface SetUp {
@@ -40,8 +38,6 @@ export interface Agent {
   readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
-  /** It can be told to list the gateway's models. */
-  readonly discovers?: true;
   setUp(place: Place): Promise<SetUp>;
   /** What its user reads of its output: the answer, or what is wrong. */
   shown(stdout: string, stderr: string): string;
@@ -83,16 +79,17 @@ async function writeJson(folder: string, name: string, value: object): Promise<v
 }
 
 /** What a user tells an agent that knows no limits of the gateway's models, from `GET /v1/models`. */
-function limitsOf(model: string): { readonly context: number; readonly output: number } {
-  return model === 'sandbox/tiny' ? { context: 2_048, output: 256 } : { context: 128_000, output: 8_192 };
+function limitsOf(model: string): { readonly context: number; readonly output: number; readonly reasons: boolean } {
+  return model === 'sandbox/tiny'
+    ? { context: 2_048, output: 256, reasons: false }
+    : { context: 128_000, output: 8_192, reasons: true };
 }
 
 const claude: Agent = {
   title: 'Claude Code',
   package: { npm: '@anthropic-ai/claude-code' },
   route: 'messages',
-  discovers: true,
-  async setUp({ installed, key, origin, model, prompt, resumes, discovers }) {
+  async setUp({ installed, key, origin, model, prompt, resumes }) {
     // The wrapper works without the package's install script.
     const script = join(installed, 'node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs');
     const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'];
@@ -103,7 +100,7 @@ const claude: Agent = {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_AUTH_TOKEN: key,
         CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
-        ...(discovers ? {} : { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         DISABLE_AUTOUPDATER: '1',
         DISABLE_TELEMETRY: '1',
       },
@@ -151,6 +148,7 @@ const opencode: Agent = {
   route: 'chat',
   reaches: ['registry.npmjs.org:443'],
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+    const { context, output } = limitsOf(model);
     await writeJson(join(home, '.config/opencode'), 'opencode.json', {
       $schema: 'https://opencode.ai/config.json',
       autoupdate: false,
@@ -160,7 +158,7 @@ const opencode: Agent = {
           npm: '@ai-sdk/openai-compatible',
           name: 'Model Gateway',
           options: { baseURL: baseUrl, apiKey: '{env:GATEWAY_KEY}' },
-          models: { [model]: { name: model, limit: limitsOf(model) } },
+          models: { [model]: { name: model, limit: { context, output } } },
         },
       },
     });
@@ -237,18 +235,18 @@ const cline: Agent = {
     await writeJson(join(data, 'settings'), 'global-settings.json', settings);
     const auth = [script, 'auth', '-p', 'openai-compatible', '-k', key, '-m', model, '-b', baseUrl, '--data-dir', data];
     const asked = [script, '--json', '--data-dir', data, '-P', 'openai-compatible', '-m', model];
-    const line = [...asked.map(quoted), '"$0"'].join(' ');
-    if (resumes) {
-      // `--id` opens its terminal interface and drops the prompt; an editor goes on with the session.
-      const [session = ''] = await readdir(join(data, 'sessions'));
-      const editor = [join(import.meta.dirname, 'acp.ts'), session, model, prompt];
-      const env = { CLINE_PROVIDER: 'openai-compatible', CLINE_MODEL: model, CLINE_API_KEY: key };
-      return { command: process.execPath, args: [...editor, script, '--acp', '--data-dir', data], env };
-    }
+    // `--id` opens its terminal interface and drops the prompt; an editor goes on with a session.
+    const [session = ''] = resumes ? await readdir(join(data, 'sessions')) : [];
+    const editor = [process.execPath, join(import.meta.dirname, 'acp.ts'), session, model, prompt];
+    const line = resumes ? [...editor, script, '--acp', '--data-dir', data] : [...asked, prompt];
     return {
       command: 'sh',
-      args: ['-c', `${auth.map(quoted).join(' ')} >&2 && ${line}`, prompt],
-      env: {},
+      args: ['-c', `${auth.map(quoted).join(' ')} >&2 && exec ${line.map(quoted).join(' ')}`],
+      // Sessions in the process itself, instead of in one for the whole machine that outlives it.
+      env: {
+        CLINE_SESSION_BACKEND_MODE: 'local',
+        ...(resumes ? { CLINE_PROVIDER: 'openai-compatible', CLINE_MODEL: model, CLINE_API_KEY: key } : {}),
+      },
     };
   },
   shown(stdout, stderr) {
@@ -292,7 +290,7 @@ const pi: Agent = {
   package: { npm: '@earendil-works/pi-coding-agent' },
   route: 'responses',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
-    const { context, output } = limitsOf(model);
+    const { context, output, reasons } = limitsOf(model);
     const folder = join(home, '.pi/agent');
     await writeJson(folder, 'settings.json', { enableInstallTelemetry: false });
     await writeJson(folder, 'models.json', {
@@ -301,7 +299,7 @@ const pi: Agent = {
           baseUrl,
           api: 'openai-responses',
           apiKey: '$GATEWAY_KEY',
-          models: [{ id: model, contextWindow: context, maxTokens: output, reasoning: true }],
+          models: [{ id: model, contextWindow: context, maxTokens: output, reasoning: reasons }],
         },
       },
     });
