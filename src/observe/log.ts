@@ -1,13 +1,7 @@
 /** The process's log: one JSON line per event on standard error, written off the request's path. */
-import { type DestinationStream, destination, type LevelWithSilent, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type LevelWithSilent, type LoggerOptions, pino } from 'pino';
 import type { Log } from '../core/log.ts';
-
-/**
- * How much is collected for one write, and how long the first line may wait for it. A busy gateway logs thousands of
- * requests per second, and a write of its own for each took 8 % of W1's CPU. Only the lines of requests wait.
- */
-const WRITE_BYTES = 8_192;
-const WRITE_WITHIN_MS = 200;
+import { descriptor, LineWriter } from './line-writer.ts';
 
 const REDACTED = [
   'authorization',
@@ -27,16 +21,16 @@ export interface LogStream extends DestinationStream {
   flush?(): void;
 }
 
-export function openLog(level: LevelWithSilent, stream: LogStream = new StandardError()): Log {
+export function openLog(level: LevelWithSilent, stream: LogStream = standardError()): Log {
   const options: LoggerOptions = {
     level,
     base: null,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: () => `,"time":"${timestamp()}"`,
     formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: REDACTED, censor: '[redacted]' },
   };
-  const log = pino({ ...options, redact: { paths: REDACTED, censor: '[redacted]' } }, stream);
-  // Looking for what to redact in a line that can hold no secret took 12 % of W1's main thread.
-  const access = pino(options, stream);
+  const log = pino(options, stream);
+  const toldAccess = log.isLevelEnabled('info');
   const line =
     (name: 'debug' | 'info' | 'warn' | 'error') =>
     (fields: object, message: string): void => {
@@ -48,32 +42,33 @@ export function openLog(level: LevelWithSilent, stream: LogStream = new Standard
     info: line('info'),
     warn: line('warn'),
     error: line('error'),
-    access: (fields) => access.info(fields, 'request'),
+    // Looking for what to redact in a line that can hold no secret took 12 % of W1's main thread. Only these lines wait for others.
+    access: (fields) => {
+      if (toldAccess) stream.write(accessLine(fields));
+    },
   };
 }
 
-/** Collects lines; the first that waits starts the time for all of them. */
-class StandardError implements LogStream {
-  readonly #stream = destination({ fd: 2, sync: false, minLength: WRITE_BYTES });
-  readonly #onTime = (): void => {
-    this.#waiting = false;
-    this.flush();
-  };
-  #waiting = false;
+/** As pino writes a line. */
+function accessLine(fields: object): string {
+  return `{"level":"info","time":"${timestamp()}",${JSON.stringify(fields).slice(1, -1)},"msg":"request"}\n`;
+}
 
-  constructor() {
-    // pino does the same for the main thread; a worker thread's last lines are as good.
-    process.once('exit', () => this.#stream.flushSync());
-  }
+let lastMs = 0;
+let lastText = '';
 
-  write(line: string): void {
-    this.#stream.write(line);
-    if (this.#waiting) return;
-    this.#waiting = true;
-    setTimeout(this.#onTime, WRITE_WITHIN_MS).unref();
+/** Of one millisecond there are several lines in a busy gateway. */
+function timestamp(): string {
+  const nowMs = Date.now();
+  if (nowMs !== lastMs) {
+    lastMs = nowMs;
+    lastText = new Date(nowMs).toISOString();
   }
+  return lastText;
+}
 
-  flush(): void {
-    this.#stream.flush();
-  }
+function standardError(): LogStream {
+  const lines = new LineWriter(descriptor(2));
+  process.once('exit', () => lines.flushSync());
+  return lines;
 }

@@ -22,6 +22,7 @@ import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
 import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
 import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import type { Store } from '../../src/ledger/store.ts';
+import { sharedBackground } from '../support/background-thread.ts';
 import { emptyStore } from '../support/empty-store.ts';
 import { ledgerContract } from './contract.ts';
 import {
@@ -58,7 +59,7 @@ async function openSync(clock: Clock): Promise<OpenedLedger> {
 
 function openInProcess(clock: Clock): Store {
   const log = () => ({ flushed: async () => {}, close: () => {} });
-  return openInProcessStore({ file: emptyStore(newFile()), clock, log });
+  return openInProcessStore({ file: emptyStore(newFile()), clock, log, startBackground: sharedBackground });
 }
 
 async function openServing(clock: Clock): Promise<OpenedLedger> {

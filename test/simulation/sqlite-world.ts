@@ -25,20 +25,33 @@ const UNLIMITED_PAGES = 2 ** 31 - 2;
 class Crash extends Error {}
 
 export function sqliteInMemory(parts: SqliteParts = { createEngine, readMigrations }): Backend {
-  const schema = parts
-    .readMigrations('sqlite')
-    .map(({ sql }) => sql)
-    .join('\n');
+  const pages = emptyPages(parts.readMigrations('sqlite').map(({ sql }) => sql));
   return {
     name: 'SQLite',
     exclusive: true,
     open: async (clock) => {
       const database = interceptable(new DatabaseSync(':memory:', { readBigInts: true }));
+      database.deserialize(pages);
       database.exec('PRAGMA foreign_keys = ON');
-      database.exec(schema);
       return new MemoryWorld(database, clock, parts.createEngine);
     },
   };
+}
+
+/** By the text of the migrations; mutants bring their own. */
+const migrated = new Map<string, Uint8Array>();
+
+/** The pages of an empty database. A copy of them takes half a millisecond, the migrations take 15. */
+function emptyPages(migrations: readonly string[]): Uint8Array {
+  const text = migrations.join('\n');
+  const known = migrated.get(text);
+  if (known !== undefined) return known;
+  const database = new DatabaseSync(':memory:');
+  database.exec(text);
+  const pages = database.serialize();
+  database.close();
+  migrated.set(text, pages);
+  return pages;
 }
 
 class MemoryWorld implements World {

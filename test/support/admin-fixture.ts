@@ -1,5 +1,5 @@
 /** What the admin tests stand on: a data folder of their own, the real store in it, and the command as a process. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,7 @@ import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
 import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
@@ -87,12 +88,18 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs `gateway …` on the data folder and waits for its end. */
+/** The environment of a command on that data folder. */
+function commandEnvironment(dataDir: string): Record<string, string> {
+  const { PATH = '', TMPDIR = tmpdir() } = process.env;
+  // Where a path is too long for a socket, both sides find it in the folder for temporary files.
+  return { PATH, TMPDIR, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' };
+}
+
+/** Runs `gateway …` on the data folder, in a process of its own, and waits for its end. */
 export async function gateway(dataDir: string, ...line: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [join(PROJECT, 'bin', 'gateway.mjs'), ...line], {
     cwd: PROJECT,
-    // Where a path is too long for a socket, both sides find it in the folder for temporary files.
-    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, GATEWAY_DATA: dataDir, GATEWAY_PORT: '18080' },
+    env: commandEnvironment(dataDir),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -107,12 +114,57 @@ export async function gateway(dataDir: string, ...line: readonly string[]): Prom
   return { code, stdout, stderr };
 }
 
+let host: ChildProcess | null = null;
+
+/** The same for tests of what a command does, not of its process: all of them run in one, which takes a tenth of the time. */
+export async function command(dataDir: string, ...line: readonly string[]): Promise<Ended> {
+  return runCommand(commandEnvironment(dataDir), line);
+}
+
+/** One at a time. */
+export async function runCommand(env: Record<string, string>, line: readonly string[]): Promise<Ended> {
+  host ??= startHost();
+  const running = host;
+  const over = new AbortController();
+  running.channel?.ref();
+  try {
+    running.send({ line, env } satisfies Asked);
+    return await Promise.race([
+      once(running, 'message', over).then(([ended]) => ended as Ended),
+      once(running, 'exit', over).then(([code]) =>
+        Promise.reject(new Error(`the commands' process ended with ${code}`)),
+      ),
+    ]);
+  } finally {
+    over.abort();
+    running.channel?.unref();
+  }
+}
+
+function startHost(): ChildProcess {
+  const child = fork(join(PROJECT, 'test', 'support', 'command-host.ts'), { cwd: PROJECT, execArgv: [] });
+  // It ends when this process does.
+  child.unref();
+  return child;
+}
+
+/** `command … --json` that must succeed; its one line, parsed. */
+export async function commandJson<T = Record<string, unknown>>(
+  dataDir: string,
+  ...line: readonly string[]
+): Promise<T> {
+  return parsed(line, await command(dataDir, ...line, '--json'));
+}
+
 /** `gateway … --json` that must succeed; its one line, parsed. */
 export async function gatewayJson<T = Record<string, unknown>>(
   dataDir: string,
   ...line: readonly string[]
 ): Promise<T> {
-  const { code, stdout, stderr } = await gateway(dataDir, ...line, '--json');
+  return parsed(line, await gateway(dataDir, ...line, '--json'));
+}
+
+function parsed<T>(line: readonly string[], { code, stdout, stderr }: Ended): T {
   if (code !== 0) throw new Error(`gateway ${line.join(' ')} ended with ${code}: ${stderr}`);
   if (stdout.indexOf('\n') !== stdout.length - 1) throw new Error(`not one line: ${stdout}`);
   return JSON.parse(stdout) as T;

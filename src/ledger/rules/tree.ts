@@ -49,6 +49,7 @@ export function pathFrom<N extends NodeTotals>(nodes: TreeNodes<N>, accountId: s
     const node = nodes.get(id);
     if (node === undefined) throw new Error(`account ${id} is not in its tree`);
     path.push(node);
+    if (path.length > nodes.size) throw new Error(`account ${accountId} is below itself`);
     id = node.account.parentId;
   }
   return path;

@@ -8,8 +8,8 @@ import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
 import type { Operation, OperationName, Outcome, Result, RolledUp } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
-import { BackgroundWorker, DiskError } from './background-client.ts';
-import type { BackgroundTask } from './background-thread.ts';
+import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
+import type { BackgroundTask } from './background-tasks.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -25,6 +25,8 @@ export interface InProcessStoreOptions {
   readonly log?: (databaseFile: string) => LogFile;
   /** The log goes back into the database after about so many of its pages. */
   readonly checkpointPages?: number;
+  /** Where the background work is done; in a thread of its own by default. */
+  readonly startBackground?: StartBackgroundThread;
 }
 
 /** The longest that something in memory, or committed, waits for a flush that nobody asked for. */
@@ -82,7 +84,7 @@ class InProcessStore implements Store {
     engine: SqliteEngine,
     clock: Clock,
     log: LogFile,
-    { file, onBroken, checkpointPages }: InProcessStoreOptions,
+    { file, onBroken, checkpointPages, startBackground }: InProcessStoreOptions,
   ) {
     this.#database = database;
     this.#engine = engine;
@@ -90,7 +92,7 @@ class InProcessStore implements Store {
     this.#log = log;
     this.#files = new OpenedFiles([file, `${file}-wal`]);
     this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
-    this.#background = new BackgroundWorker(file);
+    this.#background = new BackgroundWorker(file, startBackground);
     this.#onBroken = onBroken ?? (() => {});
   }
 

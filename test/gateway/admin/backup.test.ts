@@ -18,6 +18,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { AuditTrailEntryView } from '../../../src/admin/api.ts';
+import { type Ended, runCommand } from '../../support/admin-fixture.ts';
 import { call, type StartedGateway, startedGateway, withGateway } from '../../support/started-gateway.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
@@ -39,6 +40,11 @@ async function gateway(words: readonly string[], env: Record<string, string>, in
   const [stdout, stderr] = [collected(child.stdout), collected(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: await stdout, stderr: (await stderr).toString() };
+}
+
+/** In a process that it shares with others like it: for what is refused, and what stands around that. */
+function command(words: readonly string[], env: Record<string, string>): Promise<Ended> {
+  return runCommand({ PATH: process.env.PATH ?? '', ...env }, words);
 }
 
 async function collected(stream: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -194,14 +200,14 @@ describe('gateway backup and restore', () => {
   test('refused without harm: a target that exists, a folder that does not, PostgreSQL, no store', async () => {
     const file = join(folder, 'exists');
     writeFileSync(file, 'mine');
-    const exists = await gateway(['backup', file], data);
+    const exists = await command(['backup', file], data);
     assert.match(exists.stderr, /exists already: name another file, or remove it/);
     assert.equal(readFileSync(file, 'utf8'), 'mine');
-    const noFolder = await gateway(['backup', join(folder, 'no', 'where')], data);
+    const noFolder = await command(['backup', join(folder, 'no', 'where')], data);
     assert.match(noFolder.stderr, /is not a folder: create it first/);
-    const shared = await gateway(['backup', join(folder, 'pg')], { ...data, DATABASE_URL: 'postgres://127.0.0.1:9/x' });
+    const shared = await command(['backup', join(folder, 'pg')], { ...data, DATABASE_URL: 'postgres://127.0.0.1:9/x' });
     assert.match(shared.stderr, /is in PostgreSQL \(DATABASE_URL\), which is backed up by its own tools/);
-    const empty = await gateway(['backup', join(folder, 'none')], into('nothing'));
+    const empty = await command(['backup', join(folder, 'none')], into('nothing'));
     assert.match(empty.stderr, /gateway\.db does not exist: set GATEWAY_DATA/);
     assert.deepEqual([exists.code, noFolder.code, shared.code, empty.code], [1, 1, 1, 1]);
     assert.deepEqual(
@@ -238,29 +244,29 @@ describe('gateway backup and restore', () => {
 
   test('refused: a restore over a running gateway, over a database, of a damaged file, of a newer release', async () => {
     const file = join(folder, 'base.db');
-    assert.equal((await gateway(['backup', file], data)).code, 0);
-    const running = await gateway(['restore', file, '--replace'], data);
+    assert.equal((await command(['backup', file], data)).code, 0);
+    const running = await command(['restore', file, '--replace'], data);
     assert.match(running.stderr, /a gateway is running on .*: stop it first/);
 
     const there = into('there');
     const secret = { GATEWAY_SECRET: secretFile().trim() };
-    assert.equal((await gateway(['restore', file], { ...there, ...secret })).code, 0);
-    const again = await gateway(['restore', file], { ...there, ...secret });
+    assert.equal((await command(['restore', file], { ...there, ...secret })).code, 0);
+    const again = await command(['restore', file], { ...there, ...secret });
     assert.match(
       again.stderr,
       /has gateway\.db, operators\.db already: set GATEWAY_DATA to another folder, or give --replace/,
     );
     const operatorsOf = async () =>
-      JSON.parse((await gateway(['operators', 'list', '--json'], { ...there, ...secret })).stdout.toString()) as {
+      JSON.parse((await command(['operators', 'list', '--json'], { ...there, ...secret })).stdout) as {
         name: string;
       }[];
     assert.deepEqual(
       (await operatorsOf()).map(({ name }) => name),
       ['owner', 'ann'],
     );
-    const replaced = await gateway(['restore', file, '--replace', '--json'], { ...there, ...secret });
+    const replaced = await command(['restore', file, '--replace', '--json'], { ...there, ...secret });
     assert.equal(replaced.code, 0, replaced.stderr);
-    const { moved_to: movedTo } = JSON.parse(replaced.stdout.toString()) as { moved_to: string };
+    const { moved_to: movedTo } = JSON.parse(replaced.stdout) as { moved_to: string };
     assert.deepEqual(readdirSync(movedTo).sort(), ['gateway.db', 'gateway.db-rates', 'operators.db']);
 
     // A backup of before operators were inside leaves those of the folder.
@@ -269,8 +275,8 @@ describe('gateway backup and restore', () => {
     const older = new DatabaseSync(without);
     older.exec('DROP TABLE backup_parts');
     older.close();
-    const kept = await gateway(['restore', without, '--replace'], { ...there, ...secret });
-    assert.match(kept.stdout.toString(), /it holds no operators, and changed none/);
+    const kept = await command(['restore', without, '--replace'], { ...there, ...secret });
+    assert.match(kept.stdout, /it holds no operators, and changed none/);
     assert.equal((await operatorsOf()).length, 2);
 
     const broken = join(folder, 'broken.db');
@@ -278,7 +284,7 @@ describe('gateway backup and restore', () => {
     const parts = new DatabaseSync(broken);
     parts.exec('UPDATE backup_parts SET bytes = substr(bytes, 1, 8192)');
     parts.close();
-    const half = await gateway(['restore', broken], { ...into('half-operators'), ...secret });
+    const half = await command(['restore', broken], { ...into('half-operators'), ...secret });
     assert.match(half.stderr, /operators\.db\.restoring is damaged/);
     assert.deepEqual(
       readdirSync(join(folder, 'half-operators')).filter((name) => !name.endsWith('.lock')),
@@ -288,15 +294,15 @@ describe('gateway backup and restore', () => {
     const cutFile = join(folder, 'half.db');
     writeFileSync(cutFile, readFileSync(file));
     truncateSync(cutFile, 40_960);
-    const cut = await gateway(['restore', cutFile], { ...into('half'), ...secret });
+    const cut = await command(['restore', cutFile], { ...into('half'), ...secret });
     assert.match(cut.stderr, /is damaged/);
-    const noLedger = await gateway(['restore', LAUNCHER], { ...into('half'), ...secret });
+    const noLedger = await command(['restore', LAUNCHER], { ...into('half'), ...secret });
     assert.match(noLedger.stderr, /is damaged or cut short/);
 
     const database = new DatabaseSync(file);
     database.exec("INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'later', '')");
     database.close();
-    const newer = await gateway(['restore', file], { ...into('newer'), ...secret });
+    const newer = await command(['restore', file], { ...into('newer'), ...secret });
     assert.match(
       newer.stderr,
       /is at schema version 9999, usable from version 9999 on; this release knows up to \d+: start the release that wrote it/,
@@ -308,11 +314,11 @@ describe('gateway backup and restore', () => {
   test('a half-copied folder is not taken for an empty one', async () => {
     const half = into('half-folder');
     const file = join(folder, 'again.db');
-    assert.equal((await gateway(['backup', file], data)).code, 0);
-    assert.equal((await gateway(['keys', 'create', '--mode', 'credit'], half)).code, 0);
+    assert.equal((await command(['backup', file], data)).code, 0);
+    assert.equal((await command(['keys', 'create', '--mode', 'credit'], half)).code, 0);
     rmSync(join(half.GATEWAY_DATA, 'gateway.db'));
     writeFileSync(join(half.GATEWAY_DATA, 'gateway.db-wal'), 'the newest commits');
-    const refused = await gateway(['restore', file], { ...half, GATEWAY_SECRET: secretFile().trim() });
+    const refused = await command(['restore', file], { ...half, GATEWAY_SECRET: secretFile().trim() });
     assert.match(refused.stderr, /has gateway\.db-rates, gateway\.db-wal, operators\.db already/);
   });
 
@@ -342,11 +348,11 @@ describe('gateway backup and restore', () => {
       [['backup', '--keep', '3', folder], /--keep needs --every/],
       [['backup', '--every', '15m', '-'], /--every needs a folder/],
     ] as const) {
-      const { code, stderr } = await gateway(words, data);
+      const { code, stderr } = await command(words, data);
       assert.equal(code, 2);
       assert.match(stderr, expected);
     }
-    const short = await gateway(['backup', join(folder, 'short')], { ...data, GATEWAY_BACKUP_KEY: 'short' });
+    const short = await command(['backup', join(folder, 'short')], { ...data, GATEWAY_BACKUP_KEY: 'short' });
     assert.match(short.stderr, /GATEWAY_BACKUP_KEY is too short: must be an age recipient/);
   });
 });

@@ -18,7 +18,14 @@ import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
-import { adminProcess, gateway, gatewayJson, temporaryFolder } from '../../support/admin-fixture.ts';
+import {
+  adminProcess,
+  command,
+  commandJson,
+  gateway,
+  gatewayJson,
+  temporaryFolder,
+} from '../../support/admin-fixture.ts';
 
 describe('gateway commands without a gateway', () => {
   test('limits of keys and of accounts: set, shown, taken back, and refused by the name of their flag', async (t) => {
@@ -56,13 +63,13 @@ describe('gateway commands without a gateway', () => {
       ['keys', ['--mode', 'credit', '--credit', '1']],
       ['accounts', ['Acme']],
     ] as const) {
-      const made = await gatewayJson<Record<string, unknown>>(data, what, 'create', ...create, ...flags);
+      const made = await commandJson<Record<string, unknown>>(data, what, 'create', ...create, ...flags);
       assert.deepEqual(limitsOf(made), limits, what);
-      const { stdout } = await gateway(data, what, 'show', String(made.id));
+      const { stdout } = await command(data, what, 'show', String(made.id));
       assert.match(stdout, /limits +9000 tokens per minute, 3 at a time, 500 tokens of output/);
       assert.match(stdout, /addresses +10\.0\.0\.0\/8, ::1/);
-      assert.deepEqual(limitsOf(await gatewayJson(data, what, 'update', String(made.id), ...open)), none, what);
-      const { code, stderr } = await gateway(data, what, 'update', String(made.id), '--addresses', '10.0.0.0/40');
+      assert.deepEqual(limitsOf(await commandJson(data, what, 'update', String(made.id), ...open)), none, what);
+      const { code, stderr } = await command(data, what, 'update', String(made.id), '--addresses', '10.0.0.0/40');
       assert.equal(code, 2);
       assert.match(stderr, /^gateway: --addresses has "10\.0\.0\.0\/40", which is no IPv4 or IPv6 address/);
     }
@@ -70,7 +77,7 @@ describe('gateway commands without a gateway', () => {
 
   test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async (t) => {
     const data = join(temporaryFolder(t), 'deep', 'data');
-    const made = await gatewayJson<CreatedKey>(
+    const made = await commandJson<CreatedKey>(
       data,
       'keys',
       'create',
@@ -105,18 +112,18 @@ describe('gateway commands without a gateway', () => {
       ['http://127.0.0.1:18080/v1', 'http://127.0.0.1:18080', 'l', 7, ['a', 'b'], 'p', '2090-01-01T00:00:00.000Z', 5],
     );
     const { key, ...view } = made;
-    assert.deepEqual(await gatewayJson(data, 'keys', 'list'), [view]);
-    assert.deepEqual(await gatewayJson(data, 'keys', 'show', made.id), view);
+    assert.deepEqual(await commandJson(data, 'keys', 'list'), [view]);
+    assert.deepEqual(await commandJson(data, 'keys', 'show', made.id), view);
     assert.deepEqual(
-      await gatewayJson(data, 'keys', 'update', made.id, '--label', '', '--rpm', 'none', '--models', 'all'),
+      await commandJson(data, 'keys', 'update', made.id, '--label', '', '--rpm', 'none', '--models', 'all'),
       { ...view, label: null, rpm_limit: null, models: null, version: 2 },
     );
-    const rotated = await gatewayJson<CreatedKey>(data, 'keys', 'rotate', made.id);
+    const rotated = await commandJson<CreatedKey>(data, 'keys', 'rotate', made.id);
     assert.deepEqual(rotated.prefixes, [rotated.prefix, made.prefix]);
-    assert.equal((await gatewayJson<KeyView>(data, 'keys', 'revoke-secret', made.id, made.prefix)).prefixes.length, 1);
-    assert.equal((await gatewayJson(data, 'credit', 'add', made.id, '0.000000001')).balance, 5.000000001);
-    assert.equal((await gatewayJson(data, 'keys', 'revoke', made.id)).status, 'revoked');
-    const report = await gatewayJson<AuditView>(data, 'audit');
+    assert.equal((await commandJson<KeyView>(data, 'keys', 'revoke-secret', made.id, made.prefix)).prefixes.length, 1);
+    assert.equal((await commandJson(data, 'credit', 'add', made.id, '0.000000001')).balance, 5.000000001);
+    assert.equal((await commandJson(data, 'keys', 'revoke', made.id)).status, 'revoked');
+    const report = await commandJson<AuditView>(data, 'audit');
     assert.deepEqual([report.ok, report.keys, report.entries], [true, 1, 2]);
     assert.equal(statSync(data).mode & 0o777, 0o700);
     for (const file of [storeFile(data), join(data, 'installation.secret')])
@@ -127,7 +134,7 @@ describe('gateway commands without a gateway', () => {
 
   test('[R1] [R2] suspend, resume, disable and enable', async (t) => {
     const data = temporaryFolder(t);
-    const { id } = await gatewayJson(
+    const { id } = await commandJson(
       data,
       'keys',
       'create',
@@ -144,9 +151,9 @@ describe('gateway commands without a gateway', () => {
       ['disable', 'disabled'],
       ['enable', 'active'],
     ] as const) {
-      assert.equal((await gatewayJson(data, 'keys', word, String(id))).status, status);
+      assert.equal((await commandJson(data, 'keys', word, String(id))).status, status);
     }
-    const refused = await gateway(data, 'keys', 'update', String(id), '--budget', 'much');
+    const refused = await command(data, 'keys', 'update', String(id), '--budget', 'much');
     assert.equal(refused.code, 2);
     assert.match(
       refused.stderr,
@@ -205,7 +212,7 @@ describe('gateway commands without a gateway', () => {
       [['start', '--workers='], /--workers is "": must be a whole number from 1 to 128/],
     ];
     for (const [line, pattern] of cases) {
-      const { code, stdout, stderr } = await gateway(data, ...line);
+      const { code, stdout, stderr } = await command(data, ...line);
       assert.deepEqual([code, stdout, stderr.split('\n').length], [2, '', 2], line.join(' '));
       assert.match(stderr, pattern);
     }
@@ -333,10 +340,10 @@ describe('gateway commands beside a running gateway', () => {
 describe('operators by command', () => {
   test('are made, listed, sign in by a link and are revoked; the trail says so, without a secret', async (t) => {
     const data = temporaryFolder(t);
-    const made = await gatewayJson<IssuedTokenView>(data, 'operators', 'create', 'ann', '--role', 'viewer');
-    const { url } = await gatewayJson<SignInLinkView>(data, 'operators', 'link', '--operator', 'ann');
+    const made = await commandJson<IssuedTokenView>(data, 'operators', 'create', 'ann', '--role', 'viewer');
+    const { url } = await commandJson<SignInLinkView>(data, 'operators', 'link', '--operator', 'ann');
     assert.match(url, /^http:\/\/127\.0\.0\.1:8081\/#token=mg_l_[\w-]{43}$/);
-    const listed = await gatewayJson<ListedOperatorView[]>(data, 'operators', 'list');
+    const listed = await commandJson<ListedOperatorView[]>(data, 'operators', 'list');
     assert.deepEqual(
       listed.map(({ name, role, status }) => [name, role, status]),
       [
@@ -344,10 +351,10 @@ describe('operators by command', () => {
         ['ann', 'viewer', 'active'],
       ],
     );
-    assert.equal((await gatewayJson<OperatorView>(data, 'operators', 'revoke', 'ann')).status, 'revoked');
-    const refused = await gateway(data, 'operators', 'revoke', 'owner');
+    assert.equal((await commandJson<OperatorView>(data, 'operators', 'revoke', 'ann')).status, 'revoked');
+    const refused = await command(data, 'operators', 'revoke', 'owner');
     assert.deepEqual([refused.code, /the built-in owner stays/.test(refused.stderr)], [1, true]);
-    const page = await gatewayJson<AuditTrailPageView>(data, 'audit-trail', '--limit', '10');
+    const page = await commandJson<AuditTrailPageView>(data, 'audit-trail', '--limit', '10');
     assert.deepEqual(
       page.data.map(({ action, outcome, actor }) => [action, outcome, actor?.name, actor?.via]),
       [
