@@ -1,11 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema';
-import { counting, expect, failure, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
+import { checkAbort, checkErrors, expect, LONG, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
 
 const client = ({ key, origin }, options = {}) =>
   new Anthropic({ apiKey: key, authToken: null, baseURL: origin, ...options });
 const user = (content) => [{ role: 'user', content }];
-const LONG = 'A long story. [[tokens=2000]] [[delay=20]]';
 const { parameters: input_schema, ...described } = WEATHER;
 
 async function message(anthropic, body, stream) {
@@ -91,19 +90,17 @@ await serve('@anthropic-ai/sdk (JavaScript)', versionOf('@anthropic-ai/sdk'), {
     route: 'messages',
     async run(task) {
       const { model, stream } = task;
-      const aborted = new AbortController();
-      const { signal } = aborted;
-      if (stream) {
-        const messages = client(task).messages.stream({ model, max_tokens: 3000, messages: user(LONG) }, { signal });
-        messages.on('text', () => aborted.abort());
+      const common = { model, max_tokens: 3000 };
+      if (!stream) {
+        await checkAbort(Anthropic, task, (body, options) =>
+          client(task).messages.create({ ...common, ...body }, options),
+        );
+      } else {
+        const given = new AbortController();
+        const messages = client(task).messages.stream({ ...common, messages: user(LONG) }, { signal: given.signal });
+        messages.on('text', () => given.abort());
         const error = await messages.done().catch((failed) => failed);
         expect(model.startsWith('foreign/') || error instanceof Anthropic.APIUserAbortError, 'APIUserAbortError');
-      } else {
-        const body = { model, max_tokens: 3000, messages: user(`${LONG} [[wait=300]]`) };
-        const asked = client(task).messages.create(body, { signal });
-        setTimeout(() => aborted.abort(), 150);
-        const answer = await asked.catch((failed) => failed);
-        expect(model.startsWith('foreign/') || answer instanceof Anthropic.APIUserAbortError, 'APIUserAbortError');
       }
       return new Seen().cut();
     },
@@ -152,22 +149,9 @@ await serve('@anthropic-ai/sdk (JavaScript)', versionOf('@anthropic-ai/sdk'), {
     provider: 'sandbox',
     async run(task) {
       const { model, text } = task;
-      const tried = async (body, options = {}) => {
-        const counted = counting();
-        const anthropic = client(task, { fetch: counted.fetch, ...options });
-        const full = { model, max_tokens: 200, messages: user('Hello'), ...body };
-        const error = await failure(anthropic.messages.create(full));
-        expect(/^req_/.test(error.requestID), 'the request id of an error');
-        return [error, counted.count];
-      };
-      const [unknown, once] = await tried({ model: 'no/such' });
-      expect(unknown instanceof Anthropic.NotFoundError && unknown.type === 'not_found_error', 'NotFoundError');
-      expect((await tried({ messages: [] }))[0] instanceof Anthropic.BadRequestError, 'BadRequestError');
-      const [refused] = await tried({}, { apiKey: 'mg_c_wrong' });
-      expect(refused instanceof Anthropic.AuthenticationError, 'AuthenticationError');
-      const [down, often] = await tried({ messages: user('Hello [[status=500]]') });
-      expect(down instanceof Anthropic.InternalServerError, 'InternalServerError');
-      expect(once === 1 && often === 3, `one request for what stays wrong, three for what may pass: ${once}, ${often}`);
+      await checkErrors(Anthropic, (body, options) =>
+        client(task, options).messages.create({ model, max_tokens: 200, messages: user('Hello'), ...body }),
+      );
       const { data, request_id: id } = await client(task)
         .messages.create({ model, max_tokens: 200, messages: user(text) })
         .withResponse();

@@ -1,9 +1,8 @@
 import OpenAI from 'openai';
-import { counting, expect, failure, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
+import { checkAbort, checkErrors, expect, failure, LONG, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
 
 const client = ({ key, baseUrl }, options = {}) => new OpenAI({ apiKey: key, baseURL: baseUrl, ...options });
 const user = (content) => [{ role: 'user', content }];
-const LONG = 'A long story. [[tokens=2000]] [[delay=20]]';
 
 async function chat(openai, body, stream) {
   if (!stream) return openai.chat.completions.create(body);
@@ -76,20 +75,12 @@ await serve('openai (JavaScript)', versionOf('openai'), {
     route: 'chat',
     async run(task) {
       const { model, stream } = task;
-      const aborted = new AbortController();
-      const { signal } = aborted;
-      if (stream) {
-        const body = { model, messages: user(LONG), stream: true };
-        const chunks = await client(task).chat.completions.create(body, { signal });
-        for await (const { choices } of chunks) if (choices[0]?.delta.content) aborted.abort();
-      } else {
-        const asked = client(task).chat.completions.create(
-          { model, messages: user(`${LONG} [[wait=300]]`) },
-          { signal },
-        );
-        setTimeout(() => aborted.abort(), 150);
-        const answer = await asked.catch((error) => error);
-        expect(task.model.startsWith('foreign/') || answer instanceof OpenAI.APIUserAbortError, 'APIUserAbortError');
+      const ask = (body, options) => client(task).chat.completions.create({ model, ...body }, options);
+      if (!stream) await checkAbort(OpenAI, task, ask);
+      else {
+        const given = new AbortController();
+        const chunks = await ask({ messages: user(LONG), stream: true }, { signal: given.signal });
+        for await (const { choices } of chunks) if (choices[0]?.delta.content) given.abort();
       }
       return new Seen().cut();
     },
@@ -183,21 +174,9 @@ await serve('openai (JavaScript)', versionOf('openai'), {
     provider: 'sandbox',
     async run(task) {
       const { model, text } = task;
-      const tried = async (body, options = {}) => {
-        const counted = counting();
-        const openai = client(task, { fetch: counted.fetch, ...options });
-        const error = await failure(openai.chat.completions.create({ model, messages: user('Hello'), ...body }));
-        expect(/^req_/.test(error.requestID), 'the request id of an error');
-        return [error, counted.count];
-      };
-      const [unknown, once] = await tried({ model: 'no/such' });
-      expect(unknown instanceof OpenAI.NotFoundError && unknown.code === 'model_not_found', 'NotFoundError');
-      expect((await tried({ messages: [] }))[0] instanceof OpenAI.BadRequestError, 'BadRequestError');
-      const [refused] = await tried({}, { apiKey: 'mg_c_wrong' });
-      expect(refused instanceof OpenAI.AuthenticationError, 'AuthenticationError');
-      const [down, often] = await tried({ messages: user('Hello [[status=500]]') });
-      expect(down instanceof OpenAI.InternalServerError, 'InternalServerError');
-      expect(once === 1 && often === 3, `one request for what stays wrong, three for what may pass: ${once}, ${often}`);
+      await checkErrors(OpenAI, (body, options) =>
+        client(task, options).chat.completions.create({ model, messages: user('Hello'), ...body }),
+      );
       const { data, request_id: id } = await client(task)
         .chat.completions.create({ model, messages: user(text) })
         .withResponse();

@@ -22,6 +22,9 @@ export const WEATHER = {
   },
 };
 
+/** Long enough that it can be given up on the way. */
+export const LONG = 'A long story. [[tokens=2000]] [[delay=20]]';
+
 /** What the tool says; the sandbox repeats it. */
 export const SUNNY = 'sunny in the city';
 
@@ -58,22 +61,43 @@ export function expect(condition, what) {
   if (!condition) throw new Error(`unexpected: ${what}`);
 }
 
-/** Counts the requests that an SDK really makes. */
-export function counting() {
-  const counted = { count: 0, fetch: undefined };
-  counted.fetch = (...args) => {
-    counted.count += 1;
-    return fetch(...args);
-  };
-  return counted;
-}
-
 /** The error that a call ends with. */
 export async function failure(call) {
   return call.then(
     () => expect(false, 'an answer where an error is due'),
     (error) => error,
   );
+}
+
+/** What an SDK makes of errors: its classes, their request ids, and how often it asks. `ask(body, options)` is to fail. */
+export async function checkErrors(sdk, ask) {
+  const tried = async (body, options = {}) => {
+    let count = 0;
+    const counting = (...args) => {
+      count += 1;
+      return fetch(...args);
+    };
+    const error = await failure(ask(body, { fetch: counting, ...options }));
+    expect(/^req_/.test(error.requestID), 'the request id of an error');
+    return [error, count];
+  };
+  const [unknown, once] = await tried({ model: 'no/such' });
+  expect(unknown instanceof sdk.NotFoundError && /not in the catalog/.test(unknown.message), 'NotFoundError');
+  expect((await tried({ messages: [] }))[0] instanceof sdk.BadRequestError, 'BadRequestError');
+  const [refused] = await tried({}, { apiKey: 'mg_c_wrong' });
+  expect(refused instanceof sdk.AuthenticationError, 'AuthenticationError');
+  const [down, often] = await tried({ messages: [{ role: 'user', content: 'Hello [[status=500]]' }] });
+  expect(down instanceof sdk.InternalServerError, 'InternalServerError');
+  expect(once === 1 && often === 3, `one request for what stays wrong, three for what may pass: ${once}, ${often}`);
+}
+
+/** Whole and given up before the answer; what aimock does not wait with may be there already. */
+export async function checkAbort(sdk, task, ask) {
+  const given = new AbortController();
+  const asked = ask({ messages: [{ role: 'user', content: `${LONG} [[wait=300]]` }] }, { signal: given.signal });
+  setTimeout(() => given.abort(), 150);
+  const answer = await asked.catch((error) => error);
+  expect(task.model.startsWith('foreign/') || answer instanceof sdk.APIUserAbortError, 'APIUserAbortError');
 }
 
 /**

@@ -1,9 +1,8 @@
 import anthropic
-import httpx2
 from anthropic import Anthropic, beta_tool
 from pydantic import BaseModel
 
-from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, expect, failure, serve
+from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, check_errors, expect, failure, serve
 
 TOOL = {"name": WEATHER["name"], "description": WEATHER["description"], "input_schema": WEATHER["parameters"]}
 
@@ -139,22 +138,12 @@ def idempotency(task):
 
 
 def errors(task):
-    def tried(options=None, **body):
-        sent = []
-        http = httpx2.Client(event_hooks={"request": [sent.append]})
-        messages = client(task, http_client=http, **(options or {})).messages
-        full = {"model": task["model"], "max_tokens": 200, "messages": user("Hello"), **body}
-        error = failure(lambda: messages.create(**full))
-        expect(error.request_id.startswith("req_"), "the request id of an error")
-        return error, len(sent)
-
-    unknown, once = tried(model="no/such")
-    expect(isinstance(unknown, anthropic.NotFoundError), "NotFoundError")
-    expect(isinstance(tried(messages=[])[0], anthropic.BadRequestError), "BadRequestError")
-    expect(isinstance(tried({"api_key": "mg_c_wrong"})[0], anthropic.AuthenticationError), "AuthenticationError")
-    down, often = tried(messages=user("Hello [[status=500]]"))
-    expect(isinstance(down, anthropic.InternalServerError), "InternalServerError")
-    expect((once, often) == (1, 3), f"one request for what stays wrong, three for what may pass: {once}, {often}")
+    check_errors(
+        anthropic,
+        lambda options, body: client(task, **options).messages.create(
+            **{"model": task["model"], "max_tokens": 200, "messages": user("Hello"), **body}
+        ),
+    )
     answer = client(task).messages.create(model=task["model"], max_tokens=200, messages=user(task["text"]))
     expect(answer._request_id.startswith("req_"), "the request id of an answer")
     return add(Seen(), answer.usage)

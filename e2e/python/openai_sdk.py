@@ -1,11 +1,10 @@
 import json
 
-import httpx2
 import openai
 from openai import OpenAI
 from pydantic import BaseModel
 
-from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, expect, failure, serve
+from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, check_errors, expect, failure, serve
 
 
 class City(BaseModel):
@@ -103,21 +102,12 @@ def idempotency(task):
 
 
 def errors(task):
-    def tried(options=None, **body):
-        sent = []
-        http = httpx2.Client(event_hooks={"request": [sent.append]})
-        completions = client(task, http_client=http, **(options or {})).chat.completions
-        error = failure(lambda: completions.create(**{"model": task["model"], "messages": user("Hello"), **body}))
-        expect(error.request_id.startswith("req_"), "the request id of an error")
-        return error, len(sent)
-
-    unknown, once = tried(model="no/such")
-    expect(isinstance(unknown, openai.NotFoundError) and unknown.code == "model_not_found", "NotFoundError")
-    expect(isinstance(tried(messages=[])[0], openai.BadRequestError), "BadRequestError")
-    expect(isinstance(tried({"api_key": "mg_c_wrong"})[0], openai.AuthenticationError), "AuthenticationError")
-    down, often = tried(messages=user("Hello [[status=500]]"))
-    expect(isinstance(down, openai.InternalServerError), "InternalServerError")
-    expect((once, often) == (1, 3), f"one request for what stays wrong, three for what may pass: {once}, {often}")
+    check_errors(
+        openai,
+        lambda options, body: client(task, **options).chat.completions.create(
+            **{"model": task["model"], "messages": user("Hello"), **body}
+        ),
+    )
     answer = client(task).chat.completions.create(model=task["model"], messages=user(task["text"]))
     expect(answer._request_id.startswith("req_"), "the request id of an answer")
     return Seen().add(answer.usage.prompt_tokens, answer.usage.completion_tokens)

@@ -54,6 +54,28 @@ def failure(call):
     raise AssertionError("unexpected: an answer where an error is due")
 
 
+def check_errors(sdk, ask):
+    """What an SDK makes of errors: its classes, their request ids, and how often it asks. `ask(options, body)` is to fail."""
+
+    def tried(options=None, **body):
+        # Only the SDKs' own environment has it.
+        import httpx2
+
+        sent = []
+        http = httpx2.Client(event_hooks={"request": [sent.append]})
+        error = failure(lambda: ask({"http_client": http, **(options or {})}, body))
+        expect(error.request_id.startswith("req_"), "the request id of an error")
+        return error, len(sent)
+
+    unknown, once = tried(model="no/such")
+    expect(isinstance(unknown, sdk.NotFoundError) and "not in the catalog" in str(unknown), "NotFoundError")
+    expect(isinstance(tried(messages=[])[0], sdk.BadRequestError), "BadRequestError")
+    expect(isinstance(tried({"api_key": "mg_c_wrong"})[0], sdk.AuthenticationError), "AuthenticationError")
+    down, often = tried(messages=[{"role": "user", "content": "Hello [[status=500]]"}])
+    expect(isinstance(down, sdk.InternalServerError), "InternalServerError")
+    expect((once, often) == (1, 3), f"one request for what stays wrong, three for what may pass: {once}, {often}")
+
+
 def serve(client, package, cases, also=()):
     """`cases`: name -> (route, modes, function of a task[, provider whose models alone it is for]); `also`: packages whose
     versions are told too."""
