@@ -97,7 +97,12 @@ class AgentPlayer {
     return found;
   }
 
-  async ask(key: CreatedKey, asked: Partial<Task>, watch?: (wire: Wire) => void): Promise<Played> {
+  async ask(
+    key: CreatedKey,
+    asked: Partial<Task>,
+    watch?: (wire: Wire) => void,
+    kind: 'long' | 'pausing' = 'long',
+  ): Promise<Played> {
     const home = asked.home ?? (await this.home());
     await using wire = await Wire.before(new URL(key.origin).origin);
     watch?.(wire);
@@ -113,7 +118,7 @@ class AgentPlayer {
       origin: wire.through(asked.origin ?? key.origin),
       baseUrl: wire.through(asked.baseUrl ?? key.base_url),
     };
-    const ended = await this.#slots.use('long', () => runAgent(this.agent, task));
+    const ended = await this.#slots.use(kind, () => runAgent(this.agent, task));
     await wire.idle();
     const exchanges = wire.taken();
     const lists = exchanges.filter(({ method, path }) => method === 'GET' && /\/v1\/models\b/.test(path));
@@ -247,9 +252,11 @@ async function sight(player: AgentPlayer, fault: Fault): Promise<Sight> {
   const kill = new AbortController();
   const asked = { ...task, ...(text === undefined ? {} : { prompt: text }), kill: kill.signal };
   const look = fault.waits && note !== undefined ? { timeoutMs: WAIT_MS } : {};
-  const { ended, exchanges } = await player.ask(key, { ...asked, ...look }, (wire) => {
+  const watch = (wire: Wire): void => {
     wire.onGeneration((count) => count >= ENDLESS && kill.abort());
-  });
+  };
+  const kind = fault.passes || fault.waits ? 'pausing' : 'long';
+  const { ended, exchanges } = await player.ask(key, { ...asked, ...look }, watch, kind);
   const requests = exchanges.filter(({ method }) => method === 'POST').length;
   const { used, live_holds: holds } = await settled(gateway, key);
   const shown = agent.shown(ended.stdout, ended.stderr);

@@ -21,7 +21,7 @@ import { playCases, playFaults, type Row, type Sight } from './scenarios.ts';
 import { Slots } from './slots.ts';
 
 const HERE = import.meta.dirname;
-const slots = new Slots(3 * availableParallelism());
+const slots = new Slots(2 * availableParallelism(), 8);
 
 interface Played {
   readonly rows: readonly Row[];
