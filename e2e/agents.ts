@@ -28,11 +28,15 @@ const ANSWER = /Simulated answer/;
 const ENDLESS = 40;
 /** How long an agent is looked at that is known to wait for days when it is told to. */
 const WAIT_MS = 150_000;
-const UNASKED = 'in none of these runs it has asked for a list; its models are set by hand';
+const UNASKED = 'it has not asked for a list in any of these runs; its models are set by hand';
 
 /** Where an agent tells its user something else than it was told: such a fault passes with a note. */
 const KNOWN: readonly (Pick<Sight, 'client' | 'fault'> & { readonly note: string })[] = [
-  { client: 'Claude Code', fault: 'a wrong base URL', note: 'tells every 404 as an issue with the model' },
+  {
+    client: 'Claude Code',
+    fault: 'a wrong base URL',
+    note: 'tells every 404 as an issue with the model (its code is not public: [its package](https://www.npmjs.com/package/@anthropic-ai/claude-code))',
+  },
   {
     client: 'Codex',
     fault: 'no token budget left',
