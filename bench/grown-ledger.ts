@@ -3,7 +3,8 @@
  * for each key, in sessions of ten, and the rollups that count all of them but the newest.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { DAY_MS, HOUR_MS, LATENCY_CLASSES, TIME_CLASSES } from '../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
+import { LATENCY_CLASSES, TIME_CLASSES } from '../src/core/usage-report.ts';
 import { openDatabase } from '../src/ledger/sqlite/database.ts';
 import { packTimes } from '../src/ledger/sqlite/time-counts.ts';
 
@@ -14,6 +15,8 @@ export interface Growth {
   readonly unrolled: number;
   /** First millisecond of the month, at the beginning of an hour. */
   readonly startMs: number;
+  /** So many accounts below one root, each with as many of the keys as the others; without it keys pay for themselves. */
+  readonly accounts?: number;
 }
 
 export const GROWN_DAYS = 30;
@@ -46,11 +49,31 @@ const POSTGRES: Dialect = {
   series: (from, to) => `(SELECT generate_series(${from}::bigint, ${to - 1}::bigint) AS n) s`,
 };
 
-/** The columns of a session: its key, time, model, provider and format. */
-function session(dialect: Dialect, { records, startMs }: Growth, q: string) {
+const ROOT_ID = 'acc_root';
+
+/** The id of the account that a key has; `key` is its number. */
+function accountOf(dialect: Dialect, { accounts }: Growth, key: string): string {
+  return accounts === undefined ? 'NULL' : dialect.padded('acc_', `(${key}) % ${accounts}`);
+}
+
+function accountRows(dialect: Dialect, { accounts, startMs, records }: Growth): string {
+  const used = records * CHARGE;
+  return `SELECT '${ROOT_ID}', '${ROOT_ID}', NULL, 1, 'Root', '{}', 'active', ${startMs}, ${CREDIT} + ${used}, ${used}
+    UNION ALL SELECT ${dialect.padded('acc_', 'n')}, '${ROOT_ID}', '${ROOT_ID}', 1, 'Account ' || n, '{}', 'active', ${startMs}, 0,
+      ${used / (accounts ?? 1)} FROM ${dialect.series(0, accounts ?? 0)}`;
+}
+
+const ACCOUNT_COLUMNS = 'id, root_id, parent_id, version, name, labels, status, created_at_ms, purchased, used';
+
+/** The columns of a session: its key, path, time, model, provider and format. */
+function session(dialect: Dialect, growth: Growth, q: string) {
+  const { records, startMs } = growth;
   const sessions = records / PER_SESSION;
+  const key = `(${q}) * ${STRIDE} % ${records / PER_KEY}`;
   return {
-    keyId: dialect.padded('key_', `(${q}) * ${STRIDE} % ${records / PER_KEY}`),
+    keyId: dialect.padded('key_', key),
+    accountId: accountOf(dialect, growth, key),
+    path: growth.accounts === undefined ? 'NULL' : `'["' || ${accountOf(dialect, growth, key)} || '","${ROOT_ID}"]'`,
     atMs: `${startMs} + (${q}) * ${(GROWN_DAYS * DAY_MS) / 1_000} / ${sessions / 1_000}`,
     call: `'model-' || ((${q}) % 12), 'provider-' || ((${q}) % 3), CASE (${q}) % 2 WHEN 0 THEN 'chat' ELSE 'messages' END`,
   };
@@ -66,16 +89,18 @@ function usageRows(dialect: Dialect, growth: Growth, from: number, to: number): 
 
 const USAGE_COLUMNS = `key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input, cache_read,
   cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms, first_byte_ms`;
-const ENTRY_COLUMNS = `key_id, kind, id, amount, held, at_ms, model, provider, format, cost_nanos, provider_cost_nanos`;
+const ENTRY_COLUMNS = `key_id, kind, id, amount, held, at_ms, model, provider, format, cost_nanos, provider_cost_nanos,
+  root_id, path`;
 
 /** In the order of their keys, so that the table grows at its end. */
 function entryRows(dialect: Dialect, growth: Growth, from: number, to: number): string {
   const keys = growth.records / PER_KEY;
   const first = `n / ${PER_KEY} * ${inverse(STRIDE, keys)} % ${keys}`;
   const q = `(${first} + n / ${PER_SESSION} % ${PER_KEY / PER_SESSION} * ${keys})`;
-  const { keyId, atMs, call } = session(dialect, growth, q);
+  const { keyId, atMs, call, path } = session(dialect, growth, q);
+  const rootId = growth.accounts === undefined ? 'NULL' : `'${ROOT_ID}'`;
   return `SELECT ${keyId}, 'charge', ${dialect.padded('hold_', `${q} * ${PER_SESSION} + n % ${PER_SESSION}`)}, ${CHARGE}, ${CHARGE},
-    ${atMs}, ${call}, ${CHARGE}, ${PROVIDER_COST} FROM ${dialect.series(from, to)}`;
+    ${atMs}, ${call}, ${CHARGE}, ${PROVIDER_COST}, ${rootId}, ${path} FROM ${dialect.series(from, to)}`;
 }
 
 const SUMS_OF_SESSION = [
@@ -100,9 +125,13 @@ export function growSqlite(file: string, growth: Growth): void {
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; BEGIN');
   const keys = growth.records / PER_KEY;
   const keyId = SQLITE.padded('key_', 'n');
+  if (growth.accounts !== undefined) {
+    database.exec(`INSERT INTO tree_accounts (${ACCOUNT_COLUMNS}) ${accountRows(SQLITE, growth)}`);
+  }
   database.exec(`
-    INSERT INTO keys (id, version, mode, label, status, provider_scope, period, created_at_ms, prefix)
-      SELECT ${keyId}, 1, 'credit', 'team ' || (n % 50), 'active', 'all', 'month', ${growth.startMs}, 'mg_c_grown'
+    INSERT INTO keys (id, version, mode, label, status, provider_scope, period, created_at_ms, prefix, account_id)
+      SELECT ${keyId}, 1, 'credit', 'team ' || (n % 50), 'active', 'all', 'month', ${growth.startMs}, 'mg_c_grown',
+        ${accountOf(SQLITE, growth, 'n')}
       FROM ${SQLITE.series(0, keys)};
     INSERT INTO accounts (key_id, mode, purchased, used, requests, input_tokens, output_tokens)
       SELECT ${keyId}, 'credit', ${CREDIT}, ${PER_KEY * CHARGE}, ${PER_KEY}, ${PER_KEY * 200}, ${PER_KEY * 250}
@@ -129,6 +158,10 @@ export function growSqlite(file: string, growth: Growth): void {
   database.exec(`INSERT INTO usage_hours (start_ms, model, provider, format, ${SUM_COLUMNS}, times)
     SELECT start_ms, model, provider, format, ${sumsOf(SUM_COLUMNS)}, times_of(count(*)) FROM usage_key_hours
     GROUP BY start_ms, model, provider, format`);
+  database.exec(`INSERT INTO usage_account_days (start_ms, account_id, ${SUM_COLUMNS}, times)
+    SELECT r.start_ms, coalesce(k.account_id, ''), ${sumsOf(SUM_COLUMNS)}, times_of(count(*))
+    FROM usage_key_days r JOIN keys k ON k.id = r.key_id GROUP BY 1, 2`);
+  database.exec('UPDATE usage_account_watermark SET version = 1');
   database.exec(`UPDATE usage_watermark SET number = ${growth.records - growth.unrolled}, version = 1; COMMIT`);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA optimize');
   database.close();

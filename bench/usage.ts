@@ -1,9 +1,9 @@
 /**
- * `node bench/usage.ts [--records N] [--engine sqlite|postgres]`: usage reports over 30 days of generated records, what adding
+ * `node bench/usage.ts [--records N] [--engine sqlite|postgres] [--file FILE]`: usage reports over 30 days of generated records, what adding
  * to the rollups takes, and how long each step keeps the thread that serves. 10 million records by default; they take a few
- * minutes and some gigabytes of the temporary folder.
+ * minutes and some gigabytes of the temporary folder. `--file` has books that were made before, by this or by bench/console.ts.
  */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -11,7 +11,8 @@ import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { ROWS_MAX } from '../src/admin/schema/usage.ts';
 import { systemClock } from '../src/core/clock.ts';
-import { DAY_MS, HOUR_MS, type UsageQuery } from '../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
+import type { UsageQuery } from '../src/core/usage-report.ts';
 import { createLedger, type OwnedLedger } from '../src/ledger/ledger.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { joinDatabase, openDatabase } from '../src/ledger/sqlite/database.ts';
@@ -27,7 +28,8 @@ import { median } from './stats.ts';
 const RUNS = 5;
 /** About what ten seconds bring between two steps of the rollups. */
 const UNROLLED = 5_000;
-const startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - GROWN_DAYS * DAY_MS;
+const ACCOUNTS = 1_000;
+const startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - (GROWN_DAYS - 1) * DAY_MS;
 
 const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[] = [
   ['--by model,day', { by: ['model', 'day'] }],
@@ -36,13 +38,23 @@ const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[]
   ['--by label', { by: ['label'] }],
   ['--by label,day', { by: ['label', 'day'] }],
   ['--by account', { by: ['account'] }],
+  ['--by day,account --top 5', { by: ['day', 'account'], top: { count: 5, order: 'cost' } }],
+  ['--by key --top 500', { by: ['key'], top: { count: 500, order: 'cost' } }],
+  ['--by day,key --top 5', { by: ['day', 'key'], top: { count: 5, order: 'cost' } }],
   ['--by day --key ID', { by: ['day'], filter: { key: 'key_000000000042' } }],
   ['--by key --label TEXT', { by: ['key'], filter: { label: 'team 7' } }],
   ['--by key (refused)', { by: ['key'] }],
 ];
 
-const { values } = parseArgs({ options: { records: { type: 'string' }, engine: { type: 'string' } } });
-const growth: Growth = { records: Number(values.records ?? 10_000_000), unrolled: UNROLLED, startMs };
+const { values } = parseArgs({
+  options: { records: { type: 'string' }, engine: { type: 'string' }, file: { type: 'string' } },
+});
+const growth: Growth = {
+  records: Number(values.records ?? 10_000_000),
+  unrolled: UNROLLED,
+  startMs,
+  accounts: ACCOUNTS,
+};
 const folder = mkdtempSync(join(tmpdir(), 'bench-usage-'));
 
 function say(line: string): void {
@@ -108,7 +120,8 @@ async function measure(name: string, ledger: OwnedLedger): Promise<void> {
 
 async function onSqlite(): Promise<void> {
   const file = join(folder, 'ledger.db');
-  const [, ms] = await timed(() => growSqlite(file, growth));
+  const given = values.file;
+  const [, ms] = await timed(() => (given === undefined ? growSqlite(file, growth) : copyFileSync(given, file)));
   say(`SQLite: filled in ${(ms / 1_000).toFixed(0)} s, ${(statSync(file).size / 1e9).toFixed(1)} GB`);
   const ledger = createLedger(openInProcessStore({ file }));
   await measure('SQLite', ledger);

@@ -109,10 +109,19 @@ export function allWorkloads(sizing: Sizing): readonly Workload[] {
 
 type Pick = (size: Size) => number;
 
-/** Beside the run of this checkout's gateway, where that is one among others. */
+/** Beside every run of this checkout's gateway of the same kind; its name, and what it is compared with, are then the other's. */
 function withCheckouts(workload: Workload, checkouts: readonly string[]): Workload {
-  const beside = (spec: RunSpec): readonly RunSpec[] =>
-    spec.name === 'gateway' ? [spec, ...checkouts.map((name) => ({ ...spec, name, peer: name }))] : [spec];
+  const beside = (spec: RunSpec): readonly RunSpec[] => [
+    spec,
+    ...checkouts
+      .filter(
+        (peer) => peer.startsWith('gateway pg') === (spec.peer === 'gateway pg') && /^gateway( pg)?$/.test(spec.peer),
+      )
+      .map((peer) => {
+        const named = (text: string): string => text.replace(/^gateway( pg)?/, peer);
+        return { ...spec, name: named(spec.name), peer, reference: named(spec.reference) };
+      }),
+  ];
   const stages = workload.stages.map((stage) => stage.map((spec) => ({ ...spec, runs: spec.runs.flatMap(beside) })));
   return { ...workload, stages };
 }

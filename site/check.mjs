@@ -17,6 +17,11 @@ for (const name of readdirSync(dist, { recursive: true })) {
 }
 
 const wrong = [];
+const linked = new Set(pages.get('/README.html')?.links);
+for (const page of pages.keys()) {
+  const name = page.replace(/(\bindex)?\.html$/, '');
+  if (!['/', '/404'].includes(name) && !linked.has(name)) wrong.push(`${page} is not in the navigation`);
+}
 for (const [page, { links, loaded }] of pages) {
   for (const link of links) {
     const url = new URL(link, `https://site.invalid${page}`);

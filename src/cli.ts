@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
-import { type CommandShape, findCommand, readArguments, UsageError } from './admin/arguments.ts';
-import { AdminClient, NotRunningError } from './admin/client.ts';
+import { type CommandShape, findCommand, readArguments, UsageError } from './admin/cli/arguments.ts';
 import {
   ALL_COMMANDS,
   CHECK_CONFIG,
@@ -16,18 +15,20 @@ import {
   SHOW_REQUEST,
   START,
   TOP,
-} from './admin/commands.ts';
-import { COMPLETION, completionScript } from './admin/completion.ts';
-import { DATA_COMMANDS } from './admin/data-commands.ts';
+} from './admin/cli/commands.ts';
+import { COMPLETION, completionScript } from './admin/cli/completion.ts';
+import { DATA_COMMANDS } from './admin/cli/data-commands.ts';
+import { helpOf } from './admin/cli/help.ts';
+import { IMPORTERS } from './admin/cli/import/shapes.ts';
+import { AdminClient, NotRunningError } from './admin/client.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
-import { helpOf } from './admin/help.ts';
-import { IMPORTERS } from './admin/import/shapes.ts';
 import { Requests } from './admin/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import { Alerts } from './alerts/alerts.ts';
+import { Audits } from './alerts/audits.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
@@ -140,7 +141,7 @@ async function run(line: readonly string[]): Promise<void> {
   }
   if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
     const importer = findCommand(IMPORTERS, line);
-    const { runImporter } = await import('./admin/import/run.ts');
+    const { runImporter } = await import('./admin/cli/import/run.ts');
     process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
     return;
   }
@@ -241,6 +242,14 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   });
   const { openRequestLogReader } = await import('./process/request-log.ts');
   const requestLog = await openRequestLogReader(settings);
+  // What dead processes left behind is recovered before the audit.
+  const recovering = {
+    ...ledger,
+    audit: async () => {
+      await recoverAll(ledger);
+      return ledger.audit();
+    },
+  };
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
@@ -248,14 +257,8 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
     },
-    // What dead processes left behind is recovered before the audit.
-    ledger: {
-      ...ledger,
-      audit: async () => {
-        await recoverAll(ledger);
-        return ledger.audit();
-      },
-    },
+    ledger: recovering,
+    audits: new Audits({ ledger: recovering, alerts, everyMs: () => null, log: NO_LOG, nowMs: () => clock.nowMs() }),
     installationSecret: secret,
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),

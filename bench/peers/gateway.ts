@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeFile } from '../../src/admin/data-folder.ts';
-import { DAY_MS } from '../../src/core/usage-report.ts';
+import { DAY_MS } from '../../src/core/time.ts';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
 import { GROWN_DAYS, growSqlite } from '../grown-ledger.ts';
 import { type Adapter, type Launch, originOf, type PeerContext } from '../peer.ts';
@@ -58,10 +58,14 @@ interface Variant {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `gateway@/path/to/checkout` or `gateway-lean@…`: the gateway of another checkout, to measure a change against. */
+/**
+ * `gateway@/path/to/checkout`, `gateway-lean@…` or `gateway pg@…`: the gateway of another checkout, to measure a change
+ * against.
+ */
 export function gatewayOfCheckout(name: string): Adapter | null {
-  const [, lean, checkout] = /^gateway(-lean)?@(.+)$/.exec(name) ?? [];
-  return checkout === undefined ? null : gatewayOf(name, lean === undefined ? 'node' : 'lean', checkout);
+  const [, kind, checkout] = /^gateway(-lean| pg)?@(.+)$/.exec(name) ?? [];
+  if (checkout === undefined) return null;
+  return kind === ' pg' ? onPostgres(name, checkout) : gatewayOf(name, kind === '-lean' ? 'lean' : 'node', checkout);
 }
 
 function gatewayOf(
@@ -88,18 +92,19 @@ function gatewayOf(
 }
 
 /** The same on PostgreSQL, whose server counts as part of it. */
-export const gatewayOnPostgres: Adapter = {
-  name: 'gateway pg',
-  notQuick: true,
-  note: 'gateway pg is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together',
-  missing: () => (existsSync(ON_POSTGRES) ? null : 'bench/gateway-on-postgres.ts is not there'),
-  // The event loop that could be asked for its delay is not the gateway's.
-  launch: (context) => ({
-    ...launched(context, join(CHECKOUT, 'bin/gateway.mjs')),
-    args: [ON_POSTGRES],
-    runsOnNode: false,
-  }),
-};
+export const gatewayOnPostgres = onPostgres('gateway pg', CHECKOUT);
+
+function onPostgres(name: string, checkout: string): Adapter {
+  const program = join(checkout, 'bin/gateway.mjs');
+  return {
+    name,
+    notQuick: true,
+    note: `${name} is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together`,
+    missing: () => (existsSync(program) ? null : `${program} is not there`),
+    // The event loop that could be asked for its delay is not the gateway's.
+    launch: (context) => ({ ...launched(context, program), args: [ON_POSTGRES, program], runsOnNode: false }),
+  };
+}
 
 /** The same after a month: 10 million usage records of 100,000 keys. They are made once, and copied for each start. */
 export const gatewayGrown: Adapter = {
@@ -112,7 +117,8 @@ export const gatewayGrown: Adapter = {
     const data = launch.env?.GATEWAY_DATA ?? '';
     mkdirSync(data, { recursive: true, mode: 0o700 });
     copyFileSync(grownFile(), storeFile(data));
-    return launch;
+    // A folder with books, and without the secret that belongs to them, is refused.
+    return { ...launch, env: { ...launch.env, GATEWAY_SECRET: '0'.repeat(64) } };
   },
 };
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
@@ -18,7 +18,8 @@ export default defineConfig({
   cacheDir: 'node_modules/.cache/vitepress',
   cleanUrls: true,
   lastUpdated: false,
-  markdown: { config: withoutSourceLinks, anchor: { slugify: anchorOf } },
+  // Without the extension for attributes: braces at the end of a line or cell are text, such as an error's body.
+  markdown: { config: extend, anchor: { slugify: anchorOf }, attrs: { disable: true } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -45,7 +46,7 @@ export default defineConfig({
         text: 'Use it',
         items: [
           { text: 'Start', link: '/README' },
-          page('Clients', 'clients'),
+          { ...page('Clients', 'clients'), collapsed: true, items: clientPages() },
           page('Compatibility', 'compatibility'),
           page('Errors', 'errors'),
           page('Sandbox', 'sandbox'),
@@ -58,6 +59,7 @@ export default defineConfig({
         items: [
           page('Configuration', 'configuration'),
           page('Operations', 'operations'),
+          { text: 'Deployment files', link: '/deploy/README' },
           page('Scaling out', 'scaling'),
           page('Observability', 'observability'),
           page('Console', 'console'),
@@ -89,6 +91,27 @@ export default defineConfig({
   },
 });
 
+function extend(md) {
+  withoutSourceLinks(md);
+  withLineBreaks(md);
+}
+
+/** Paths, names of settings and JSON may break behind a separator, so that a table fits on its page. */
+function withLineBreaks(md) {
+  const breaking = (html) => html.replaceAll(/(?<=[^<>\s]{6})([/_=,:.-])(?=[^<>\s]{3})/g, '$1<wbr>');
+  const { code_inline: code, text } = md.renderer.rules;
+  md.renderer.rules.code_inline = (...args) => code(...args).replace(/(?<=>)[^<]{24,}/, breaking);
+  md.renderer.rules.text = (...args) => text(...args).replaceAll(/[^\s<>]{30,}/g, breaking);
+}
+
+/** One for each client, by its heading. */
+function clientPages() {
+  return readdirSync(join(root, 'docs/clients')).map((name) => {
+    const [, heading = name] = /^# (.+)$/m.exec(readFileSync(join(root, 'docs/clients', name), 'utf8')) ?? [];
+    return page(heading, `clients/${name.replace(/\.md$/, '')}`);
+  });
+}
+
 /** The site has no copy of the sources: a link to one of their files becomes its name. */
 function withoutSourceLinks(md) {
   md.core.ruler.push('without-source-links', ({ tokens, env }) => {
@@ -97,7 +120,10 @@ function withoutSourceLinks(md) {
       for (const token of children ?? []) {
         if (token.type === 'link_open' && leadsToSource(token.attrGet('href') ?? '', env.relativePath ?? '')) {
           token.tag = 'span';
-          token.attrs = [['title', token.attrGet('href') ?? '']];
+          token.attrs = [
+            ['class', 'source'],
+            ['title', token.attrGet('href') ?? ''],
+          ];
           closing += 1;
         } else if (token.type === 'link_close' && closing > 0) {
           token.tag = 'span';

@@ -12,7 +12,7 @@ import type {
   Alert as AlertSchema,
   AlertTest as AlertTestSchema,
 } from './schema/alerts.ts';
-import type { Audit as AuditSchema } from './schema/audit.ts';
+import type { Audit as AuditSchema, LastAudit as LastAuditSchema } from './schema/audit.ts';
 import type {
   AuditTrailEntry as AuditTrailEntrySchema,
   AuditTrailPage as AuditTrailPageSchema,
@@ -70,6 +70,8 @@ export interface AdminApi {
   /** What was captured of a request. */
   requestContent(requestId: string): Promise<RequestContentView>;
   audit(): Promise<AuditView>;
+  /** What came of the last one. */
+  lastAudit(): Promise<LastAuditView>;
   /** Of what was charged: requests, tokens, cost and times, in groups. */
   usage(input: object): Promise<UsageView>;
   /** What providers said of their models when they were asked last. */
@@ -152,6 +154,7 @@ export type StatementView = View<typeof StatementSchema>;
 export type PromotionListView = View<typeof PromotionListSchema>;
 export type CorrectionView = View<typeof CorrectionSchema>;
 export type AuditView = View<typeof AuditSchema>;
+export type LastAuditView = View<typeof LastAuditSchema>;
 export type UsageView = View<typeof UsageReportSchema>;
 export type UsageRowView = UsageView['data'][number];
 export type UsageFiguresView = UsageView['total'];

@@ -100,9 +100,23 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Somebody may have put a secret where it does not belong: a refusal quotes what was sent. */
+/** How credentials of this gateway, and many of others, begin: what follows is short enough to be overlooked otherwise. */
+const MARKED = /\b(mg_[a-z]_|sk[-_]|whsec_|Bearer\s+)[\w~+/=.-]{8,}/gi;
+const LONG_WORD = /[\w~+/=-]{20,}/g;
+/** The ids of keys, accounts, requests and so on are not secrets: they say what an entry is about. */
+const OWN_ID = /^(key|acct|credit|transfer|refund|correction|op|tok|ses|req|resp|msg|alrt)_[0-9a-f]+$/;
+/** Letters and digits without the dashes that names have; a date or a version is shorter. */
+const RANDOM_PART = /(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}|[A-Za-z0-9]{24,}/;
+const SHOWN = 4;
+
+/** Somebody may have put a secret, of whatever origin, where it does not belong: a refusal quotes what was sent. */
 function withoutSecrets(text: string | null): string | null {
-  return text?.replaceAll(/\b(mg_[a-z]_|sk-)[\w-]{8,}/g, '$1…') ?? null;
+  if (text === null) return null;
+  return text
+    .replaceAll(MARKED, '$1…')
+    .replaceAll(LONG_WORD, (word) =>
+      OWN_ID.test(word) || !RANDOM_PART.test(word) ? word : `${word.slice(0, SHOWN)}…`,
+    );
 }
 
 function stateText(state: unknown): string | null {

@@ -13,6 +13,7 @@ import {
   type CreatedKey,
   type ImportedKeysView,
   type KeyView,
+  type LastAuditView,
   type ListedOperatorView,
   type ModelListsRefreshView,
   type ModelListsView,
@@ -126,6 +127,10 @@ export class AdminClient implements AdminApi {
 
   audit(): Promise<AuditView> {
     return this.#call('GET', ['audit']);
+  }
+
+  lastAudit(): Promise<LastAuditView> {
+    return this.#call('GET', ['audit', 'last']);
   }
 
   usage(input: object): Promise<UsageView> {

@@ -149,7 +149,7 @@ function readExpiry(value: string | null): number | null {
   return atMs;
 }
 
-/** UTC where no zone is given; null where it is no time. */
+/** UTC where no zone is given; null where it is not a time. */
 export function readTime(text: string): number | null {
   const [, date = '', time = '00:00', zone = 'Z'] = ISO_TIME.exec(text) ?? [];
   const dayMs = Date.parse(`${date}T00:00Z`);

@@ -123,7 +123,7 @@ function itself<T>(view: T): T {
   return view;
 }
 
-/** With a sign; null where it is no amount that the ledger can hold. */
+/** With a sign; null where it is not an amount that the ledger can hold. */
 function creditsIn(text: string): bigint | null {
   const [, minus, digits = ''] = /^(-?)(.*)$/s.exec(text) ?? [];
   try {

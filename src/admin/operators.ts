@@ -1,5 +1,6 @@
 /** The operators' part of the admin API, on the store of operators. */
 import type { Clock } from '../core/clock.ts';
+import { DAY_MS } from '../core/time.ts';
 import type { IssuedSecret, Operators } from '../operators/operators.ts';
 import { BUILT_IN_OWNER, type Credential, type Operator, type Role } from '../operators/port.ts';
 import {
@@ -25,8 +26,8 @@ export interface OperatorsAdminOptions {
   readonly trail: AuditTrail;
 }
 
-const TOKEN_MS = 90 * 86_400_000;
-const TOKEN_MS_MAX = 366 * 86_400_000;
+const TOKEN_MS = 90 * DAY_MS;
+const TOKEN_MS_MAX = 366 * DAY_MS;
 
 export class OperatorsAdmin implements OperatorsApi {
   readonly #options: OperatorsAdminOptions;

@@ -9,6 +9,7 @@ import { Agent, request } from 'undici';
 import { ENDPOINTS, originOf } from '../core/endpoints.ts';
 import { derivedKeyText, isKeyText, keyDigest, keyPrefix, type Mode } from '../core/key.ts';
 import { creditsFromNanos, NANOS_PER_CREDIT } from '../core/money.ts';
+import { isoDay } from '../core/time.ts';
 import type { KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import { AdminError } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -133,7 +134,7 @@ export class Playground {
       );
     }
     const missing = DAILY_NANOS - (summary.purchased - summary.used);
-    const day = new Date(clock.nowMs()).toISOString().slice(0, 10);
+    const day = isoDay(clock.nowMs());
     // One purchase a day: a second one has the same entry id, and is refused or changes nothing.
     if (missing > 0n)
       await ledger.addCredit(id, `playground-${day}`, missing, 'what the playground may spend in a day');

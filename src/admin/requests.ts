@@ -2,6 +2,7 @@
 import { CONDITIONS } from '../core/conditions.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
 import type { RunningRequest } from '../core/request-record.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { explain } from '../observe/explain.ts';
 import { textOf } from '../observe/request-log/captured.ts';
 import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
@@ -11,7 +12,6 @@ import type { RequestContent, RequestFilters, RequestSearch } from './schema/req
 import type { View } from './schema/view.ts';
 
 const LIMIT_DEFAULT = 50;
-const DAY_MS = 86_400_000;
 
 export type Filters = View<typeof RequestFilters>;
 export type Search = View<typeof RequestSearch>;
@@ -24,6 +24,8 @@ export interface RequestPageView {
 
 export interface Tail {
   readonly requests: readonly RequestView[];
+  /** There were others, which are left out. */
+  readonly more: boolean;
   readonly position: string;
 }
 
@@ -100,13 +102,21 @@ export class Requests {
     return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }
 
-  /** What has ended since `position`; null: from now on. */
-  async tail(filters: Filters, position: string | null, nowMs: number): Promise<Tail> {
+  /** What has ended since `position`; null: from now on. `newest`: only the last so many, and whether there were more. */
+  async tail(filters: Filters, position: string | null, nowMs: number, newest?: number): Promise<Tail> {
     const query = this.#read(filters, nowMs);
     const keys = await this.#reach?.();
-    const tail = (await this.#reader?.tail(position)) ?? { entries: [], position: position ?? '0' };
+    // One more than wanted tells that there are others. Among those that do not all fit, none can be passed over.
+    const all = keys === undefined && Object.keys(filters).length === 0;
+    const last = newest === undefined || !all ? undefined : newest + 1;
+    const tail = (await this.#reader?.tail(position, last)) ?? { entries: [], position: position ?? '0' };
     const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
-    return { requests: entries.map((entry) => this.#view(entry)), position: tail.position };
+    const shown = newest === undefined ? entries : entries.slice(-newest);
+    return {
+      requests: shown.map((entry) => this.#view(entry)),
+      more: shown.length < entries.length,
+      position: tail.position,
+    };
   }
 
   async running(): Promise<readonly RunningRequest[]> {
@@ -142,6 +152,7 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
     keyId: search.key ?? null,
     model: search.model ?? null,
     provider: search.provider ?? null,
+    format: search.format ?? null,
     status: search.status === undefined ? null : readStatus(search.status),
     condition: search.condition === undefined ? null : readCondition(search.condition),
     sinceMs,
@@ -163,7 +174,7 @@ function readTime(field: string, text: string, nowMs: number): number {
   );
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: HOUR_MS, d: DAY_MS };
 
 function readStatus(text: string): { readonly from: number; readonly to: number } {
   if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };
@@ -198,11 +209,12 @@ function invalid(field: string, what: string): AdminError {
 }
 
 function fits(entry: RequestEntry, query: RequestQuery): boolean {
-  const { keyId, model, provider, status, condition, slowerThanMs, costlierThanNanos } = query;
+  const { keyId, model, provider, format, status, condition, slowerThanMs, costlierThanNanos } = query;
   return (
     (keyId == null || entry.keyId === keyId) &&
     (model == null || entry.model === model) &&
     (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
+    (format == null || viewOf(entry).format === format) &&
     (status == null || (entry.status !== null && entry.status >= status.from && entry.status <= status.to)) &&
     (condition == null || entry.condition === condition) &&
     (slowerThanMs == null || entry.durationMs > slowerThanMs) &&

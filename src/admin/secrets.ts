@@ -15,7 +15,7 @@ const GIVEN_LENGTH_MIN = 32;
 /**
  * The secret that keys the digests of API keys. `given` (from the environment) wins over the file: replicas that
  * share a database share it too. Must be called before the store is created: a store without its
- * secret is refused, because none of its keys would work any more.
+ * secret is refused, because none of its keys would work.
  */
 export async function installationSecret(dataDir: string, given: string | null): Promise<string> {
   if (given !== null) {

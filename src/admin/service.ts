@@ -1,5 +1,6 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
 import type { Alerts } from '../alerts/alerts.ts';
+import type { Audits } from '../alerts/audits.ts';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
@@ -16,6 +17,7 @@ import {
   type ImportedKeysView,
   type KeyPageView,
   type KeyView,
+  type LastAuditView,
   type ModelListsRefreshView,
   type ModelListsView,
   type ModelStateView,
@@ -39,7 +41,7 @@ import { SubtreeLedger } from './subtree.ts';
 import { readUsageQuery } from './usage-query.ts';
 import { usageView } from './usage-view.ts';
 import { validBody } from './validate.ts';
-import { auditView } from './view.ts';
+import { auditView, lastAuditView } from './view.ts';
 
 export interface AdminServiceOptions extends KeyServiceOptions {
   readonly operators: Operators;
@@ -55,20 +57,16 @@ export interface AdminServiceOptions extends KeyServiceOptions {
   readonly oidc?: OidcSignIn | null;
   /** Without it there are none. */
   readonly alerts?: Alerts;
+  /** Without it what came of an audit is not kept. */
+  readonly audits?: Audits;
   /** Without it there are none. */
   readonly requests?: Requests;
   /** Whether the running gateway takes requests; absent where none runs. */
   ready?(): Promise<boolean>;
   /** The metrics of the running gateway, as Prometheus reads them; absent where none runs. */
-  metrics?(audit: LastAudit | null): Promise<string>;
+  metrics?(): Promise<string>;
   /** Asks the providers for their model lists and stores them. */
   refreshModelLists?(): Promise<ModelListsRefreshView>;
-}
-
-/** The last audit of a running gateway. */
-export interface LastAudit {
-  readonly ok: boolean;
-  readonly atMs: number;
 }
 
 /** What only a running gateway can say of itself, or do. */
@@ -107,7 +105,6 @@ export class AdminService implements AdminApi {
   readonly #trail: AuditTrail;
   /** What an `account-admin` reaches; null for every other caller. */
   readonly #subtree: SubtreeLedger | null;
-  #lastAudit: LastAudit | null = null;
 
   constructor(options: AdminServiceOptions, caller: Caller = PROCESS, onRecorded: () => void = () => {}) {
     this.#options = options;
@@ -258,7 +255,7 @@ export class AdminService implements AdminApi {
   async metrics(): Promise<string> {
     const { metrics } = this.#options;
     if (metrics === undefined) throw new AdminError('unavailable', 'there are no metrics without a running gateway');
-    return metrics(this.#lastAudit);
+    return metrics();
   }
 
   async modelLists(): Promise<ModelListsView> {
@@ -286,10 +283,12 @@ export class AdminService implements AdminApi {
   }
 
   async audit(): Promise<AuditView> {
-    const report = await this.#ledger.audit();
-    this.#lastAudit = { ok: report.ok, atMs: this.#options.clock.nowMs() };
-    if (!report.ok) await this.#options.alerts?.auditFailed(report);
-    return auditView(report);
+    return auditView(await (this.#options.audits ?? { run: () => this.#ledger.audit() }).run());
+  }
+
+  async lastAudit(): Promise<LastAuditView> {
+    const { audits } = this.#options;
+    return lastAuditView((await audits?.read()) ?? null, audits?.everyMs ?? null);
   }
 
   async usage(input: object): Promise<UsageView> {

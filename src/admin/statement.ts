@@ -1,5 +1,6 @@
 /** A statement as the API shows it, and the time that it is asked for. */
 import { decimalCredits } from '../core/money.ts';
+import { isoDay } from '../core/time.ts';
 import type { Statement, StatementUsage, TokenClass } from '../ledger/port.ts';
 import type { StatementView } from './api.ts';
 import { readTime } from './input.ts';
@@ -93,8 +94,4 @@ function tokensOf(rows: readonly StatementUsage[]): TokenFigures {
     output_tokens: sum('output'),
     reasoning_tokens: sum('reasoning'),
   };
-}
-
-function isoDay(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
 }

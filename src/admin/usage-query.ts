@@ -1,12 +1,6 @@
 /** What a usage report is asked for, read strictly. */
-import {
-  DAY_MS,
-  HOUR_MS,
-  USAGE_DIMENSIONS,
-  type UsageDimension,
-  type UsageFilter,
-  type UsageQuery,
-} from '../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { USAGE_DIMENSIONS, type UsageDimension, type UsageFilter, type UsageQuery } from '../core/usage-report.ts';
 import { readTime } from './input.ts';
 import { ROWS_MAX, UsageParameters } from './schema/usage.ts';
 import { invalid, unexpected, validQuery } from './validate.ts';
@@ -40,7 +34,16 @@ export function readUsageQuery(input: object, nowMs: number): AskedUsage {
   if (by.includes('hour') && days > HOURLY_DAYS_MAX) {
     throw invalid('by', `has hour, for ${Math.ceil(days)} days: hours are reported for up to ${HOURLY_DAYS_MAX} days`);
   }
-  return { sinceMs, untilMs, by, filter: filterOf(given), rowsMax: ROWS_MAX, accountId: given.account ?? null };
+  if (given.order !== undefined && given.top === undefined) throw invalid('order', 'says what top goes by: give top');
+  return {
+    sinceMs,
+    untilMs,
+    by,
+    filter: filterOf(given),
+    rowsMax: ROWS_MAX,
+    accountId: given.account ?? null,
+    ...(given.top !== undefined && { top: { count: given.top, order: given.order ?? 'cost' } }),
+  };
 }
 
 function readDimensions(text: string | undefined): readonly UsageDimension[] {

@@ -1,8 +1,10 @@
 /** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
+import type { LastAudit } from '../alerts/audits.ts';
 import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
+import { HOUR_MS } from '../core/time.ts';
 import type { AuditReport, KeySummary, OpenPromotion } from '../ledger/port.ts';
-import type { AccountView, AuditView, KeyView } from './api.ts';
+import type { AccountView, AuditView, KeyView, LastAuditView } from './api.ts';
 import { limitsView } from './limits.ts';
 
 /** The gateway's address for clients on this machine; a wildcard address is shown as loopback. */
@@ -88,6 +90,13 @@ export function auditView(report: AuditReport): AuditView {
     live_holds: report.liveHolds,
     flagged: report.flagged,
     findings: report.findings,
+  };
+}
+
+export function lastAuditView(last: LastAudit | null, everyMs: number | null): LastAuditView {
+  return {
+    every_hours: everyMs === null ? null : everyMs / HOUR_MS,
+    last: last && { at: new Date(last.atMs).toISOString(), ...auditView(last), finding_count: last.findingCount },
   };
 }
 

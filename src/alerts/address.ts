@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
-/** This machine, private networks, and everything that is no host on the internet (RFC 6890 and the registries behind it). */
+/** This machine, private networks, and everything that is not a host on the internet (RFC 6890 and the registries behind it). */
 const SPECIAL_V4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
@@ -43,7 +43,7 @@ export async function checkedAddress(
   const wrong = allowPrivate ? undefined : all.find((address) => !isPublic(address));
   if (wrong === undefined) return first;
   throw new Error(
-    `${bare} leads to ${wrong.address}, which is no public address (alerts.allow_private of the config file allows it)`,
+    `${bare} leads to ${wrong.address}, which is not a public address (alerts.allow_private of the config file allows it)`,
   );
 }
 

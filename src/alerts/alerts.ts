@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../core/log.ts';
 import type { AlertPolicy } from '../core/policy.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { AuditReport } from '../ledger/port.ts';
 import { seal, unseal } from '../operators/secrets.ts';
 import { type Alert, type AlertType, alertId } from './alert.ts';
@@ -38,8 +39,8 @@ const LOOK_MS = 5_000;
 const LOOK_PAUSES = 10;
 const LOOK_MS_MAX = 30_000;
 const WATCH_LEASE_MS = 30_000;
-const KEEP_MS = 90 * 86_400_000;
-const PRUNE_MS = 3_600_000;
+const KEEP_MS = 90 * DAY_MS;
+const PRUNE_MS = HOUR_MS;
 const RAISED_MAX = 100_000;
 
 export class Alerts {
@@ -101,7 +102,7 @@ export class Alerts {
     if (!this.enabled) return;
     const { store, log, nowMs, providers } = this.#options;
     for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
-    const watching = await store.watchAs(this.#owner, nowMs(), nowMs() + WATCH_LEASE_MS);
+    const watching = await this.watches();
     if (watching && !this.#watching) this.#usage.forget();
     this.#watching = watching;
     if (watching) {
@@ -117,6 +118,12 @@ export class Alerts {
     if (nowMs() - this.#prunedAtMs < PRUNE_MS) return;
     this.#prunedAtMs = nowMs();
     await store.prune(nowMs() - KEEP_MS);
+  }
+
+  /** Whether this gateway is the one of several that watches what all of them share. */
+  watches(): Promise<boolean> {
+    const { store, nowMs } = this.#options;
+    return store.watchAs(this.#owner, nowMs(), nowMs() + WATCH_LEASE_MS);
   }
 
   async auditFailed({ findings }: AuditReport): Promise<void> {

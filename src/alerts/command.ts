@@ -27,7 +27,7 @@ export function runCommand(command: readonly string[], path: string, id: string,
         signal === null ? `ended with ${code}` : `was ended by ${signal} (it may take ${TIMEOUT_MS / 1_000} s)`;
       failed(new Error(`the command ${how}${errors === '' ? '' : `: ${errors.trim()}`}`));
     });
-    // A program that does not read its input is no failure.
+    // A program that does not read its input is not a failure.
     child.stdin.on('error', () => {});
     child.stdin.end(body);
   });

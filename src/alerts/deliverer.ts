@@ -3,6 +3,7 @@
  * with the same id. Of several gateways, one has the lease.
  */
 import type { AlertPolicy } from '../core/policy.ts';
+import { HOUR_MS } from '../core/time.ts';
 import { runCommand } from './command.ts';
 import type { AlertStore, Delivery } from './port.ts';
 import { callWebhook, WebhookGone, type WebhookOptions } from './webhook.ts';
@@ -11,7 +12,6 @@ import { callWebhook, WebhookGone, type WebhookOptions } from './webhook.ts';
 const LEASE_MS = 60_000;
 const AT_ONCE = 10;
 const SECOND_MS = 1_000;
-const HOUR_MS = 3_600_000;
 /** How long after each attempt the next one is made; after the last of them it is a dead letter. */
 export const RETRY_AFTER_MS: readonly number[] = [
   ...[5 * SECOND_MS, 60 * SECOND_MS, 300 * SECOND_MS, 1_800 * SECOND_MS],

@@ -1,5 +1,5 @@
 /** Which keys will expire, in use or not: asked for by an index, a page at a time, once in an hour. */
-import { DAY_MS, HOUR_MS } from '../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { KeyExpiry, LedgerAdmin } from '../ledger/port.ts';
 
 const PASS_MS = HOUR_MS;

@@ -43,7 +43,7 @@ export interface PageQuery {
   readonly before: number | null;
 }
 
-/** Several gateways may share it. Every operation is one statement, so that none of them sees the half of one. */
+/** Several gateways may share it. Every operation is one statement, so that none of them sees half of one. */
 export interface AlertStore {
   /** The alert with a delivery for each target, or nothing where it is known; whether it is new. */
   raise(alert: Alert, targets: readonly string[], nowMs: number): Promise<boolean>;

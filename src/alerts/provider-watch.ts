@@ -1,4 +1,5 @@
 /** Notices that a circuit has opened, or that a provider has refused a credential, as this gateway sees it. */
+import { HOUR_MS } from '../core/time.ts';
 import { type Alert, alertId } from './alert.ts';
 
 export interface WatchedProvider {
@@ -14,7 +15,7 @@ export interface WatchedProvider {
 
 /** Within this time it is one event, whichever gateway sees it, and however often. */
 const CIRCUIT_EVENT_MS = 600_000;
-const CREDENTIAL_EVENT_MS = 3_600_000;
+const CREDENTIAL_EVENT_MS = HOUR_MS;
 
 export class ProviderWatch {
   #open = new Set<string>();

@@ -3,7 +3,7 @@
  * have left behind, every few seconds, and is never part of one. Of many keys it looks only at those that were charged or
  * changed since the last time, and at those that expire.
  */
-import { HOUR_MS } from '../core/usage-report.ts';
+import { HOUR_MS } from '../core/time.ts';
 import type { AccountSummary, KeySummary, LedgerAdmin } from '../ledger/port.ts';
 import { type Alert, alertId, levelReached } from './alert.ts';
 import { type ChangeTrail, ChangeWatch } from './change-watch.ts';

@@ -152,9 +152,9 @@ function localModels(provider: string, listed: ListedModels, { usdPerCredit, now
     });
 }
 
-export async function probeModels(baseUrl: string): Promise<ListedModels | null> {
+export async function probeModels(baseUrl: string, timeoutMs = PROBE_TIMEOUT_MS): Promise<ListedModels | null> {
   try {
-    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(timeoutMs) });
     if (!response.ok || response.body === null) return null;
     const chunks: Uint8Array[] = [];
     let bytes = 0;

@@ -1,6 +1,7 @@
 /** What is known of an upstream model beside the operator's file, and where from: the one place that ranks the sources. */
 import type { Source } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
+import { isoDay } from '../core/time.ts';
 import { KINDS } from './kinds.ts';
 import { dataProviderFor, priceBookSource, shippedLimits, shippedModel } from './model-data.ts';
 import type { ListedModel } from './model-list.ts';
@@ -122,7 +123,7 @@ export function listedSource(provider: string, askedAtMs: number): Source {
   return {
     kind: 'listed',
     name: `the model list of ${provider}`,
-    date: new Date(askedAtMs).toISOString().slice(0, 10),
+    date: isoDay(askedAtMs),
   };
 }
 

@@ -92,7 +92,7 @@ function messageOf(error: ErrorObject): string {
   }
 }
 
-/** Keys of earlier releases, with what to write today. */
+/** Keys of earlier releases, with what to write instead. */
 const REPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['service_tiers', 'multipliers: { service_tier: { priority: 1.75 } }'],
 ]);

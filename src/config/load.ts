@@ -8,6 +8,7 @@ import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { readAlerts } from './alerts.ts';
 import { milliseconds } from './assemble.ts';
+import { auditEveryMs } from './audit.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
@@ -127,6 +128,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     accountPage: file.account_page ?? false,
     usageKeepMs: usageKeepMs(file.usage),
     alerts: alerts.policy,
+    auditEveryMs: auditEveryMs(file.audit),
   });
 }
 

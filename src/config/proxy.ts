@@ -65,7 +65,7 @@ function isExcepted(list: string, address: URL): boolean {
 function excepts(entry: string, host: string, port: string): boolean {
   const subnet = /^([0-9a-f.:]+)\/(\d{1,3})$/.exec(entry);
   if (subnet) return isWithin(host, subnet[1] ?? '', Number(subnet[2]));
-  // The colons of an IPv6 address are no port; with one, it has brackets.
+  // The colons of an IPv6 address do not begin a port; with one, it has brackets.
   const withPort = isIP(entry) === 6 ? null : /^(.+):(\d{1,5})$/.exec(entry);
   if (withPort && withPort[2] !== port) return false;
   const name = bare((withPort?.[1] ?? entry).replace(/^\*?\./, ''));

@@ -1,10 +1,10 @@
 /** The part of the config file about the request log. */
 import type { RequestLogPolicy } from '../core/policy.ts';
+import { DAY_MS } from '../core/time.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { closed } from './schema-parts.ts';
 
 const MIB = 1024 ** 2;
-const DAY_MS = 86_400_000;
 
 export const RequestLogSchema = Type.Optional(
   Type.Object(

@@ -1,10 +1,10 @@
 /** The part of the config file that says whether and for how long responses are kept. */
 import type { ResponseStorage } from '../core/policy.ts';
+import { HOUR_MS } from '../core/time.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { closed } from './schema-parts.ts';
 
 const MIB = 1024 ** 2;
-const HOUR_MS = 3_600_000;
 const MAX_HOURS = 24 * 365;
 
 export const ResponseStorageSchema = Type.Optional(

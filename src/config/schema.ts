@@ -2,6 +2,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../lib/schema-builder.ts';
 import { AlertsSchema } from './alerts.ts';
+import { AuditSchema } from './audit.ts';
 import { FormatName, ModelSchema, ProviderName, type TargetSchema } from './model-schema.ts';
 import { HostedTools, Markup, Multipliers } from './price-schema.ts';
 import { RequestLogSchema } from './request-log.ts';
@@ -279,6 +280,7 @@ export const FileSchema = Type.Object(
     ),
     usage: UsageRecordsSchema,
     alerts: AlertsSchema,
+    audit: AuditSchema,
     routing: Type.Optional(
       Type.Object(
         {

@@ -113,11 +113,11 @@ function readSecretFile(file: string): { readonly value: string } | { readonly p
     return value === '' ? problem('is empty') : { value };
   } catch (error) {
     const code = errorCode(error);
-    return problem(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'it is no path'})`);
+    return problem(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'it is not a path'})`);
   }
 }
 
-/** No shell reads it: nothing is expanded, and quotes mean nothing. Null: it is no command. */
+/** No shell reads it: nothing is expanded, and quotes mean nothing. Null: it is not a command. */
 function argumentsOf(text: string): readonly string[] | null {
   const trimmed = text.trim();
   if (!trimmed.startsWith('[')) return trimmed === '' ? null : trimmed.split(/\s+/);

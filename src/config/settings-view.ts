@@ -52,6 +52,7 @@ const POLICY: Shown<Policy> = {
   requestLog: asIs,
   accessLog: asIs,
   alerts: withoutSecrets,
+  auditEveryMs: asIs,
   accountPage: asIs,
 };
 

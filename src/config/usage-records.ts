@@ -1,5 +1,5 @@
 /** The part of the config file that says for how long usage records are kept. */
-import { DAY_MS } from '../core/usage-report.ts';
+import { DAY_MS } from '../core/time.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { closed } from './schema-parts.ts';
 

@@ -13,7 +13,7 @@ export function isAddressRange(text: string): boolean {
   return rangeOf(text) !== null;
 }
 
-/** Whether one of the ranges has the address. Text that is no address is in none. */
+/** Whether one of the ranges has the address. Text that is not an address is in none. */
 export function isInRanges(ranges: readonly string[], address: string): boolean {
   const family = familyOf(address);
   return family !== null && listOf(ranges).check(address, family);

@@ -19,9 +19,9 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   balance_temporarily_reserved:
     'The balance would do, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
   limit_reached:
-    'The token budget of the period is used up, or what is left is under 256 tokens and does not carry the request. `Retry-After` is the time to the next period, which may be weeks. Ask the operator, or wait.',
+    'The token budget of the period is used up, or what is left is under 256 tokens and does not cover the request. `Retry-After` is the time to the next period, which may be weeks. Ask the operator, or wait.',
   insufficient_credit:
-    'What is left does not carry the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
+    'What is left does not cover the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
     "The body or a header is not what the route takes. `param` names the first field that is wrong. It is also the answer when the model lacks what was asked for (tools, images), when a hosted tool or service tier has no price here, and when the provider itself refuses the body; then the message is the provider's.",
   model_not_found:

@@ -81,7 +81,7 @@ function forwardedFor(element: string): string {
   return value?.[1] ?? value?.[2] ?? '';
 }
 
-/** Without a port. Empty for a text that is no address, such as `unknown`. */
+/** Without a port. Empty for a text that is not an address, such as `unknown`. */
 function addressOf(text: string): string {
   const bracketed = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1];
   const withPort = /^([\d.]+):\d{1,5}$/.exec(text)?.[1];

@@ -154,7 +154,7 @@ export function creditsFromNanos(nanos: bigint): number {
   return Number(`${sign}${abs / NANOS_PER_CREDIT}.${(abs % NANOS_PER_CREDIT).toString().padStart(9, '0')}`);
 }
 
-/** All of its decimals and no more, never an exponent: what is added up anew must come out the same. */
+/** All of its decimals and no more, never an exponent: what is added up again must come out the same. */
 export function decimalCredits(nanos: bigint): string {
   const abs = nanos < 0n ? -nanos : nanos;
   const decimals = (abs % NANOS_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '');

@@ -1,9 +1,10 @@
 /** Budget periods, in UTC. A week begins on Monday. */
+import { DAY_MS } from './time.ts';
+
 export type Period = 'day' | 'week' | 'month' | 'none';
 
 export const PERIODS: readonly Period[] = ['day', 'week', 'month', 'none'];
 
-const DAY_MS = 86_400_000;
 /** The week and the month that were asked for last, by the day that they were asked for: nearly always today. */
 const asked = { dayMs: Number.NaN, week: 0, month: 0 };
 

@@ -95,6 +95,8 @@ export interface Policy {
   readonly accessLog: boolean;
   /** Null: nothing is watched. */
   readonly alerts: AlertPolicy | null;
+  /** How often the ledger is audited; null: only on request. */
+  readonly auditEveryMs: number | null;
   /** Whether key holders can look at their own key in a browser, at `/account`. */
   readonly accountPage: boolean;
 }

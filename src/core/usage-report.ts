@@ -4,9 +4,6 @@ import { AMOUNT_MAX } from './money.ts';
 export const USAGE_DIMENSIONS = ['day', 'hour', 'key', 'label', 'account', 'model', 'provider', 'format'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 86_400_000;
-
 /** In the order of the columns of the rollups. */
 export const USAGE_SUMS = [
   'charges',
@@ -49,6 +46,18 @@ export interface UsageQuery {
   readonly keys?: ReadonlySet<string>;
   /** More rows than this are not read. */
   readonly rowsMax: number;
+  /** Only the groups with the most of something; the total is of all. */
+  readonly top?: UsageTop;
+}
+
+/** By what groups are ranked. */
+export const USAGE_ORDERS = ['cost', 'requests', 'tokens'] as const;
+export type UsageOrder = (typeof USAGE_ORDERS)[number];
+
+/** The time is no part of a group here: by day and key, the rows of the first keys for each day. */
+export interface UsageTop {
+  readonly count: number;
+  readonly order: UsageOrder;
 }
 
 /** Those of an account, or of several, are named by their keys. */

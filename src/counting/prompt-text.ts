@@ -27,7 +27,7 @@ const CERTAIN_ROOTS: ReadonlySet<string> = new Set(['messages', 'input', 'system
 const DEFINITIONS: ReadonlySet<string> = new Set(
   'tools functions response_format text output_format output_config'.split(' '),
 );
-/** Members that steer the call and are no part of the prompt anywhere. */
+/** Members that steer the call and are never part of the prompt. */
 const SETTINGS: ReadonlySet<string> = new Set([
   'model',
   'metadata',

@@ -133,7 +133,7 @@ export class Admission {
         send().then(taken, (error: unknown) => {
           const { holdId: requestId, keyId } = this;
           this.#log.warn({ err: error, requestId, keyId, operation, retryInMs }, 'the store failed; trying again');
-          // A process that has nothing else to do any more ends; what it held is recovered.
+          // A process that has nothing else to do ends; what it held is recovered.
           setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();
         });
       };

@@ -4,6 +4,7 @@ import { GatewayError } from '../core/conditions.ts';
 import type { KeyRecord, Mode } from '../core/key.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
+import { HOUR_MS } from '../core/time.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import {
   type AdmitOutcome,
@@ -277,7 +278,7 @@ function loadRefused(outcome: Refusal & { kind: 'tokens_limited' | 'parallel_lim
 
 /** Nothing of an account is told but that it has a limit: no name, no figure. */
 const ACCOUNT_LACKS =
-  "The limit of this key's account does not carry this request. Ask for less output, or send less input.";
+  "The limit of this key's account does not cover this request. Ask for less output, or send less input.";
 const ACCOUNT_HELD =
   "Other requests in flight hold what the limit of this key's account leaves. Wait for them, then retry once.";
 const ACCOUNT_REACHED = "The limit of this key's account is reached";
@@ -285,12 +286,12 @@ const ACCOUNT_REACHED = "The limit of this key's account is reached";
 function insufficientMessage({ available, level }: Refusal & { kind: 'insufficient' }, key: KeyRecord): string {
   if (level?.account === true) return ACCOUNT_LACKS;
   if (key.mode === 'token_budget') {
-    return `The ${available} tokens left of the budget do not carry this request. Ask for less output, or send less input.`;
+    return `The ${available} tokens left of the budget do not cover this request. Ask for less output, or send less input.`;
   }
   const credits = creditsFromNanos(available);
   return level === undefined
-    ? `The balance of ${credits} credits does not carry this request. Add credit, or ask for less output.`
-    : `The ${credits} credits left of this key's cap do not carry this request. Ask for less output, or send less input.`;
+    ? `The balance of ${credits} credits does not cover this request. Add credit, or ask for less output.`
+    : `The ${credits} credits left of this key's cap do not cover this request. Ask for less output, or send less input.`;
 }
 
 /** Agents that would wait out a `Retry-After` of weeks stop at a quota that is exceeded and will reset, and show it. */
@@ -301,7 +302,7 @@ function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached'
       : mode === 'credit'
         ? "This key's cap is used up for its period"
         : 'The token budget of this period is used up';
-  const hours = Math.ceil(retryAfterMs / 3_600_000);
+  const hours = Math.ceil(retryAfterMs / HOUR_MS);
   const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
   // Of an account no figure is told; when it resets, Retry-After says.
   const when = level?.account === true ? 'when its period ends' : `within ${time}`;

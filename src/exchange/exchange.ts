@@ -259,7 +259,7 @@ export class Exchange implements InFlightExchange {
     return usageOf(this.plan, meter, this.#outputTokens).tokens;
   }
 
-  /** Output that nobody has reported is counted, off the loop; the provider has nothing to do with it any more. */
+  /** Output that nobody has reported is counted, off the loop; the provider is no longer involved. */
   async #countOutput({ reportedFinal, sample, outputBytes }: Seen): Promise<void> {
     if (reportedFinal || !sample) return;
     this.#outputTokens = await countOutput(this.#gateway.counter, sample, outputBytes, this.plan.targets);

@@ -1,6 +1,6 @@
 /**
  * The default parameters of a model, put into the body of a request that does not have them, before anything judges it: it is
- * validated, priced and translated as if the client had sent them. The output limit is no part of this: `make-plan.ts` bounds
+ * validated, priced and translated as if the client had sent them. The output limit is not part of this: `make-plan.ts` bounds
  * it by what the key and the model allow, and it is always sent.
  */
 import type { Format } from '../core/endpoints.ts';

@@ -36,6 +36,14 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
 const REQUEST_ID = { description: 'The id of this request.', schema: { type: 'string' } };
 const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } };
 
+const DESCRIPTION = `Chat completions, responses and messages, for every model that the gateway serves.
+
+Send an API key with every request. Keys with credit (\`mg_c_…\`) use the paths as they are listed here; keys with a token budget
+(\`mg_t_…\`) use the same paths below \`/token\`.
+
+Every response has an \`x-request-id\`: name it when you ask the operator about a request. Errors have a \`code\`, which is what a
+program should decide by, and a message for people.`;
+
 let bytes: Buffer | null = null;
 
 /** Serialised once: it is the same for every client. */
@@ -47,13 +55,18 @@ export function openApiBytes(): Buffer {
 function openApiDocument(): object {
   return {
     openapi: '3.1.0',
-    info: { title: 'Model Gateway', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } },
+    info: {
+      title: 'Model Gateway',
+      version: '1.0.0',
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: ORIGINS.map(({ prefix, description }) => ({ url: prefix || '/', description })),
     paths: paths(Object.values(ENDPOINTS)),
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer' },
-        'x-api-key': { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key of this gateway: `mg_c_…` or `mg_t_…`.' },
+        'x-api-key': { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same key.' },
       },
       schemas: { ErrorA, ErrorB },
     },
@@ -104,9 +117,14 @@ function pathParameters({ path }: Endpoint): object[] {
 
 function headerParameters(endpoint: Endpoint, generates: boolean): object[] {
   const parameter = (name: string, schema: object): object => ({ name, in: 'header', required: false, schema });
+  const repeat =
+    'Makes a repeat safe: for 24 hours, the same request with the same key gets the first answer, at no charge.';
+  const version = 'The version of the messages API, for the provider; without it, `anthropic-version` is sent.';
   return [
-    ...(generates ? [parameter('Idempotency-Key', { type: 'string', minLength: 1, maxLength: 255 })] : []),
-    ...(endpoint.envelope === 'B' ? [parameter('compat-version', { type: 'string' })] : []),
+    ...(generates
+      ? [parameter('Idempotency-Key', { type: 'string', minLength: 1, maxLength: 255, description: repeat })]
+      : []),
+    ...(endpoint.envelope === 'B' ? [parameter('compat-version', { type: 'string', description: version })] : []),
   ];
 }
 

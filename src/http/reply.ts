@@ -70,7 +70,7 @@ export class Reply implements ResponseSink {
   send(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
     const headers = this.#headers(contentType);
     if (extra.length > 0) headers.push(...extra);
-    // To a client that has gone nothing is sent any more.
+    // Nothing more is sent to a client that has gone.
     if (!this.#response.closed) {
       this.record.status = status;
       this.record.sent(body);

@@ -3,7 +3,8 @@ import { ADVICE } from '../core/advice.ts';
 import { CONDITIONS, type Condition } from '../core/conditions.ts';
 import { originOf } from '../core/endpoints.ts';
 import { type KeyRecord, keyStatus } from '../core/key.ts';
-import { DAY_MS, HOUR_MS, type UsageRow } from '../core/usage-report.ts';
+import { DAY_MS, HOUR_MS, isoDay } from '../core/time.ts';
+import type { UsageRow } from '../core/usage-report.ts';
 import { purseOf, tokensLeft } from '../endpoints/usage.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import { mayUse } from '../exchange/restrictions.ts';
@@ -99,7 +100,7 @@ function balanceOf(summary: Summary): KeyholderView['balance'] {
 function usageRow({ group, sums }: UsageRow, { mode }: KeyRecord): KeyholderView['usage'][number] {
   const [day, model] = group;
   return {
-    day: new Date(Number(day)).toISOString().slice(0, 10),
+    day: isoDay(Number(day)),
     model: typeof model === 'string' && model !== '' ? model : null,
     requests: Number(sums.charges),
     charged: String(mode === 'credit' ? sums.charged_nanos : sums.charged_tokens),

@@ -231,7 +231,7 @@ export class KeyholderPage implements Pages {
   }
 }
 
-const NOT_A_KEY = 'This is not an API key of this gateway. Copy the whole key; it begins with mg_.';
+const NOT_A_KEY = 'This is not an API key of this gateway. Copy the whole key, as it was given to you.';
 const SIGN_IN = 'You are not signed in, or the hour is over. Enter the API key again.';
 
 const NO_STATEMENT = 'A statement is about credits, and this key pays with tokens: see its usage.';

@@ -4,11 +4,12 @@
  * secret; whether that secret still works is asked at each use.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { HOUR_MS } from '../core/time.ts';
 import { isObject, numberAt, parseJson, stringAt } from '../lib/json.ts';
 
 const COOKIE = 'gateway_account';
 const PATH = '/account';
-const LIFE_MS = 3_600_000;
+const LIFE_MS = HOUR_MS;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 

@@ -1,5 +1,6 @@
 /** The statement of the key that is looked at: of its own money, and of what its account paid for it. */
 import type { KeyRecord } from '../core/key.ts';
+import { isoDay } from '../core/time.ts';
 import type { UsageRow } from '../core/usage-report.ts';
 import type { LedgerAdmin, Statement } from '../ledger/port.ts';
 import type { KeyholderStatement } from './view.ts';
@@ -74,8 +75,4 @@ async function paidByAccount(
     const amount = sums.charged_nanos - (own.get(model)?.amount ?? 0n);
     return charges <= 0 ? [] : [{ model, charges, amount: String(amount) }];
   });
-}
-
-function isoDay(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
 }

@@ -50,7 +50,7 @@ export interface KeyholderView {
 
 /** Of a credit key. `opening` + entries − usage = `closing`. */
 export interface KeyholderStatement {
-  /** The first day, and the first that does not belong to it any more; in UTC. */
+  /** The first day, and the first day after it; in UTC. */
   readonly from: string;
   readonly to: string;
   /** False: the time is not over, and more may come. */
@@ -68,7 +68,7 @@ export interface KeyholderStatement {
     readonly request_id: string | null;
   }[];
   readonly usage: readonly StatementUsage[];
-  /** What an account paid for the key, which is no part of the key's balance; null where it has no account. */
+  /** What an account paid for the key, which is not part of the key's balance; null where it has no account. */
   readonly by_account: readonly StatementUsage[] | null;
 }
 

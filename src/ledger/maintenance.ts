@@ -23,7 +23,7 @@ export interface MaintenanceOptions {
 export interface Maintenance {
   /** Whether the store took the last background step that it needs to go on serving. */
   readonly healthy: boolean;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when it has come to rest. */
   stop(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@
  * the second time it finds what the first one did.
  */
 import type { KeyRecord } from '../core/key.ts';
+import { DAY_MS } from '../core/time.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountCreditOutcome,
@@ -102,7 +103,7 @@ interface OperationTypes {
   recover: [{ readonly limit: number }, Recovered];
   /** Adds up to `limit` charges to the rollups that they do not count yet. */
   rollUp: [{ readonly limit: number }, RolledUp];
-  /** Removes up to `limit` rows of each kind that nothing asks for any more. */
+  /** Removes up to `limit` rows of each kind that are no longer needed. */
   prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
 }
 
@@ -170,8 +171,8 @@ export function isOperationFailed(result: Result): result is OperationFailed {
 /** How long a rate limit looks back. */
 export const RATE_WINDOW_MS = 60_000;
 /** How long a claim is kept after its end. */
-export const CLAIM_KEEP_MS = 86_400_000;
+export const CLAIM_KEEP_MS = DAY_MS;
 /** How long it is remembered that a hold was voided. */
-export const VOIDED_KEEP_MS = 7 * 86_400_000;
+export const VOIDED_KEEP_MS = 7 * DAY_MS;
 /** How long after its expiry a hold may wait for its recovery before the audit calls it an orphan. */
 export const ORPHAN_GRACE_MS = 60_000;

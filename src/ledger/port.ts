@@ -8,6 +8,7 @@
 import type { AccountStatus } from '../core/account.ts';
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { Period } from '../core/period.ts';
+import { DAY_MS } from '../core/time.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
@@ -23,7 +24,7 @@ export const BUDGET_REST_TOKENS = 256n;
 /** The most that a budget which has reached its limit may have left, in tokens. */
 export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
 /** `retryAfterMs` of a budget that never renews itself. */
-export const NO_PERIOD_RETRY_MS = 86_400_000;
+export const NO_PERIOD_RETRY_MS = DAY_MS;
 
 /** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
 export const MARK_INTERVAL_MS = 800;

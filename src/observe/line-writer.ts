@@ -4,7 +4,6 @@
  * Nothing here waits for a reader: what a stalled one leaves unread is bounded, and lines beyond it are counted.
  */
 import { write as fsWrite, writeSync as fsWriteSync } from 'node:fs';
-import type { LogStream } from './log.ts';
 
 const BLOCK_BYTES = 64 * 1024;
 /** How long the first line of a block may wait for others. */
@@ -28,7 +27,7 @@ export function descriptor(fd: number): Descriptor {
   };
 }
 
-export class LineWriter implements LogStream {
+export class LineWriter {
   readonly #to: Descriptor;
   #block: Buffer = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   #used = 0;

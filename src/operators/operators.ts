@@ -4,6 +4,7 @@
  */
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import {
   type Actor,
   type ActorVia,
@@ -22,11 +23,11 @@ import {
 import { newSecret, sameText, seal, secretDigest, unseal } from './secrets.ts';
 
 export const SIGN_IN_MS = 15 * 60_000;
-export const SESSION_MS = 12 * 3_600_000;
-export const REPLY_KEEP_MS = 86_400_000;
+export const SESSION_MS = 12 * HOUR_MS;
+export const REPLY_KEEP_MS = DAY_MS;
 /** So long after their end, tokens are still listed. */
-const ENDED_KEEP_MS = 30 * 86_400_000;
-const PRUNE_INTERVAL_MS = 3_600_000;
+const ENDED_KEEP_MS = 30 * DAY_MS;
+const PRUNE_INTERVAL_MS = HOUR_MS;
 
 export interface OperatorsOptions {
   /** Opened when it is first needed: most starts never need it. */

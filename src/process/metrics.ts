@@ -1,7 +1,7 @@
 /** A scrape: the metrics of all serving threads together, and those of the process. */
 import { readdir, statfs } from 'node:fs/promises';
 import { AdminError } from '../admin/api.ts';
-import type { LastAudit } from '../admin/service.ts';
+import type { LastAudit } from '../alerts/audits.ts';
 import type { Settings } from '../config/config.ts';
 import { readFileLimit } from '../config/file-limit.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
@@ -14,10 +14,11 @@ export interface MetricsSources {
   readonly settings: Settings;
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
+  readonly audits: { readonly last: LastAudit | null };
 }
 
 /** Unavailable where a worker does not answer: a sum without it would look like a restart. */
-export async function scrape(sources: MetricsSources, audit: LastAudit | null): Promise<string> {
+export async function scrape(sources: MetricsSources): Promise<string> {
   const { serving, settings, ledger } = sources;
   const workers = await serving.metrics().catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -28,18 +29,19 @@ export async function scrape(sources: MetricsSources, audit: LastAudit | null): 
   const reading = merged([
     ...workers.map((worker, index) => ofWorker(worker, index + 1)),
     own === null ? {} : ledgerReading(own),
-    await processReading(sources, audit),
+    await processReading(sources),
   ]);
   const { renderMetrics } = await import('../observe/metrics/render.ts');
   return renderMetrics(reading);
 }
 
-async function processReading({ settings, serving }: MetricsSources, audit: LastAudit | null): Promise<Reading> {
+async function processReading({ settings, serving, audits }: MetricsSources): Promise<Reading> {
+  const { last } = audits;
   const { user, system } = process.cpuUsage();
   return {
     ...(await filesReading()),
     ...(await diskReading(settings.dataDir)),
-    ...(audit && { gateway_audit_ok: one(audit.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(audit.atMs / 1_000) }),
+    ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
     gateway_ready: one((await serving.ready()) ? 1 : 0),
     gateway_workers: one(settings.workers),
     gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],

@@ -17,6 +17,7 @@ import {
 import type { Environment } from '../config/settings.ts';
 import type { Log } from '../core/log.ts';
 import type { Provider } from '../core/provider.ts';
+import { HOUR_MS } from '../core/time.ts';
 import type { Documents } from '../ledger/port.ts';
 import { modelListOf } from '../provider/adapters.ts';
 import { fetchModelList } from '../provider/fetch-model-list.ts';
@@ -24,7 +25,7 @@ import { fetchModelList } from '../provider/fetch-model-list.ts';
 /** For one provider, from the request to the last byte of its list. */
 const ASK_TIMEOUT_MS = 10_000;
 /** How long a list is new enough for another gateway that starts on the same store. */
-export const FRESH_MS = 3_600_000;
+export const FRESH_MS = HOUR_MS;
 /** How often a gateway looks whether another one has stored newer lists. */
 const LOOK_INTERVAL_MS = 10_000;
 

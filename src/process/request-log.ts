@@ -24,7 +24,7 @@ export async function openRequestLogAppender(settings: Settings, log: Log): Prom
     return openPostgresAppender(databaseUrl);
   }
   return openSqliteAppender(requestLogFile(dataDir), (file) =>
-    log.error({ file }, 'the request log was damaged: it was put aside and begun anew'),
+    log.error({ file }, 'the request log was damaged: it was moved aside and a new one was started'),
   );
 }
 

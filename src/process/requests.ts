@@ -1,9 +1,9 @@
 /** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CommandArguments } from '../admin/arguments.ts';
+import type { CommandArguments } from '../admin/cli/arguments.ts';
+import { type Frame, requestLine, requestsTable, runningText } from '../admin/cli/requests-text.ts';
 import type { AdminClient } from '../admin/client.ts';
 import { Requests, type Search } from '../admin/requests.ts';
-import { type Frame, requestLine, requestsTable, runningText } from '../admin/requests-text.ts';
 import { RequestSearch } from '../admin/schema/requests.ts';
 import { validQuery } from '../admin/validate.ts';
 import type { Settings } from '../config/config.ts';
@@ -86,7 +86,7 @@ function searchOf(flags: CommandArguments['flags']): Search {
   });
 }
 
-/** Redrawn every second until `signal`; once where the output is no terminal, or as JSON. */
+/** Redrawn every second until `signal`; once where the output is not a terminal, or as JSON. */
 export async function top(
   client: Pick<AdminClient, 'runningRequests'>,
   { switches }: CommandArguments,

@@ -64,6 +64,7 @@ export interface CatalogNames {
   readonly sandbox: boolean;
   readonly requestLog: RequestLogPolicy;
   readonly alerts: AlertPolicy | null;
+  readonly auditEveryMs: number | null;
 }
 
 export interface Serving {
@@ -272,6 +273,7 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog, alerts }: Config): CatalogNames {
-  return { providers: [...catalog.providers.keys()], models: [...catalog.models.keys()], sandbox, requestLog, alerts };
+function namesOf({ catalog, sandbox, requestLog, alerts, auditEveryMs }: Config): CatalogNames {
+  const providers = [...catalog.providers.keys()];
+  return { providers, models: [...catalog.models.keys()], sandbox, requestLog, alerts, auditEveryMs };
 }

@@ -10,6 +10,7 @@ import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
 import { Alerts } from '../alerts/alerts.ts';
+import { Audits } from '../alerts/audits.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
@@ -29,7 +30,6 @@ import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, stor
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
-import { serve } from './serve.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -109,9 +109,18 @@ export async function startGateway(
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
+  // What serves requests is loaded by the threads that do.
   const serving =
     settings.workers === 1
-      ? await serve({ ...shared, log, ledger, requestLog, observers, reusePort: false, onReload })
+      ? await (await import('./serve.ts')).serve({
+          ...shared,
+          log,
+          ledger,
+          requestLog,
+          observers,
+          reusePort: false,
+          onReload,
+        })
       : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
   parts.defer(() => serving.close());
   const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
@@ -134,6 +143,15 @@ export async function startGateway(
   });
   parts.defer(() => alerts.close());
   alerts.start();
+  const audits = new Audits({
+    ledger,
+    alerts,
+    everyMs: () => serving.catalog().auditEveryMs,
+    log,
+    nowMs: () => clock.nowMs(),
+  });
+  parts.defer(() => audits.close());
+  audits.start();
   // Its library is loaded only where it is used.
   const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
@@ -146,6 +164,7 @@ export async function startGateway(
     ledger,
     operators: data.operators,
     alerts,
+    audits,
     consoleOrigin: () => consoleOrigin,
     gateway: {
       settings: () => settingsView(settings),
@@ -177,7 +196,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: (audit) => scrape({ settings, serving, ledger }, audit),
+    metrics: () => scrape({ settings, serving, ledger, audits }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -217,7 +236,7 @@ export async function startGateway(
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  // What is not a terminal may be a log, and a link that signs in belongs into none.
+  // What is not a terminal may be a log, and a link that signs in belongs in none.
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
   const { sandbox: withSandbox } = serving.catalog();
   const info = {

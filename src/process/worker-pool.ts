@@ -67,7 +67,14 @@ const ANSWER_WITHIN_MS = 10_000;
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
   const port = await freePort(shared.settings);
   const settings = { ...shared.settings, port };
-  let names: CatalogNames = { providers: [], models: [], sandbox: false, requestLog: requestLogOf(), alerts: null };
+  let names: CatalogNames = {
+    providers: [],
+    models: [],
+    sandbox: false,
+    requestLog: requestLogOf(),
+    alerts: null,
+    auditEveryMs: null,
+  };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';
   try {

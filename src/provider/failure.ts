@@ -108,7 +108,7 @@ function retryAfterSeconds(retryAfter: string | null): number | null {
   return Math.min(Math.max(0, Math.ceil((atMs - Date.now()) / 1_000)), RETRY_AFTER_S_MAX);
 }
 
-/** An answer that began with a 2xx and then turned out to be no answer, or an error. */
+/** An answer that began with a 2xx and then turned out not to be an answer, or to be an error. */
 export function failureInAnswer(condition: Condition, message: string): ProviderFailure {
   if (condition === 'invalid_request' || condition === 'context_length_exceeded') {
     return { ...REQUEST_AT_FAULT, condition, message, retryAfterS: null };

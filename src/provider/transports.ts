@@ -1,5 +1,6 @@
 /** The ways to a provider: over HTTP, or through a package in this process. */
-import { type HttpImplementation, openClientTransport } from '../transport/client.ts';
+import type { HttpImplementation } from '../transport/client.ts';
+import { createClientTransport } from '../transport/create-client.ts';
 import { PackageTransport } from './ai-sdk/transport.ts';
 import {
   type Upstream,
@@ -14,7 +15,7 @@ export class Transports implements Upstream {
   readonly #packages = new PackageTransport();
 
   constructor(implementation: HttpImplementation) {
-    this.#http = new UpstreamClient(openClientTransport(implementation));
+    this.#http = new UpstreamClient(createClientTransport(implementation));
   }
 
   send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle {

@@ -9,7 +9,7 @@ import { CallWindow, KeyWindow } from './outcome-window.ts';
 
 /** The weight of the newest first-byte time in the running average. */
 const NEWEST_WEIGHT = 0.3;
-/** An older average says nothing any more: the target is asked again. */
+/** An older average no longer means anything: the target is asked again. */
 const LATENCY_KEPT_MS = 60_000;
 /** How many keys of one target have a circuit of their own. */
 const KEY_CIRCUITS_MAX = 1_000;

@@ -1,16 +1,12 @@
-/** The port through which providers are called over HTTP, and the choice of the implementation behind it. */
+/** The port through which providers are called over HTTP. */
 import type { Network, Timeouts } from '../core/provider.ts';
-import { LeanClient } from './lean/client/client.ts';
-import { NodeClient } from './node/client/client.ts';
-
-export { openDispatcher } from './node/client/pool.ts';
 
 export type HttpImplementation = 'node' | 'lean';
 
 /**
  * What the calls to one address with the same headers have in common. Whoever makes many of them passes the same object
  * again: the implementations keep what they derive from it (the pool, the checked and serialised head), which saves 0.9 of
- * 109 us (measured apart, 27258a1); an object that is made anew for each call works as well.
+ * 109 us (measured apart, 27258a1); a new object for each call works as well.
  */
 export interface Destination {
   readonly origin: string;
@@ -79,24 +75,4 @@ export interface ClientTransport {
   send(request: OutgoingRequest, listener: ResponseListener): CallHandle;
   /** Calls that are under way fail. */
   close(): Promise<void>;
-}
-
-export function openClientTransport(implementation: HttpImplementation): ClientTransport {
-  return implementation === 'node' ? new NodeClient() : new LeanWhereItCan();
-}
-
-/** The lean client speaks HTTP/1.1 straight to the provider, with the usual authorities; undici does the rest. */
-class LeanWhereItCan implements ClientTransport {
-  readonly #lean = new LeanClient();
-  readonly #node = new NodeClient();
-
-  send(request: OutgoingRequest, listener: ResponseListener): CallHandle {
-    const { proxy, ca, clientCert, http2 } = request.destination.network;
-    const plain = proxy === null && ca === null && clientCert === null && !http2;
-    return (plain ? this.#lean : this.#node).send(request, listener);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#lean.close(), this.#node.close()]);
-  }
 }

@@ -44,7 +44,7 @@ export class OutputSample {
     if (this.#length > BYTES_MAX - 4) this.#closed = true;
   }
 
-  /** What follows is not seen any more. */
+  /** What follows is not looked at. */
   close(): void {
     this.#closed = true;
   }

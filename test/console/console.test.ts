@@ -193,6 +193,11 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Open the menu' }).waitFor();
     await inOrder();
     await page.setViewportSize({ width: 1_280, height: 800 });
+    await page.goto(`${origin}/?by=format`);
+    await page.getByRole('region', { name: 'Usage by format' }).getByRole('cell', { name: 'chat' }).click();
+    await page.getByRole('button', { name: 'format chat' }).waitFor();
+    await page.locator('tbody tr').first().waitFor();
+    await inOrder();
   });
 
   test('a customer, a team with a cap and its key; the cap is used up, explained, raised; suspended, it is refused', async () => {
@@ -235,7 +240,7 @@ describe('the console', { skip }, () => {
     await answer.getByText(/^charged /).waitFor();
     await most.fill('5000');
     await sendIt();
-    await answer.getByText("The limit of this key's account does not carry this request", { exact: false }).waitFor();
+    await answer.getByText("The limit of this key's account does not cover this request", { exact: false }).waitFor();
     await inOrder();
     await answer.getByText('See the request').click();
     await page.getByText('What to do:', { exact: true }).waitFor();

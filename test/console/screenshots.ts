@@ -1,12 +1,12 @@
 /** `npm run screenshots`: every page at desktop and phone width in both themes, of a gateway with real requests. */
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { adminFetch } from '../support/admin-fetch.ts';
 import { startBrowser } from '../support/browser.ts';
 import { builtConsole } from '../support/console-build.ts';
+import { fontsFile } from '../support/fonts.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { furnish, PAST_MS } from './furnish.ts';
 import { beginInThePast } from './past.ts';
@@ -69,26 +69,11 @@ try {
 async function signIn(page: Page): Promise<void> {
   const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
   await page.goto((body as { url: string }).url);
+  await page.getByRole('heading', { name: 'Sign in to Model Gateway' }).waitFor({ state: 'detached' });
   await page.waitForSelector('main h1');
 }
 
 async function shoot(page: Page, name: string, size: string, theme: string): Promise<void> {
   await page.waitForTimeout(350);
   await page.screenshot({ fullPage: values.full, path: join(values.out, `${name}-${size}-${theme}.png`) });
-}
-
-/** A machine without a desktop has no system font worth the name: the one in the browser's package stands for it. */
-function fontsFile(): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'fonts-')), 'fonts.conf');
-  const alias = (family: string, font: string): string =>
-    `<match><test name="family"><string>${family}</string></test><edit name="family" mode="assign" binding="strong"><string>${font}</string></edit></match>`;
-  const families = [
-    ...['system-ui', 'ui-sans-serif', 'sans-serif'].map((family) => alias(family, 'Open Sans')),
-    ...['ui-monospace', 'monospace'].map((family) => alias(family, 'DejaVu Sans Mono')),
-  ].join('');
-  writeFileSync(
-    file,
-    `<?xml version="1.0"?><fontconfig><dir>${tmpdir()}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>${tmpdir()}/fonts-cache</cachedir>${families}</fontconfig>`,
-  );
-  return file;
 }

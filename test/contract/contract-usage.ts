@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
 import {
-  DAY_MS,
-  HOUR_MS,
   USAGE_DIMENSIONS,
+  type UsageOrder,
   type UsageOutcome,
   type UsageQuery,
   type UsageSum,
@@ -130,6 +130,105 @@ export function usageContract(open: OpenBooks): void {
         [[root.id], [14n]],
       ]),
     );
+    await bench.close();
+  });
+
+  test('usage by account is that of the keys that it has now, wherever the watermark is and however keys move', async () => {
+    const bench = await Bench.open(open, '2026-03-08T10:00:00Z');
+    const operations = await bench.connect();
+    const root = newAccount({ name: 'root' });
+    const teams = ['a', 'b'].map((name) => newAccount({ name, parentId: root.id }));
+    for (const request of [root, ...teams]) assert.equal((await bench.ledger.createAccount(request)).kind, 'account');
+    await bench.ledger.addAccountCredit(root.id, 'first', 1_000_000n, null);
+    const places = [root, ...teams].map(({ id }) => id);
+    const keys = new Map<string, string | null>([[await bench.creditKey(1_000_000n), null]]);
+    for (const accountId of [...places, ...places]) {
+      keys.set((await bench.ledger.createKey(newKey({ accountId }))).id, accountId);
+    }
+    const compare = async (change: Partial<UsageQuery>) => {
+      const wanted = new Map<string, bigint>();
+      for (const { group, sums: row } of (await report(bench, { ...change, by: ['key', 'day'] })).rows) {
+        const name = JSON.stringify([keys.get(String(group[0])), group[1]]);
+        wanted.set(name, (wanted.get(name) ?? 0n) + row.charged_nanos);
+      }
+      const found = await report(bench, { ...change, by: ['account', 'day'] });
+      const reported = found.rows.map(({ group, sums: row }) => [JSON.stringify(group), row.charged_nanos] as const);
+      assert.deepEqual(new Map(reported), wanted);
+      const counted = found.rows.reduce((sum, { sums: row }) => sum + row.charges, 0n);
+      assert.equal(counted, found.total.sums.charges);
+    };
+    const ids = [...keys.keys()];
+    const versions = new Map<string, number>();
+    for (let step = 0; step < 60; step++) {
+      const keyId = ids[(step * 5) % ids.length] ?? '';
+      const amount = BigInt(step + 1);
+      const holdId = await bench.hold(keyId, amount, { keyVersion: versions.get(keyId) ?? 1 });
+      await bench.ledger.settle(settleRequest(keyId, holdId, amount, { usage: usageRecord() }));
+      bench.clock.advance(3 * HOUR_MS);
+      if (step % 7 === 3) await rollUpAll(bench);
+      else if (step % 7 === 5) await operations.run<'rollUp'>({ op: 'rollUp', limit: 1 });
+      if (step % 4 === 2) {
+        const accountId = places[(step * 7) % places.length] ?? '';
+        const outcome =
+          keys.get(keyId) === null
+            ? await bench.ledger.joinAccount(keyId, accountId, `join ${step}`)
+            : await bench.ledger.moveKey(keyId, accountId);
+        assert.ok(outcome.kind === 'changed');
+        versions.set(keyId, outcome.key.version);
+        keys.set(keyId, accountId);
+      }
+      if (step % 3 === 0) await compare({});
+    }
+    await rollUpAll(bench);
+    await compare({});
+    await compare({
+      sinceMs: Date.parse('2026-03-09T05:00:00Z'),
+      untilMs: Date.parse('2026-03-12T17:00:00Z'),
+    });
+    await bench.close();
+  });
+
+  test('a report of the groups with the most of something has the total of all', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const keys = [];
+    for (const label of ['small', 'large', 'middle', 'least']) keys.push(await bench.creditKey(1_000n, { label }));
+    const [small = '', large = '', middle = '', least = ''] = keys;
+    const spend = (keyId: string, amount: bigint, model: string) =>
+      bench.spend(keyId, amount, { usage: usageRecord({ model }) });
+    for (const [keyId, amount] of [
+      [small, 3n],
+      [large, 100n],
+      [middle, 20n],
+    ] as const) {
+      await spend(keyId, amount, 'one');
+      bench.clock.advance(DAY_MS);
+      await spend(keyId, amount, 'two');
+    }
+    for (let i = 0; i < 5; i++) await spend(least, 0n, 'two');
+    const top = (count: number, order: UsageOrder, change: Partial<UsageQuery>) =>
+      report(bench, { ...change, top: { count, order } });
+    for (let round = 0; round < 2; round++) {
+      const groups = async (...asked: Parameters<typeof top>) => (await top(...asked)).rows.map(({ group }) => group);
+      assert.deepEqual(await groups(2, 'cost', { by: ['key'] }), [[large], [middle]]);
+      assert.deepEqual(await groups(2, 'cost', { by: ['key', 'label'] }), [
+        [large, 'large'],
+        [middle, 'middle'],
+      ]);
+      assert.deepEqual(await groups(1, 'requests', { by: ['label'] }), [['least']]);
+      assert.deepEqual(await groups(1, 'tokens', { by: ['model'] }), [['two']]);
+      assert.deepEqual(await groups(9, 'cost', { by: ['account'] }), [[null]]);
+      const byDay = await top(1, 'cost', { by: ['day', 'key'] });
+      assert.deepEqual(
+        byDay.rows.map(({ group, sums: row }) => [group[1], row.charged_nanos]),
+        [
+          [large, 100n],
+          [large, 100n],
+        ],
+      );
+      assert.deepEqual([byDay.total.sums.charges, byDay.total.sums.charged_nanos], [11n, 246n]);
+      assert.deepEqual(await groups(1, 'cost', { by: ['key'], keys: new Set([small, least]) }), [[small]]);
+      await rollUpAll(bench);
+    }
     await bench.close();
   });
 

@@ -1,6 +1,7 @@
 /** What every backend of the ledger promises; run over each of them. */
 import { describe } from 'node:test';
 import { accountContract } from './contract-account.ts';
+import { accountChangeContract } from './contract-account-changes.ts';
 import { admissionContract } from './contract-admission.ts';
 import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
@@ -21,7 +22,10 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('keys', () => keyContract(open));
     describe('admission and rate', () => admissionContract(open));
     describe('balance', () => balanceContract(open));
-    describe('accounts in a tree', () => accountContract(open));
+    describe('accounts in a tree', () => {
+      accountContract(open);
+      accountChangeContract(open);
+    });
     describe('more limits', () => limitsContract(open));
     describe('refunds and corrections', () => moneyContract(open));
     describe('promotional credit', () => promotionContract(open));

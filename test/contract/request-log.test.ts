@@ -92,6 +92,7 @@ for (const [name, open] of STORES) {
         keyId: 'key_2',
         model: "o'model",
         providers: ['two', 'three'],
+        format: 'messages',
         status: 502,
         condition: 'upstream_error',
         durationMs: 900,
@@ -107,6 +108,7 @@ for (const [name, open] of STORES) {
         { keyIds: ['key_2', 'nobody'] },
         { model: "o'model" },
         { provider: 'three' },
+        { format: 'messages' },
         { status: { from: 500, to: 599 } },
         { condition: 'upstream_error' },
         { sinceMs: NOW - 1_000 },
@@ -157,6 +159,8 @@ for (const [name, open] of STORES) {
         late.map(({ id }) => id),
       );
       assert.deepEqual((await log.reader.tail(position)).entries, []);
+      const last = await log.reader.tail('0', 2);
+      assert.deepEqual([last.entries.length, last.position], [2, position]);
     });
 
     test('keeps what was captured beside its requests, until its time is over', async () => {

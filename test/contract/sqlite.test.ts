@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
-import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
-import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
-import type { Operation, Result } from '../../src/ledger/operations.ts';
-import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-import { openEngine as openEngineOn, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import { recoverAll } from '../../src/ledger/maintenance.ts';
+import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
 import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
 import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
@@ -34,6 +28,8 @@ import {
   settleRequest,
   usageRecord,
 } from './fixtures.ts';
+import { sqliteThreads } from './sqlite-threads.ts';
+import { sqliteTransactions } from './sqlite-transactions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 let files = 0;
@@ -78,10 +74,6 @@ async function openThroughPorts(clock: Clock): Promise<OpenedLedger> {
     },
     close: () => operations.close(),
   };
-}
-
-function kinds(results: readonly Result[]): readonly unknown[] {
-  return results.map((result) => (result !== null && 'kind' in result ? result.kind : result));
 }
 
 ledgerContract('SQLite', openSync);
@@ -281,193 +273,5 @@ describe('SQLite file', () => {
   });
 });
 
-describe('SQLite transactions', () => {
-  function openEngine(): {
-    apply(batch: readonly Operation[]): readonly Result[];
-    close(): void;
-    database: DatabaseSync;
-  } {
-    const file = newFile();
-    const database = openDatabase(file);
-    return { ...openEngineOn(database, file, new ManualClock()), database };
-  }
-  const admit = (keyId: string, holdId: string, amount: bigint): Operation => ({
-    op: 'admit',
-    owner: 'o',
-    request: admitRequest(keyId, holdId, amount),
-  });
-  const settle = (keyId: string, holdId: string, charge: bigint): Operation => ({
-    op: 'settle',
-    request: settleRequest(keyId, holdId, charge),
-  });
-
-  test('one bad operation fails alone; the others of its batch are applied, once', () => {
-    const engine = openEngine();
-    const key = newKey({ credit: 10n });
-    const { tokens } = usageRecord();
-    const brokenUsage = usageRecord({ tokens: { ...tokens, output: 0.5 } });
-    const results = engine.apply([
-      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
-      { op: 'createKey', request: key },
-      admit(key.id, 'h1', 4n),
-      admit(key.id, 'h2', -1n),
-      settle(key.id, 'h1', -1n),
-      // Fails late, when the hold is released and the charge is booked already.
-      { op: 'settle', request: settleRequest(key.id, 'h1', 3n, { usage: brokenUsage }) },
-      settle(key.id, 'h1', 3n),
-      admit(key.id, 'h3', 8n),
-      admit(key.id, 'h3', 7n),
-    ]);
-    assert.deepEqual(kinds(results).slice(2), [
-      'admitted',
-      'operation_failed',
-      'operation_failed',
-      'operation_failed',
-      'settled',
-      'insufficient',
-      'admitted',
-    ]);
-    const [report] = engine.apply([{ op: 'audit' }]);
-    assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
-    engine.close();
-  });
-
-  test('[R11] an operation that fails late gives its place in the rate limit back, also in the files', async () => {
-    const file = newFile();
-    const clock = new ManualClock();
-    const database = openDatabase(file);
-    const engine = openEngineOn(database, file, clock);
-    const key = newKey({ credit: 10n, rpmLimit: 3 });
-    const register: Operation = { op: 'registerOwner', owner: 'o', leaseMs: 1_000 };
-    engine.apply([register, { op: 'createKey', request: key }]);
-    database.exec(`CREATE TRIGGER refuse BEFORE INSERT ON claims WHEN NEW.name = 'refused'
-      BEGIN SELECT RAISE(ABORT, 'refused by a test'); END`);
-    const claimed = (holdId: string, name: string): Operation => ({
-      op: 'admit',
-      owner: 'o',
-      request: admitRequest(key.id, holdId, 1n, { claim: { name, fingerprint: 'f' } }),
-    });
-    const batch = [claimed('h1', 'refused'), claimed('h2', 'first'), claimed('h3', 'refused'), claimed('h4', 'second')];
-    const expected = ['operation_failed', 'admitted', 'operation_failed', 'admitted'];
-    assert.deepEqual(kinds(engine.apply(batch)), expected);
-    // What a process would find that starts after this one was killed now.
-    const image = newFile();
-    for (const part of ['', '-wal', '-rates']) copyFileSync(`${file}${part}`, `${image}${part}`);
-    engine.close();
-    const afterwards = openSyncStore({ file: image, clock });
-    const results = await afterwards.apply([register, admit(key.id, 'h5', 1n), admit(key.id, 'h6', 1n)]);
-    assert.deepEqual(kinds(results), [null, 'admitted', 'rate_limited']);
-    await afterwards.close();
-  });
-
-  test('[F8] a full disk fails the whole batch, changes nothing, and the store recovers by itself', () => {
-    const engine = openEngine();
-    const key = newKey({ credit: 1_000_000n });
-    engine.apply([
-      { op: 'registerOwner', owner: 'o', leaseMs: 1_000 },
-      { op: 'createKey', request: key },
-      admit(key.id, 'before', 1n),
-    ]);
-    engine.database.exec('VACUUM');
-    const pages = engine.database.prepare('PRAGMA page_count').get()?.page_count;
-    engine.database.exec(`PRAGMA max_page_count = ${pages}`);
-    const batch = Array.from({ length: 500 }, (_, i) => admit(key.id, `during-${i}`, 1n));
-    assert.throws(() => engine.apply(batch), StoreError);
-    const [summary] = engine.apply([{ op: 'summary', keyId: key.id }]);
-    assert.ok(summary !== null && summary !== undefined && 'reserved' in summary);
-    assert.deepEqual([summary.reserved, summary.liveHolds], [1n, 1]);
-    engine.database.exec('PRAGMA max_page_count = 1000000');
-    assert.deepEqual(new Set(kinds(engine.apply(batch))), new Set(['admitted']));
-    const [report] = engine.apply([{ op: 'audit' }]);
-    assert.ok(report !== null && report !== undefined && 'findings' in report);
-    assert.deepEqual([report.findings, report.liveHolds], [[], 501]);
-    engine.close();
-  });
-});
-
-describe('SQLite writer thread', () => {
-  test('serves from start to close, recovers at the next start, and keeps replies', async (t) => {
-    const file = newFile();
-    const ledger = createLedgerOn(await openWriterThreadStore({ file }));
-    t.after(() => ledger.close());
-    const maintenance = await startMaintenance(ledger);
-    const key = await ledger.createKey(newKey({ credit: 1_000n }));
-    const body = Buffer.from('a part of a larger buffer').subarray(2, 6);
-    await Promise.all(
-      Array.from({ length: 100 }, async (_, i) => {
-        const claim = { name: `c${i}`, fingerprint: 'f' };
-        await ledger.admit(admitRequest(key.id, `h${i}`, 5n, { claim }));
-        const reply = { status: 200, contentType: 'text/plain', body };
-        await ledger.settle(settleRequest(key.id, `h${i}`, 3n, { usage: usageRecord(), reply }));
-      }),
-    );
-    await assert.rejects(ledger.admit(admitRequest(key.id, 'bad', -1n)), StoreError);
-    await ledger.admit(admitRequest(key.id, 'left behind', 5n));
-    await maintenance.stop();
-    await ledger.close();
-    await assert.rejects(ledger.ping(), StoreError);
-
-    const second = createLedgerOn(await openWriterThreadStore({ file }));
-    t.after(() => second.close());
-    const again = await startMaintenance(second);
-    const summary = await second.summary(key.id);
-    assert.deepEqual([summary?.used, summary?.reserved, summary?.requests], [300n, 0n, 100]);
-    const claim = { name: 'c7', fingerprint: 'f' };
-    const replay = await second.admit(admitRequest(key.id, 'h-again', 5n, { claim }));
-    assert.equal(replay.kind === 'replay' && Buffer.from(replay.reply.body).toString(), 'part');
-    assert.deepEqual((await second.audit()).findings, []);
-    await again.stop();
-  });
-
-  test('[F12] two client threads share the one writer, and together never pass the balance', async (t) => {
-    const store = await openWriterThreadStore({ file: newFile() });
-    const ledger = createLedgerOn(store);
-    t.after(() => ledger.close());
-    const key = await ledger.createKey(newKey({ credit: 30n }));
-    const port = store.connect();
-    const worker = new Worker(new URL('../unit/ledger/sqlite/client-thread.ts', import.meta.url), {
-      workerData: { port, keyId: key.id, name: 'other', requests: 40 },
-      transferList: [port],
-    });
-    const gone = once(worker, 'exit');
-    const [[theirs], ...mine] = await Promise.all([
-      once(worker, 'message'),
-      ...Array.from({ length: 40 }, (_, i) => ledger.admit(admitRequest(key.id, `mine-${i}`, 1n))),
-    ]);
-    const admitted = mine.filter(({ kind }) => kind === 'admitted').length;
-    assert.equal(admitted + Number(theirs), 30);
-    await gone;
-    assert.equal((await ledger.summary(key.id))?.reserved, 30n);
-    assert.deepEqual((await ledger.audit()).findings, []);
-  });
-
-  for (const kind of ['serving', 'writer'])
-    test(`[F1] [F2] [F3] [F4] kill -9 in the middle of work (${kind} thread): after the next start the books add up`, async (t) => {
-      const file = newFile();
-      const program = fileURLToPath(new URL('../support/busy-process.ts', import.meta.url));
-      const child = spawn(process.execPath, [program, file, kind], { stdio: ['ignore', 'pipe', 'inherit'] });
-      t.after(() => child.kill('SIGKILL'));
-      const acknowledged: string[] = [];
-      for await (const line of createInterface({ input: child.stdout })) {
-        acknowledged.push(line);
-        if (acknowledged.length === 400) child.kill('SIGKILL');
-      }
-      const clock = new ManualClock(new Date().toISOString());
-      const ledger = createLedger(openSyncStore({ file, clock }));
-      assert.deepEqual((await ledger.audit()).findings, []);
-      await recoverAll(ledger);
-      const report = await ledger.audit();
-      assert.deepEqual([report.findings, report.liveHolds], [[], 0]);
-      // Each line is a settlement that the process saw committed: charged once, and a repeat of the call gets its reply.
-      for (const holdId of acknowledged) {
-        const claim = { name: holdId, fingerprint: 'f' };
-        const repeat = await ledger.admit(admitRequest('busy', `${holdId}-again`, 5n, { claim }));
-        assert.equal(repeat.kind === 'replay' && Buffer.from(repeat.reply.body).toString(), holdId);
-        const outcome = await ledger.settle(settleRequest('busy', holdId, 1n));
-        assert.deepEqual(outcome, { kind: 'already_settled', charged: 3n });
-      }
-      // Some holds were marked and not settled when the process died: they were charged by their mark.
-      assert.ok(report.flagged >= 1);
-      await ledger.close();
-    });
-});
+sqliteTransactions(newFile);
+sqliteThreads(newFile);

@@ -82,7 +82,7 @@ describe('a finished request', () => {
     await auditClean(gateway);
   });
 
-  test('[R20] it is replayed even where the balance would not carry it a second time', async () => {
+  test('[R20] it is replayed even where the balance would not cover it a second time', async () => {
     const key = await gateway.creditKey({ credit: '0.001' });
     const name = newName();
     const extra = { max_tokens: 200 };

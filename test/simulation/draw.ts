@@ -1,20 +1,15 @@
 /** Draws the operations of a step: mostly sensible ones, some late, repeated, misdirected or out of range. */
-import type { Cap } from '../../src/core/account.ts';
-import type { RateLimits, Restrictions } from '../../src/core/limits.ts';
-import type { Operation, OperationOf } from '../../src/ledger/operations.ts';
-import type { AccountChange, KeyChange, Mark, NewKey, SettleRequest, UsageRecord } from '../../src/ledger/port.ts';
+import type { Operation } from '../../src/ledger/operations.ts';
+import type { KeyChange, Mark, NewKey, SettleRequest } from '../../src/ledger/port.ts';
+import { accountCredit, createAccount, onAccounts } from './draw-accounts.ts';
+import { DrawParts, OWNERS, PERIODS } from './draw-parts.ts';
 import type { Model } from './model.ts';
-import type { ModelHold, ModelKey } from './model-parts.ts';
+import type { ModelKey } from './model-parts.ts';
 import type { Random } from './random.ts';
 
 export const LEASE_MS = 10_000;
 export const MANY = 100_000;
-const OWNERS = ['left', 'right', 'third'] as const;
 const CLAIMS = ['order 1', 'order 2', 'order 3'] as const;
-const MODELS = ['one', 'two'] as const;
-const PERIODS = ['day', 'week', 'month', 'none'] as const;
-/** A voided hold is remembered for a week; nobody sends an admission again after so long. */
-const REPEAT_WITHIN_MS = 5 * 86_400_000;
 
 /** How often each kind of operation is drawn. */
 const WEIGHTS = {
@@ -38,13 +33,13 @@ const WEIGHTS = {
 } as const;
 
 export class Draw {
+  readonly #parts: DrawParts;
   readonly #random: Random;
   readonly #model: Model;
-  /** Makes the ids of this step unique. */
   readonly #step: number;
-  #drawn = 0;
 
   constructor(random: Random, model: Model, step: number) {
+    this.#parts = new DrawParts(random, model, step);
     this.#random = random;
     this.#model = model;
     this.#step = step;
@@ -73,9 +68,9 @@ export class Draw {
       case 'mark':
         return [this.#marks(Array.from({ length: this.#random.between(1, 3) }, () => this.#mark()))];
       case 'void':
-        return [{ op: 'void', ...this.#holdOf() }];
+        return [{ op: 'void', ...this.#parts.holdOf() }];
       case 'extend':
-        return this.#random.chance(50) ? [this.#extend(this.#holdOf())] : this.#extendAll();
+        return this.#random.chance(50) ? [this.#extend(this.#parts.holdOf())] : this.#extendAll();
       case 'owner':
         return [this.#owner()];
       case 'recover':
@@ -99,7 +94,7 @@ export class Draw {
       case 'createKey':
         return [this.createKey()];
       case 'account':
-        return [this.#onAccounts()];
+        return [onAccounts(this.#parts)];
       case 'read':
         return [this.#read()];
       case 'bad':
@@ -109,12 +104,12 @@ export class Draw {
 
   createKey(below?: string | null): Operation {
     const random = this.#random;
-    const known = below === undefined && random.chance(10) ? this.#key() : undefined;
+    const known = below === undefined && random.chance(10) ? this.#parts.key() : undefined;
     if (known !== undefined) {
       const [secret] = known.secrets;
       if (secret !== undefined) return { op: 'createKey', request: { ...known.record, credit: 1n, secret } };
     }
-    const id = this.#newId('k');
+    const id = this.#parts.newId('k');
     const mode = random.chance(50) ? 'credit' : 'token_budget';
     const accounts = [...this.#model.accounts.keys()];
     const accountId = below !== undefined ? below : random.chance(50) ? (random.pick(accounts) ?? null) : null;
@@ -126,13 +121,13 @@ export class Draw {
       providerScope: 'all',
       models: null,
       rpmLimit: random.chance(60) ? null : random.between(1, 6),
-      ...this.#limits(),
+      ...this.#parts.limits(),
       expiresAtMs: random.chance(90) ? null : this.#model.nowMs + random.between(1, 600) * 1_000,
-      budget: mode === 'credit' || random.chance(15) ? null : this.#amount(2_000),
+      budget: mode === 'credit' || random.chance(15) ? null : this.#parts.amount(2_000),
       period: random.pick(PERIODS),
       accountId,
-      cap: mode === 'credit' && accountId !== null && random.chance(30) ? this.#amount(2_000) : null,
-      credit: pays ? this.#amount(2_000) : 0n,
+      cap: mode === 'credit' && accountId !== null && random.chance(30) ? this.#parts.amount(2_000) : null,
+      credit: pays ? this.#parts.amount(2_000) : 0n,
       secret: { digest: `digest ${id}`, prefix: `prefix ${id}` },
     };
     return { op: 'createKey', request };
@@ -141,131 +136,26 @@ export class Draw {
   /** A root with credit, some accounts below it, and keys at any level. */
   tree(): readonly Operation[] {
     const random = this.#random;
-    const root = this.createAccount(null);
+    const root = createAccount(this.#parts, null);
     const ids = [root.request.id];
     const below = Array.from({ length: random.between(0, 4) }, () => {
       // Often below the one before, so that trees are deep.
-      const account = this.createAccount((random.chance(50) ? ids.at(-1) : random.pick(ids)) ?? null);
+      const account = createAccount(this.#parts, (random.chance(50) ? ids.at(-1) : random.pick(ids)) ?? null);
       ids.push(account.request.id);
       return account;
     });
     const keys = Array.from({ length: random.between(1, 3) }, () => this.createKey(random.pick(ids) ?? null));
-    return [root, this.#accountCredit(root.request.id), ...below, ...keys];
-  }
-
-  createAccount(parentId: string | null): OperationOf<'createAccount'> {
-    const random = this.#random;
-    const id = this.#newId('a');
-    return {
-      op: 'createAccount',
-      request: {
-        id,
-        parentId,
-        name: `account ${id}`,
-        externalId: random.chance(20) ? `external ${random.int(4)}` : null,
-        labels: random.chance(20) ? { tier: 'gold' } : {},
-        rpmLimit: random.chance(75) ? null : random.between(1, 8),
-        ...this.#limits(),
-        ...this.#restrictions(),
-        creditCap: this.#cap(35, 2_500),
-        tokenCap: this.#cap(35, 2_500),
-      },
-    };
-  }
-
-  #limits(): Partial<RateLimits> {
-    const random = this.#random;
-    return {
-      ...(random.chance(12) ? { tpmLimit: random.between(1, 60) } : {}),
-      ...(random.chance(8) ? { parallelLimit: random.between(1, 4) } : {}),
-    };
-  }
-
-  #restrictions(): Partial<Restrictions> {
-    const random = this.#random;
-    return {
-      ...(random.chance(12) ? { models: [random.pick(MODELS)] } : {}),
-      ...(random.chance(12) ? { outputLimit: random.between(1, 3) } : {}),
-      ...(random.chance(12) ? { addresses: ['10.0.0.0/8'] } : {}),
-    };
-  }
-
-  #cap(percent: number, most: number): Cap | null {
-    if (!this.#random.chance(percent)) return null;
-    return { amount: this.#amount(most), period: this.#random.pick(PERIODS) };
-  }
-
-  #accountCredit(accountId: string): Operation {
-    const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(4_000);
-    return {
-      op: 'addAccountCredit',
-      accountId,
-      entryId: this.#newId('p'),
-      amountNanos,
-      note: null,
-      ...this.#promotional(),
-    };
-  }
-
-  /** Often for a short time only, so that it expires while something is held; at times it has expired already. */
-  #promotional(): { readonly expiresAtMs?: number } {
-    const random = this.#random;
-    if (!random.chance(45)) return {};
-    const seconds = random.chance(80) ? random.between(0, 40) : random.between(60, 4 * 86_400);
-    return { expiresAtMs: this.#model.nowMs + seconds * 1_000 };
-  }
-
-  #onAccounts(): Operation {
-    const random = this.#random;
-    const ids = [...this.#model.accounts.keys()];
-    const id = (random.chance(98) ? random.pick(ids) : undefined) ?? 'nobody';
-    const keyId = this.#keyId();
-    const kinds = { create: 2, change: 5, move: 6, moveKey: 2, join: 2, credit: 2, read: 1 };
-    switch (random.weighted(kinds)) {
-      case 'create':
-        return random.chance(25) ? this.createAccount(null) : this.createAccount(id);
-      case 'change':
-        return { op: 'changeAccount', accountId: id, change: this.#accountChange(id) };
-      case 'move':
-        return { op: 'moveAccount', accountId: id, parentId: random.pick(ids) ?? 'nobody' };
-      case 'moveKey':
-        return { op: 'moveKey', keyId, accountId: id };
-      case 'join':
-        return { op: 'joinAccount', keyId, accountId: id, entryId: this.#newId('t') };
-      case 'credit': {
-        const roots = [...this.#model.accounts.values()].filter(({ record }) => record.parentId === null);
-        return this.#accountCredit(random.chance(90) ? (random.pick(roots)?.record.id ?? id) : id);
-      }
-      case 'read':
-        return { op: 'getAccount', accountId: id };
-    }
-  }
-
-  #accountChange(id: string): AccountChange {
-    const random = this.#random;
-    const status = this.#model.accounts.get(id)?.record.status;
-    if (status === 'suspended' && random.chance(80)) return { status: 'active' };
-    return random.pick<AccountChange>([
-      { status: random.pick(['active', 'suspended', 'suspended', 'closed'] as const) },
-      { rpmLimit: random.chance(50) ? null : random.between(0, 6) },
-      random.chance(60)
-        ? { tpmLimit: random.chance(50) ? null : random.between(0, 60) }
-        : { parallelLimit: random.chance(60) ? null : random.between(0, 4) },
-      { models: null, outputLimit: null, addresses: null, ...this.#restrictions() },
-      { creditCap: this.#cap(70, 2_500) },
-      { tokenCap: this.#cap(70, 2_500) },
-      { name: 'renamed', labels: { tier: 'silver' }, externalId: `external ${random.int(4)}` },
-    ]);
+    return [root, accountCredit(this.#parts, root.request.id), ...below, ...keys];
   }
 
   #admit(): Operation {
     const random = this.#random;
-    const key = this.#key();
-    const owner = this.#ownerName();
+    const key = this.#parts.key();
+    const owner = this.#parts.ownerName();
     const keyId = key?.record.id ?? 'nobody';
     const version = key?.record.version ?? 1;
-    const earlier = random.chance(6) && key ? random.pick(this.#recentHolds(key)) : undefined;
-    const amount = this.#amount(random.chance(30) ? 1_500 : 300);
+    const earlier = random.chance(6) && key ? random.pick(this.#parts.recentHolds(key)) : undefined;
+    const amount = this.#parts.amount(random.chance(30) ? 1_500 : 300);
     const claim = { name: random.pick(CLAIMS), fingerprint: random.chance(85) ? 'same' : 'other' };
     return {
       op: 'admit',
@@ -278,7 +168,7 @@ export class Draw {
         hold: random.chance(12)
           ? null
           : {
-              id: earlier?.id ?? this.#newId('h'),
+              id: earlier?.id ?? this.#parts.newId('h'),
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
               ...this.#holdTokens(key),
@@ -292,7 +182,7 @@ export class Draw {
   /** Most requests of a credit key of an account say how many tokens they are about. */
   #holdTokens(key: ModelKey | undefined): { tokens?: bigint; tokensMin?: bigint } {
     if (key?.record.accountId == null || key.record.mode !== 'credit' || this.#random.chance(15)) return {};
-    const tokens = this.#amount(this.#random.chance(30) ? 1_500 : 300);
+    const tokens = this.#parts.amount(this.#random.chance(30) ? 1_500 : 300);
     return this.#random.chance(60) ? { tokens } : { tokens, tokensMin: tokens / 3n };
   }
 
@@ -302,9 +192,9 @@ export class Draw {
     return {
       op: 'settle',
       request: {
-        ...this.#holdOf(),
-        charge: this.#amount(random.chance(90) ? 250 : 2_000),
-        ...(random.chance(60) ? { chargeTokens: this.#amount(random.chance(90) ? 250 : 2_000) } : {}),
+        ...this.#parts.holdOf(),
+        charge: this.#parts.amount(random.chance(90) ? 250 : 2_000),
+        ...(random.chance(60) ? { chargeTokens: this.#parts.amount(random.chance(90) ? 250 : 2_000) } : {}),
         ...this.#call(),
         ...(random.chance(50) ? { outputTokens: random.int(20) } : {}),
         reply: random.chance(50) ? reply : null,
@@ -316,44 +206,13 @@ export class Draw {
 
   /** Mostly with a usage record; cancelled calls have none, and those of an earlier release say nothing at all. */
   #call(): Pick<SettleRequest, 'usage' | 'call'> {
-    if (this.#random.chance(70)) return { usage: this.#usage() };
-    return { usage: null, call: this.#random.chance(80) ? this.#usage() : null };
-  }
-
-  #usage(): UsageRecord {
-    const random = this.#random;
-    return {
-      requestId: 'request',
-      model: random.pick(MODELS),
-      provider: random.pick(MODELS),
-      format: 'chat',
-      streamed: false,
-      outcome: random.chance(80) ? 'complete' : 'broken',
-      source: 'reported',
-      tokens: this.#tokens(),
-      costNanos: this.#amount(50),
-      providerCostNanos: this.#amount(50),
-      attempts: 1,
-      firstByteMs: random.chance(80) ? random.int(3_000) : null,
-      durationMs: random.int(700_000),
-    };
-  }
-
-  #tokens(): UsageRecord['tokens'] {
-    const count = () => this.#random.int(20);
-    return {
-      input: count(),
-      cacheRead: count(),
-      cacheWrite: count(),
-      cacheWrite1h: count(),
-      output: count(),
-      reasoning: 0,
-    };
+    if (this.#random.chance(70)) return { usage: this.#parts.usage() };
+    return { usage: null, call: this.#random.chance(80) ? this.#parts.usage() : null };
   }
 
   #extend(hold: { readonly keyId: string; readonly holdId: string }): Operation {
-    const tokens = this.#random.chance(60) ? { tokens: this.#amount(400) } : {};
-    return { op: 'extend', ...hold, amount: this.#amount(400), ...tokens };
+    const tokens = this.#random.chance(60) ? { tokens: this.#parts.amount(400) } : {};
+    return { op: 'extend', ...hold, amount: this.#parts.amount(400), ...tokens };
   }
 
   /**
@@ -382,17 +241,17 @@ export class Draw {
   }
 
   #mark(): Mark {
-    return { ...this.#holdOf(), charge: this.#amount(200), tokens: this.#tokens() };
+    return { ...this.#parts.holdOf(), charge: this.#parts.amount(200), tokens: this.#parts.tokens() };
   }
 
   #owner(): Operation {
-    const owner = this.#ownerName();
+    const owner = this.#parts.ownerName();
     const living = this.#model.owners.has(owner);
     return { op: living && this.#random.chance(90) ? 'heartbeat' : 'registerOwner', owner, leaseMs: LEASE_MS };
   }
 
   #changeKey(): Operation {
-    const key = this.#key();
+    const key = this.#parts.key();
     return { op: 'changeKey', keyId: key?.record.id ?? 'nobody', change: this.#change(key) };
   }
 
@@ -408,8 +267,8 @@ export class Draw {
       random.chance(60)
         ? { tpmLimit: random.chance(50) ? null : random.between(0, 60) }
         : { parallelLimit: random.chance(60) ? null : random.between(0, 4) },
-      { budget: random.chance(20) ? null : this.#amount(2_000) },
-      { cap: random.chance(20) ? null : this.#amount(2_000) },
+      { budget: random.chance(20) ? null : this.#parts.amount(2_000) },
+      { cap: random.chance(20) ? null : this.#parts.amount(2_000) },
       { period: random.pick(PERIODS) },
       { period: random.pick(PERIODS) },
       { expiresAtMs: random.chance(50) ? null : this.#model.nowMs + random.between(0, 600) * 1_000 },
@@ -417,27 +276,27 @@ export class Draw {
   }
 
   #addCredit(): Operation {
-    const key = this.#key();
+    const key = this.#parts.key();
     const earlier = this.#random.chance(15) ? this.#random.pick([...(key?.purchases ?? [])]) : undefined;
-    const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#amount(1_000);
+    const amountNanos = this.#random.chance(2) ? 2n ** 63n - 1n : this.#parts.amount(1_000);
     return {
       op: 'addCredit',
       keyId: key?.record.id ?? 'nobody',
-      entryId: earlier?.[0] ?? this.#newId('p'),
+      entryId: earlier?.[0] ?? this.#parts.newId('p'),
       amountNanos: earlier?.[1] ?? amountNanos,
       note: null,
-      ...(earlier === undefined || this.#random.chance(20) ? this.#promotional() : {}),
+      ...(earlier === undefined || this.#random.chance(20) ? this.#parts.promotional() : {}),
     };
   }
 
   /** Refunds and corrections: mostly new ones, some sent again or with another amount. */
   #money(): Operation {
     const random = this.#random;
-    const amountNanos = this.#amount(random.chance(80) ? 120 : 2_000);
+    const amountNanos = this.#parts.amount(random.chance(80) ? 120 : 2_000);
     if (random.chance(35)) {
       const payers = [...this.#model.keys.values(), ...this.#model.accounts.values()];
       const payerId = (random.chance(98) ? random.pick(payers)?.record.id : undefined) ?? 'nobody';
-      const entryId = random.chance(90) ? this.#newId('c') : 'correction';
+      const entryId = random.chance(90) ? this.#parts.newId('c') : 'correction';
       return {
         op: 'correct',
         request: { payerId, entryId, amountNanos: random.chance(50) ? amountNanos : -amountNanos, note: null },
@@ -448,10 +307,10 @@ export class Draw {
       all.map(({ id }) => ({ keyId: record.id, chargeId: id })),
     );
     const charge = again ?? (random.chance(95) ? random.pick(charges) : undefined);
-    const { keyId, chargeId } = charge ?? { keyId: this.#keyId(), chargeId: 'nothing' };
+    const { keyId, chargeId } = charge ?? { keyId: this.#parts.keyId(), chargeId: 'nothing' };
     // Now and then the id of the newest refund, for another charge; no draw of its own, so that seeds mean what they meant.
     const newest = amountNanos % 5n === 0n ? this.#model.refunds.at(-1)?.entryId : undefined;
-    const entryId = again?.entryId ?? newest ?? this.#newId('r');
+    const entryId = again?.entryId ?? newest ?? this.#parts.newId('r');
     return {
       op: 'refund',
       request: {
@@ -465,11 +324,11 @@ export class Draw {
   }
 
   #secret(): Operation {
-    const key = this.#key();
+    const key = this.#parts.key();
     const keyId = key?.record.id ?? 'nobody';
     const known = this.#random.pick(key?.secrets ?? []);
     if (this.#random.chance(40)) return { op: 'revokeSecret', keyId, prefix: known?.prefix ?? 'none' };
-    const name = this.#newId('s');
+    const name = this.#parts.newId('s');
     const again = this.#random.chance(15) ? known : undefined;
     return {
       op: 'addSecret',
@@ -480,7 +339,7 @@ export class Draw {
   }
 
   #read(): Operation {
-    const key = this.#key();
+    const key = this.#parts.key();
     const keyId = key?.record.id ?? 'nobody';
     const digest = this.#random.pick(key?.secrets ?? [])?.digest ?? 'none';
     return this.#random.pick<Operation>([
@@ -502,49 +361,14 @@ export class Draw {
       settle.op === 'settle' ? { op: 'settle', request: { ...settle.request, chargeTokens: -1n } } : settle,
       {
         op: 'admit',
-        owner: this.#ownerName(),
+        owner: this.#parts.ownerName(),
         request: {
           keyId,
           keyVersion: 1,
           claim: null,
-          hold: { id: this.#newId('h'), amount: 5n, amountMin: 6n, ttlMs: 1 },
+          hold: { id: this.#parts.newId('h'), amount: 5n, amountMin: 6n, ttlMs: 1 },
         },
       },
     ]);
-  }
-
-  #newId(kind: string): string {
-    return `${kind}${this.#step}.${this.#drawn++}`;
-  }
-
-  #amount(most: number): bigint {
-    return BigInt(this.#random.between(0, most));
-  }
-
-  #key(): ModelKey | undefined {
-    return this.#random.chance(99) ? this.#random.pick([...this.#model.keys.values()]) : undefined;
-  }
-
-  #keyId(): string {
-    return this.#key()?.record.id ?? 'nobody';
-  }
-
-  /** A process is known by its epoch; one that was declared dead comes back under a new one, or has not noticed. */
-  #ownerName(): string {
-    return this.#random.pick(OWNERS);
-  }
-
-  #recentHolds(key: ModelKey): readonly ModelHold[] {
-    return [...key.holds.values()].filter((hold) => this.#model.nowMs - hold.heldAtMs < REPEAT_WITHIN_MS);
-  }
-
-  /** Mostly a live hold; at times one that has ended, one of another key, or none at all. */
-  #holdOf(): { readonly keyId: string; readonly holdId: string } {
-    const random = this.#random;
-    const live = random.chance(85) ? random.pick(this.#model.live()) : undefined;
-    if (live !== undefined) return { keyId: live.key.record.id, holdId: live.hold.id };
-    const key = this.#key();
-    const ended = random.pick([...(key?.holds.keys() ?? [])]);
-    return { keyId: random.chance(95) ? (key?.record.id ?? 'nobody') : this.#keyId(), holdId: ended ?? 'nothing' };
   }
 }

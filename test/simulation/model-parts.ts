@@ -134,3 +134,11 @@ export const NO_LIMITS = {
   outputLimit: null,
   addresses: null,
 } as const;
+
+export function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+export function inputOf({ input, cacheRead, cacheWrite, cacheWrite1h }: TokenCounts): number {
+  return input + cacheRead + cacheWrite + cacheWrite1h;
+}

@@ -3,17 +3,8 @@
  * It follows the rulings, shares no code with the stores, and says which outcome each operation must have.
  */
 import type { KeyStatus } from '../../src/core/key.ts';
-import type { TokenCounts } from '../../src/core/usage.ts';
-import type { Operation, OperationOf, Result } from '../../src/ledger/operations.ts';
-import type {
-  AdmitOutcome,
-  AdmitRequest,
-  ExtendOutcome,
-  HoldRequest,
-  KeySummary,
-  RateState,
-  SettleRequest,
-} from '../../src/ledger/port.ts';
+import type { Operation, Result } from '../../src/ledger/operations.ts';
+import type { KeySummary } from '../../src/ledger/port.ts';
 import { firstOf, nextAfter } from './calendar.ts';
 import {
   accountSummary,
@@ -26,26 +17,26 @@ import {
   moveKey,
   pathFigures,
 } from './model-accounts.ts';
+import { admit } from './model-admission.ts';
+import { extend, markHolds, recover, settle, voidHold } from './model-holds.ts';
 import { addCredit, addSecret, changeKey, createKey, revokeSecret } from './model-keys.ts';
-import { countTokens, pruneLimited, rateState, refusalBy, setBack, takeSurvivors } from './model-limits.ts';
-import { correct, findCharge, given, refund, spend } from './model-money.ts';
+import { pruneLimited, setBack, takeSurvivors } from './model-limits.ts';
+import { correct, findCharge, given, refund } from './model-money.ts';
 import {
-  FAILED,
+  inputOf,
   LARGEST,
   type Limited,
   type ModelAccount,
-  type ModelCharge,
   type ModelClaim,
   type ModelHold,
   type ModelKey,
   type ModelRefund,
+  smaller,
   sum,
 } from './model-parts.ts';
 import type { Survivors } from './world.ts';
 
 const DAY_MS = 86_400_000;
-/** A budget with less than this left counts as used up (ruling 16). */
-const REST_TOKENS = 256n;
 
 export class Model {
   nowMs: number;
@@ -56,7 +47,7 @@ export class Model {
   readonly refunds: ModelRefund[] = [];
   /** Owner → end of its lease. */
   readonly owners = new Map<string, number>();
-  #recoveries = 0;
+  recoveries = 0;
 
   constructor(nowMs: number) {
     this.nowMs = nowMs;
@@ -97,17 +88,17 @@ export class Model {
       case 'findKey':
         return this.holderOf(operation.digest)?.record ?? null;
       case 'admit':
-        return this.#admit(operation.owner, operation.request);
+        return admit(this, operation.owner, operation.request);
       case 'extend':
-        return this.#extend(operation);
+        return extend(this, operation);
       case 'mark':
-        return this.#mark(operation);
+        return markHolds(this, operation);
       case 'settle':
-        return this.#settle(operation.request);
+        return settle(this, operation.request);
       case 'void':
-        return this.#void(operation.keyId, operation.holdId);
+        return voidHold(this, operation.keyId, operation.holdId);
       case 'recover':
-        return this.#recover();
+        return recover(this);
       case 'registerOwner':
         this.owners.set(operation.owner, this.nowMs + operation.leaseMs);
         return null;
@@ -183,261 +174,6 @@ export class Model {
     }
   }
 
-  #admit(owner: string, request: AdmitRequest): Result {
-    const { keyId, keyVersion, rateCounted, claim, hold } = request;
-    const key = this.keys.get(keyId);
-    if (key === undefined) return { kind: 'key_refused', status: 'revoked' };
-    if (hold !== null && (hold.amountMin < 0n || hold.amount < hold.amountMin || hold.amount > LARGEST)) return FAILED;
-    const earlier = hold === null ? undefined : key.holds.get(hold.id);
-    const { tokens = 0n, tokensMin = tokens } = hold ?? {};
-    if (hold !== null && (tokensMin < 0n || tokens < tokensMin || tokens > LARGEST)) return FAILED;
-    if (earlier?.end === 'voided') return FAILED;
-    if (earlier !== undefined) {
-      const heldTokens = earlier.path.length === 0 ? {} : { heldTokens: earlier.tokens };
-      return { kind: 'admitted', rate: rateState(this, key), held: earlier.amount, ...heldTokens };
-    }
-    const status = this.status(key);
-    if (status !== 'active') return { kind: 'key_refused', status };
-    if (key.record.version !== keyVersion) return { kind: 'key_changed', key: key.record };
-    const above = this.above(key);
-    const shut = above.map(({ record }) => record.status).find((each) => each !== 'active');
-    if (shut !== undefined) return { kind: 'account_refused', status: shut };
-    if (hold !== null && !this.owners.has(owner)) return { kind: 'owner_lost' };
-    const refused = this.#limitedBy(key, above, request);
-    if (refused !== null) return refused;
-    for (const each of rateCounted === true ? [] : [key, ...above]) {
-      if (each.record.rpmLimit !== null) each.places.push(this.nowMs);
-    }
-    const rate = rateState(this, key);
-    if (hold === null) return { kind: 'admitted', rate, held: 0n };
-
-    const known = claim === null ? undefined : this.#claimOf(key, claim.name);
-    if (known !== undefined) {
-      if (known.fingerprint !== claim?.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
-      if (known.state === 'running') return { kind: 'in_flight', rate };
-      if (known.state !== 'done') return { kind: 'conflict', rate, reason: known.state };
-      if (known.reply !== null) return { kind: 'replay', rate, reply: known.reply };
-    }
-    const inTokens = key.record.mode === 'token_budget';
-    const carried = { amount: hold.amount, tokens: inTokens ? hold.amount : tokens };
-    if (above.length > 0) {
-      const least = { amount: hold.amountMin, tokens: inTokens ? hold.amountMin : tokensMin };
-      for (const level of levels(this, key)) {
-        const part = level.unit === 'credit' ? 'amount' : 'tokens';
-        const left = level.all - level.spent;
-        const by = { rate, level: { account: level.accountId !== null, unit: level.unit } };
-        const nearlyNothing = part === 'tokens' && left < least.tokens && left < REST_TOKENS;
-        if (level.period !== null && (left <= 0n || nearlyNothing)) {
-          const endMs = nextAfter(level.period, this.nowMs);
-          return { kind: 'limit_reached', ...by, retryAfterMs: endMs === null ? DAY_MS : endMs - this.nowMs };
-        }
-        if (left < least[part]) return { kind: 'insufficient', ...by, available: left };
-        carried[part] = smaller(carried[part], left);
-        if (left - level.held < carried[part]) return { kind: 'temporarily_held', ...by, retryAfterMs: 0 };
-      }
-      return this.#hold(
-        key,
-        above,
-        owner,
-        hold,
-        inTokens ? carried.tokens : carried.amount,
-        carried.tokens,
-        claim,
-        rate,
-      );
-    }
-    const means = this.means(key);
-    if (key.record.mode === 'token_budget' && (means <= 0n || (means < hold.amountMin && means < REST_TOKENS))) {
-      const endMs = nextAfter(key.record.period, this.nowMs);
-      return { kind: 'limit_reached', rate, retryAfterMs: endMs === null ? DAY_MS : endMs - this.nowMs };
-    }
-    if (means < hold.amountMin) return { kind: 'insufficient', rate, available: means };
-    const amount = smaller(hold.amount, means);
-    if (means - this.reserved(key) < amount) return { kind: 'temporarily_held', rate, retryAfterMs: 0 };
-    return this.#hold(key, above, owner, hold, amount, 0n, claim, rate);
-  }
-
-  /** The limits that count by the minute or at a time, from the key upwards. */
-  #limitedBy(key: ModelKey, above: readonly ModelAccount[], request: AdmitRequest): AdmitOutcome | null {
-    const rate = rateState(this, key);
-    for (const level of [key, ...above]) {
-      const refusal = refusalBy(this, level, request);
-      if (refusal === null) continue;
-      const account = level !== key;
-      if (refusal.kind !== 'requests') return { ...refusal, account, rate };
-      const { retryAfterMs } = refusal;
-      if (account) return { kind: 'account_rate_limited', rate, retryAfterMs };
-      if (rate !== null) return { kind: 'rate_limited', rate, retryAfterMs };
-    }
-    return null;
-  }
-
-  #hold(
-    key: ModelKey,
-    above: readonly ModelAccount[],
-    owner: string,
-    hold: HoldRequest,
-    amount: bigint,
-    tokens: bigint,
-    claim: AdmitRequest['claim'],
-    rate: RateState | null,
-  ): Result {
-    countTokens(this, [key, ...above], hold.inputTokens ?? 0);
-    key.holds.set(hold.id, {
-      id: hold.id,
-      owner,
-      amount,
-      tokens,
-      path: above.map(({ record }) => record.id),
-      waiting: false,
-      heldAtMs: this.nowMs,
-      expiresAtMs: this.nowMs + hold.ttlMs,
-      claim: claim?.name ?? null,
-      mark: null,
-      end: null,
-    });
-    if (claim !== null) {
-      key.claims.set(claim.name, { fingerprint: claim.fingerprint, state: 'running', endedAtMs: null, reply: null });
-    }
-    return { kind: 'admitted', rate, held: amount, ...(above.length === 0 ? {} : { heldTokens: tokens }) };
-  }
-
-  #extend({ keyId, holdId, amount, tokens }: OperationOf<'extend'>): Result {
-    const key = this.keys.get(keyId);
-    const hold = key?.holds.get(holdId);
-    if (key === undefined || hold === undefined || hold.end !== null) return { kind: 'ended' };
-    if (hold.path.length > 0) return this.#extendAlong(key, hold, amount, tokens ?? 0n);
-    const outcome = this.#extended(key, hold, amount);
-    hold.waiting = outcome.kind === 'temporarily_held';
-    if (outcome.kind === 'extended') hold.amount = outcome.held;
-    return outcome;
-  }
-
-  #extended(key: ModelKey, hold: ModelHold, amount: bigint): ExtendOutcome {
-    if (amount <= hold.amount) return { kind: 'extended', held: hold.amount };
-    if (this.means(key) < amount) return { kind: 'insufficient' };
-    if (this.means(key) - this.reserved(key) >= amount - hold.amount) return { kind: 'extended', held: amount };
-    const others = [...key.holds.values()].filter((other) => other.end === null && other !== hold);
-    // All wait for each other: the youngest gives way.
-    const yields = others.every((other) => other.waiting && isOlder(other, hold));
-    return { kind: yields ? 'insufficient' : 'temporarily_held' };
-  }
-
-  /** All levels or none. */
-  #extendAlong(key: ModelKey, hold: ModelHold, amount: bigint, tokens: bigint): ExtendOutcome {
-    const inTokens = key.record.mode === 'token_budget';
-    const wanted = { amount: larger(amount, hold.amount), tokens: larger(inTokens ? amount : tokens, hold.tokens) };
-    hold.waiting = false;
-    for (const level of levels(this, key)) {
-      const part = level.unit === 'credit' ? 'amount' : 'tokens';
-      const more = wanted[part] - hold[part];
-      if (more === 0n) continue;
-      const left = level.all - level.spent;
-      if (left < wanted[part]) return { kind: 'insufficient' };
-      if (left - level.held >= more) continue;
-      const others = this.live().filter(
-        (other) =>
-          other.hold !== hold &&
-          (level.accountId === null ? other.key === key : other.hold.path.includes(level.accountId)),
-      );
-      if (others.every((other) => other.hold.waiting && isOlder(other.hold, hold))) return { kind: 'insufficient' };
-      hold.waiting = true;
-      return { kind: 'temporarily_held' };
-    }
-    Object.assign(hold, wanted);
-    return { kind: 'extended', held: wanted.amount };
-  }
-
-  #mark({ number, marks }: OperationOf<'mark'>): Result {
-    if (marks.some((mark) => mark.charge < 0n)) return FAILED;
-    const live = marks.flatMap((mark) => {
-      const hold = this.keys.get(mark.keyId)?.holds.get(mark.holdId);
-      return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
-    });
-    for (const { mark, hold } of live) {
-      hold.mark = { number, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
-    }
-    return null;
-  }
-
-  #settle(request: SettleRequest): Result {
-    if (request.charge < 0n || (request.chargeTokens ?? 0n) < 0n) return FAILED;
-    const key = this.keys.get(request.keyId);
-    const hold = key?.holds.get(request.holdId);
-    if (key === undefined || hold === undefined || hold.end === 'voided')
-      return this.#neverAdmitted(key, request.holdId);
-    if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
-    const { usage, call, flag, reply } = request;
-    const state = reply === null ? request.noReplyReason : 'done';
-    const record = usage && { ...usage, broken: usage.outcome === 'broken' };
-    const charge = { flag, call: usage ?? call ?? null, record, owedTokens: request.chargeTokens ?? 0n };
-    countTokens(this, [key, ...this.above(key)], usage?.tokens.output ?? request.outputTokens ?? 0);
-    return { kind: 'settled', charged: this.#charge(key, hold, request.charge, charge, state, reply) };
-  }
-
-  #charge(
-    key: ModelKey,
-    hold: ModelHold,
-    wanted: bigint,
-    {
-      flag,
-      call,
-      record,
-      owedTokens,
-    }: Pick<ModelCharge, 'call' | 'record'> & {
-      readonly flag: string | null;
-      readonly owedTokens: bigint;
-    },
-    state: ModelClaim['state'],
-    reply: SettleRequest['reply'],
-  ): bigint {
-    const charged = smaller(wanted, hold.amount);
-    if (key.record.mode === 'credit') spend(this.above(key).at(-1) ?? key, hold, charged);
-    hold.end = { charged };
-    const tokens = key.record.mode === 'token_budget' ? charged : smaller(owedTokens, hold.tokens);
-    key.charges.push({
-      id: hold.id,
-      amount: charged,
-      tokens: hold.path.length === 0 ? 0n : tokens,
-      path: hold.path,
-      atMs: this.nowMs,
-      flagged: flag !== null || wanted > hold.amount,
-      recovery: flag === 'recovered' ? this.#recoveries : null,
-      call,
-      record,
-    });
-    const claim = hold.claim === null ? undefined : key.claims.get(hold.claim);
-    if (claim !== undefined) Object.assign(claim, { state, endedAtMs: this.nowMs, reply });
-    return charged;
-  }
-
-  #void(keyId: string, holdId: string): Result {
-    const hold = this.keys.get(keyId)?.holds.get(holdId);
-    if (hold === undefined || hold.end === 'voided') return this.#neverAdmitted(this.keys.get(keyId), holdId);
-    if (hold.end !== null) return { kind: 'already_settled', charged: hold.end.charged };
-    hold.end = 'voided';
-    if (hold.claim !== null) this.keys.get(keyId)?.claims.delete(hold.claim);
-    return { kind: 'voided' };
-  }
-
-  /** Whoever ends a hold that is unknown has given it up: its admission may still arrive. */
-  #neverAdmitted(key: ModelKey | undefined, id: string): Result {
-    if (key !== undefined && !key.holds.has(id)) {
-      const nothing = {
-        owner: '',
-        amount: 0n,
-        tokens: 0n,
-        path: [],
-        waiting: false,
-        expiresAtMs: 0,
-        claim: null,
-        mark: null,
-      };
-      key.holds.set(id, { id, ...nothing, heldAtMs: this.nowMs, end: 'voided' });
-    }
-    return { kind: 'already_voided' };
-  }
-
   /** What a recovery would have to end now: holds of owners that are dead or whose lease is over, and expired ones. */
   due(): { readonly key: ModelKey; readonly hold: ModelHold }[] {
     return this.live().filter(
@@ -445,30 +181,11 @@ export class Model {
     );
   }
 
-  #recover(): Result {
-    const due = this.due();
-    this.#recoveries++;
-    for (const [owner, leaseUntilMs] of this.owners) if (leaseUntilMs <= this.nowMs) this.owners.delete(owner);
-    for (const { key, hold } of due) {
-      if (hold.mark === null) this.#void(key.record.id, hold.id);
-      else {
-        const { tokens, charge } = hold.mark;
-        const record = { tokens, broken: true, firstByteMs: null, durationMs: this.nowMs - hold.heldAtMs };
-        const owedTokens = BigInt(inputOf(tokens) + tokens.output);
-        countTokens(this, [key, ...this.above(key)], tokens.output);
-        const recovered = { flag: 'recovered', call: null, record, owedTokens };
-        this.#charge(key, hold, charge, recovered, 'charged_incomplete', null);
-      }
-    }
-    const voided = due.filter(({ hold }) => hold.end === 'voided').length;
-    return { charged: due.length - voided, voided, more: false };
-  }
-
   /** What is pruned is nothing that anybody asks for; it only matters when a clock is set back later. */
   #prune(): Result {
     for (const [, limited] of this.#limited()) pruneLimited(limited, this.nowMs);
     for (const key of this.keys.values()) {
-      for (const name of [...key.claims.keys()]) this.#claimOf(key, name);
+      for (const name of [...key.claims.keys()]) this.claimOf(key, name);
     }
     return { removed: 0, more: false };
   }
@@ -577,26 +294,10 @@ export class Model {
   }
 
   /** A claim is kept for a day after its end; once that was noticed, it is gone for good. */
-  #claimOf(key: ModelKey, name: string): ModelClaim | undefined {
+  claimOf(key: ModelKey, name: string): ModelClaim | undefined {
     const claim = key.claims.get(name);
     if (claim?.endedAtMs == null || claim.endedAtMs + DAY_MS > this.nowMs) return claim;
     key.claims.delete(name);
     return undefined;
   }
-}
-
-function isOlder(one: ModelHold, other: ModelHold): boolean {
-  return one.heldAtMs < other.heldAtMs || (one.heldAtMs === other.heldAtMs && one.id < other.id);
-}
-
-function larger(one: bigint, other: bigint): bigint {
-  return one > other ? one : other;
-}
-
-function inputOf({ input, cacheRead, cacheWrite, cacheWrite1h }: TokenCounts): number {
-  return input + cacheRead + cacheWrite + cacheWrite1h;
-}
-
-function smaller(one: bigint, other: bigint): bigint {
-  return one < other ? one : other;
 }

@@ -151,7 +151,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a claim is forgotten too early',
-    edits: [['operations.ts', 'CLAIM_KEEP_MS = 86_400_000', 'CLAIM_KEEP_MS = 60_000']],
+    edits: [['operations.ts', 'CLAIM_KEEP_MS = DAY_MS', 'CLAIM_KEEP_MS = 60_000']],
   },
   {
     name: 'recovery charges twice',
@@ -384,6 +384,6 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a report leaves out what no rollup counts yet',
-    edits: [['sqlite/usage-report.ts', 'if (!catchingUp) for', 'if (catchingUp) for']],
+    edits: [['sqlite/usage-report.ts', 'catchingUp ? [] : [', '!catchingUp ? [] : [']],
   },
 ];

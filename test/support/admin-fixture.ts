@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { operatorsFile, storeFile } from '../../src/admin/data-folder.ts';
 import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
 import { Alerts } from '../../src/alerts/alerts.ts';
+import { Audits } from '../../src/alerts/audits.ts';
 import { SqlAlertStore } from '../../src/alerts/sql-store.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { NO_LOG } from '../../src/core/log.ts';
@@ -66,6 +67,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     ledger,
     operators,
     alerts,
+    audits: new Audits({ ledger, alerts, everyMs: () => null, log: NO_LOG, nowMs: () => clock.atMs }),
     consoleOrigin: () => 'http://127.0.0.1:8081',
     installationSecret: SECRET,
     clock,

@@ -10,3 +10,17 @@ export function fuzz<T>(t: TestContext, input: fc.Arbitrary<T>, check: (input: T
   t.diagnostic(`seed ${SEED}, ${RUNS} runs`);
   return fc.assert(fc.asyncProperty(input, check), { seed: SEED, numRuns: RUNS });
 }
+
+const SURROGATES_FROM = 0xd800;
+const SURROGATES = 0x800;
+const CODE_POINT_MAX = 0x10ffff;
+
+/** Any character, for `fc.string`: those of its unit `binary`, which spends a second on a table of all of them. */
+export const anyCharacter = fc.integer({ min: 0, max: CODE_POINT_MAX - SURROGATES }).map(
+  (number) => String.fromCodePoint(number < SURROGATES_FROM ? number : number + SURROGATES),
+  (text) => {
+    if (typeof text !== 'string' || [...text].length !== 1 || !text.isWellFormed()) throw new Error('not a character');
+    const point = text.codePointAt(0) ?? 0;
+    return point < SURROGATES_FROM ? point : point - SURROGATES;
+  },
+);

@@ -40,6 +40,8 @@ export async function gatewayProcess(
       ...gatewayEnvironment(dataDir),
       GATEWAY_CONFIG: configFileIn(dataDir),
       GATEWAY_LOG: 'warn',
+      // That of the tests: one that is killed never writes its own.
+      ...(process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...(process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP }),
       ...env,
     },

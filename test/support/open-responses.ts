@@ -5,6 +5,14 @@
 import assert from 'node:assert/strict';
 import { Ajv, type ValidateFunction } from 'ajv';
 
+const ajv = new Ajv({ allErrors: true, strict: false, inlineRefs: false });
+
+/** Compiled once, however many schemas have it: most of the time would go into repetitions. */
+function shared(name: string, schema: object): object {
+  ajv.addSchema(schema, name);
+  return { $ref: name };
+}
+
 const string = { type: 'string' };
 const integer = { type: 'integer' };
 const number = { type: 'number' };
@@ -38,7 +46,7 @@ const ANNOTATION = {
   allOf: [variant('url_citation', object({ url: string, title: string, start_index: integer, end_index: integer }))],
 };
 
-const PART = {
+const PART = shared('part', {
   ...object({ type: string }),
   allOf: [
     variant('output_text', object({ text: string, annotations: list(ANNOTATION) }, { logprobs: LOGPROBS })),
@@ -46,9 +54,9 @@ const PART = {
     variant('summary_text', object({ text: string })),
     variant('reasoning_text', object({ text: string })),
   ],
-};
+});
 
-const ITEM = {
+const ITEM = shared('item', {
   ...object({ type: string }),
   allOf: [
     variant('message', object({ id: string, status: STATUS, role: string, content: list(PART) })),
@@ -60,7 +68,7 @@ const ITEM = {
       object({ id: string, summary: list(PART) }, { content: list(PART), encrypted_content: string }),
     ),
   ],
-};
+});
 
 const TOOL = {
   ...object({ type: string }),
@@ -90,40 +98,43 @@ const USAGE = object({
   output_tokens_details: object({ reasoning_tokens: integer }),
 });
 
-const RESPONSE = object({
-  id: { type: 'string', minLength: 1 },
-  object: is('response'),
-  created_at: integer,
-  completed_at: orNull(integer),
-  status: string,
-  incomplete_details: orNull(object({ reason: string })),
-  model: { type: 'string', minLength: 1 },
-  previous_response_id: orNull(string),
-  instructions: orNull(string),
-  output: list(ITEM),
-  error: orNull(object({ code: string, message: string })),
-  tools: list(TOOL),
-  tool_choice: { anyOf: [oneOf('none', 'auto', 'required'), object({ type: string })] },
-  truncation: oneOf('auto', 'disabled'),
-  parallel_tool_calls: boolean,
-  text: object({ format: FORMAT }, { verbosity: oneOf('low', 'medium', 'high') }),
-  top_p: number,
-  presence_penalty: number,
-  frequency_penalty: number,
-  top_logprobs: integer,
-  temperature: number,
-  reasoning: orNull(object({ effort: orNull(string), summary: orNull(string) })),
-  user: orNull(string),
-  usage: orNull(USAGE),
-  max_output_tokens: orNull(integer),
-  max_tool_calls: orNull(integer),
-  store: boolean,
-  background: boolean,
-  service_tier: string,
-  metadata: { type: 'object' },
-  safety_identifier: orNull(string),
-  prompt_cache_key: orNull(string),
-});
+const RESPONSE = shared(
+  'response',
+  object({
+    id: { type: 'string', minLength: 1 },
+    object: is('response'),
+    created_at: integer,
+    completed_at: orNull(integer),
+    status: string,
+    incomplete_details: orNull(object({ reason: string })),
+    model: { type: 'string', minLength: 1 },
+    previous_response_id: orNull(string),
+    instructions: orNull(string),
+    output: list(ITEM),
+    error: orNull(object({ code: string, message: string })),
+    tools: list(TOOL),
+    tool_choice: { anyOf: [oneOf('none', 'auto', 'required'), object({ type: string })] },
+    truncation: oneOf('auto', 'disabled'),
+    parallel_tool_calls: boolean,
+    text: object({ format: FORMAT }, { verbosity: oneOf('low', 'medium', 'high') }),
+    top_p: number,
+    presence_penalty: number,
+    frequency_penalty: number,
+    top_logprobs: integer,
+    temperature: number,
+    reasoning: orNull(object({ effort: orNull(string), summary: orNull(string) })),
+    user: orNull(string),
+    usage: orNull(USAGE),
+    max_output_tokens: orNull(integer),
+    max_tool_calls: orNull(integer),
+    store: boolean,
+    background: boolean,
+    service_tier: string,
+    metadata: { type: 'object' },
+    safety_identifier: orNull(string),
+    prompt_cache_key: orNull(string),
+  }),
+);
 
 const OF_ITEM = { item_id: { type: 'string', minLength: 1 }, output_index: integer };
 const OF_CONTENT = { ...OF_ITEM, content_index: integer };
@@ -155,7 +166,6 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   'response.function_call_arguments.done': { ...OF_ITEM, arguments: string },
 };
 
-const ajv = new Ajv({ allErrors: true, strict: false });
 const response = ajv.compile(RESPONSE);
 const events = new Map(
   Object.entries(EVENTS).map(([type, fields]) => [

@@ -3,7 +3,6 @@
  * refuses to run as root, so root runs it as an unprivileged user.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -13,17 +12,17 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from './free-port.ts';
+import { keepCopy, keptPath } from './kept-copy.ts';
 
 export interface TestPostgres {
   readonly port: number;
@@ -62,7 +61,7 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
   const options = { ...identity, env: environment, cwd: folder };
   if (!made) {
     await promisify(execFile)(join(native, 'bin', 'initdb'), ['--pgdata', data, ...INITDB], options);
-    keepTemplate(data, template);
+    keepCopy(data, template);
   }
 
   const port = await freePort();
@@ -130,12 +129,12 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
 
 /** Resolves when the server takes connections; rejects with what it wrote when it ends first. */
 function ready(child: ChildProcess): Promise<void> {
-  return new Promise((done, reject) => {
+  return new Promise((resolve, reject) => {
     let text = '';
     child.stderr?.on('data', (chunk: Buffer) => {
       // After the start nobody reads it, but the pipe must not fill up.
       if (text.length < 100_000) text += chunk.toString();
-      if (text.includes('ready to accept connections')) done();
+      if (text.includes('ready to accept connections')) resolve();
     });
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${text}`)));
@@ -144,22 +143,7 @@ function ready(child: ChildProcess): Promise<void> {
 
 /** What `initdb` makes with these flags and this release takes it a second: it is made once and copied from then on. */
 function templateFolder(): string {
-  const { version } = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string };
-  const flags = createHash('sha256').update(INITDB.join(' ')).digest('hex').slice(0, 8);
-  return resolve(import.meta.dirname, `../../node_modules/.cache/postgres/${version}-${flags}`);
-}
-
-/** Whoever finds it finds all of it, also where several make it at once. */
-function keepTemplate(data: string, template: string): void {
-  const copy = `${template}-${process.pid}`;
-  mkdirSync(dirname(template), { recursive: true });
-  cpSync(data, copy, { recursive: true });
-  try {
-    renameSync(copy, template);
-  } catch (error) {
-    rmSync(copy, { recursive: true, force: true });
-    if (!existsSync(template)) throw error;
-  }
+  return keptPath('postgres', [readFileSync(join(packageFolder(), 'package.json')), ...INITDB]);
 }
 
 function packageFolder(): string {

@@ -1,5 +1,5 @@
 /** Records of requests that were never made, with every member filled in as the test wants it. */
-import { ENDPOINTS } from '../../src/core/endpoints.ts';
+import { ENDPOINTS, type Format } from '../../src/core/endpoints.ts';
 import { AttemptRecord, RequestRecord } from '../../src/core/request-record.ts';
 import { entryOf, type RequestEntry } from '../../src/observe/request-log/entry.ts';
 import { idAt } from '../../src/observe/request-log/store.ts';
@@ -11,6 +11,7 @@ export interface RecordParts {
   readonly keyId?: string | null;
   readonly model?: string;
   readonly providers?: readonly string[];
+  readonly format?: Format;
   readonly status?: number;
   readonly condition?: RequestRecord['condition'];
   readonly durationMs?: number;
@@ -22,7 +23,7 @@ export function requestRecord(parts: RecordParts = {}): RequestRecord {
   const atMs = parts.atMs ?? Date.now();
   serial += 1;
   const id = `${idAt(atMs)}${serial.toString(16).padStart(20, '0')}`;
-  const record = new RequestRecord(id, ENDPOINTS.chat, atMs);
+  const record = new RequestRecord(id, ENDPOINTS[parts.format ?? 'chat'], atMs);
   record.keyId = parts.keyId === undefined ? 'key_1' : parts.keyId;
   record.askedModel = parts.model ?? 'tested';
   record.model = record.askedModel;

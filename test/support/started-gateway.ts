@@ -6,11 +6,14 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { AuditView, CreatedKey } from '../../src/admin/api.ts';
 import { AdminClient } from '../../src/admin/client.ts';
+import { storeFile } from '../../src/admin/data-folder.ts';
+import { installationSecret } from '../../src/admin/secrets.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import type { RequestObserver } from '../../src/core/request-record.ts';
 import { startGateway } from '../../src/process/start.ts';
+import { emptyStore } from './empty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { type GatedUpstream, gatedUpstream } from './upstreams/gated.ts';
 
@@ -52,6 +55,11 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
   if (options.config !== undefined) {
     env.GATEWAY_CONFIG = configFileIn(dataDir);
     await writeFile(env.GATEWAY_CONFIG, options.config);
+  }
+  // As a start before this one would have left them, which is quicker than to make them.
+  if (ownFolder && env.DATABASE_URL === undefined && env.GATEWAY_SECRET === undefined) {
+    await installationSecret(dataDir, null);
+    emptyStore(storeFile(dataDir));
   }
   const printed: string[] = [];
   const print = (line: string): number => printed.push(line);

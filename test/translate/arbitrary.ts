@@ -1,9 +1,10 @@
 /** Arbitrary answers. */
 import fc from 'fast-check';
 import type { Format } from '../../src/core/endpoints.ts';
+import { anyCharacter } from '../support/fuzz.ts';
 import type { AnswerSpec, Block } from '../support/upstreams/answers.ts';
 
-const piece = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
+const piece = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
 const pieces = fc.array(piece, { minLength: 1, maxLength: 4 });
 
 function cut(text: string, at: readonly number[]): string[] {

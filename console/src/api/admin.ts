@@ -36,6 +36,10 @@ export function useAccounts() {
   });
 }
 
+export function useLastAudit() {
+  return useQuery({ queryKey: ['last-audit'], queryFn: () => call('get', '/admin/v1/audit/last', {}) });
+}
+
 export function useSettings() {
   return useQuery({
     queryKey: ['settings'],

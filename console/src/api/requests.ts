@@ -16,6 +16,7 @@ export const REQUEST_FILTERS = [
   'below',
   'model',
   'provider',
+  'format',
   'condition',
   'since',
   'until',
@@ -57,16 +58,20 @@ export function useRunning() {
 }
 
 const LIVE_MAX = 500;
+/** Of each half second: nobody reads more than that, and each of them takes time of the gateway. */
+const LIVE_EACH = 20;
 
 /** Newest first, from the moment on at which it was switched on. The browser connects again by itself. */
-export function useLiveRequests(on: boolean, filters: RequestFilters): readonly LoggedRequest[] {
+export function useLiveRequests(on: boolean, filters: RequestFilters) {
   const [requests, setRequests] = useState<readonly LoggedRequest[]>([]);
+  const [more, setMore] = useState(false);
   const { since: _since, until: _until, account: _account, below: _below, ...wanted } = filters;
-  const address = addressOf('/admin/v1/requests/stream', {}, wanted);
+  const address = addressOf('/admin/v1/requests/stream', {}, { ...wanted, newest: String(LIVE_EACH) });
   const latest = useRef<LoggedRequest[]>([]);
   useEffect(() => {
     latest.current = [];
     setRequests([]);
+    setMore(false);
     if (!on) return;
     const source = new EventSource(address);
     let due = 0;
@@ -78,10 +83,11 @@ export function useLiveRequests(on: boolean, filters: RequestFilters): readonly 
         setRequests(latest.current);
       });
     });
+    source.addEventListener('more', () => setMore(true));
     return () => {
       source.close();
       cancelAnimationFrame(due);
     };
   }, [on, address]);
-  return requests;
+  return { requests, more };
 }

@@ -246,7 +246,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -462,6 +462,25 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['AuditTrailPage'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/audit/last': {
+    /** What came of the last audit, and how often there is one */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['LastAudit'];
           };
         };
         /** @description Any error. */
@@ -794,7 +813,7 @@ export interface paths {
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
-          /** @description The first day that does not belong to it any more, in UTC. */
+          /** @description The first day after the period, in UTC. */
           to?: string;
           /** @description Default json. */
           format?: 'json' | 'csv' | 'html';
@@ -1181,6 +1200,8 @@ export interface paths {
           model?: string;
           /** @description One that was called. */
           provider?: string;
+          /** @description The format that the client spoke. */
+          format?: 'chat' | 'responses' | 'messages';
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1371,6 +1392,8 @@ export interface paths {
           model?: string;
           /** @description One that was called. */
           provider?: string;
+          /** @description The format that the client spoke. */
+          format?: 'chat' | 'responses' | 'messages';
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1400,6 +1423,8 @@ export interface paths {
           slower_than?: string;
           /** @description In credits. */
           costlier_than?: string;
+          /** @description Only the last so many of each half second, and an event `more` where there were others. Default: all. */
+          newest?: number;
         };
       };
       responses: {
@@ -1574,6 +1599,10 @@ export interface paths {
           provider?: string;
           /** @description Only this format. */
           format?: string;
+          /** @description Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all. */
+          top?: number;
+          /** @description What `top` goes by. Default cost. */
+          order?: 'cost' | 'requests' | 'tokens';
         };
       };
       responses: {
@@ -2237,6 +2266,24 @@ export interface components {
       /** @enum {string} */
       object: 'list';
     };
+    /** LastAudit */
+    LastAudit: {
+      /** @description How often the gateway runs an audit by itself; null: never. */
+      every_hours: number | null;
+      /** @description The last audit on this store, scheduled or on request; null: none yet. `findings` has the first of `finding_count`. */
+      last: {
+        at: string;
+        entries: number;
+        finding_count: number;
+        findings: string[];
+        /** @description Charges that an operator should look at. */
+        flagged: number;
+        keys: number;
+        live_holds: number;
+        /** @description Whether every balance equals the sum of its entries. */
+        ok: boolean;
+      } | null;
+    };
     /** ListedOperator */
     ListedOperator: {
       account_id: string | null;
@@ -2786,7 +2833,7 @@ export interface components {
       of: 'key' | 'root' | 'account';
       /** @description In credits; null for an account below a root, which has no balance of its own. */
       opening_balance: string | null;
-      /** @description The first day that does not belong to it any more. */
+      /** @description The first day after the period. */
       to: string;
       totals: {
         cache_read_tokens: number;

@@ -63,7 +63,7 @@ function SignIn({ problem, ended, done }: { problem: Error | null; ended: boolea
         <form onSubmit={(event) => void submit(event)} className={css.form}>
           <PasswordInput
             label="API key"
-            placeholder="mg_…"
+            placeholder="Your API key"
             autoComplete="off"
             maxLength={200}
             autoFocus

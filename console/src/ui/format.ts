@@ -45,11 +45,11 @@ export function shortCount(value: number): string {
 }
 
 export function milliseconds(ms: number): string {
-  if (ms === 0) return '< 1 ms';
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  if (ms === 0) return '<\u{a0}1\u{a0}ms';
+  if (ms < 1) return `${ms.toFixed(2)}\u{a0}ms`;
+  if (ms < 10 && !Number.isInteger(ms)) return `${ms.toFixed(1)}\u{a0}ms`;
+  if (ms < 1_000) return `${Math.round(ms)}\u{a0}ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)}\u{a0}s`;
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
 }
 

@@ -7,7 +7,7 @@ const PERIODS = [
   { value: 'none', label: 'in all' },
 ];
 
-/** How often a budget or a cap begins anew. */
+/** How often a budget or a cap starts over. */
 export function PeriodSelect({
   value,
   error,

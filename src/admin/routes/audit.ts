@@ -1,6 +1,6 @@
 import type { AdminApp } from '../http/framework.ts';
 import { VIEWERS } from '../http/roles.ts';
-import { Audit } from '../schema/audit.ts';
+import { Audit, LastAudit } from '../schema/audit.ts';
 import type { AdminService } from '../service.ts';
 
 export function addAuditRoutes(app: AdminApp, service: AdminService): void {
@@ -11,5 +11,13 @@ export function addAuditRoutes(app: AdminApp, service: AdminService): void {
       schema: { summary: 'Recompute every balance from its entries', response: { 200: Audit } },
     },
     async () => service.audit(),
+  );
+  app.get(
+    '/audit/last',
+    {
+      config: { roles: VIEWERS },
+      schema: { summary: 'What came of the last audit, and how often there is one', response: { 200: LastAudit } },
+    },
+    async () => service.lastAudit(),
   );
 }

@@ -5,16 +5,17 @@ import { AdminError } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
 import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
-import type { Filters, Requests } from '../requests.ts';
+import type { Requests } from '../requests.ts';
 import {
   RequestContent,
   RequestExplanation,
-  RequestFilters,
   RequestList,
   RequestSearch,
+  RequestStreamQuery,
   RunningRequestList,
 } from '../schema/requests.ts';
 import { StoppedRequest } from '../schema/state.ts';
+import type { View } from '../schema/view.ts';
 import type { AdminService } from '../service.ts';
 
 const RequestPath = Type.Object({ id: Type.String() });
@@ -65,7 +66,10 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
     '/requests/stream',
     {
       config: { roles: VIEWERS_AND_ACCOUNTS },
-      schema: { summary: 'Requests as they end: server-sent events, each with a Request', querystring: RequestFilters },
+      schema: {
+        summary: 'Requests as they end: server-sent events, each with a Request',
+        querystring: RequestStreamQuery,
+      },
     },
     async (request, reply) =>
       streams.serve(acting(service, request).requests, request.query, reply, () => request.stillAllowed()),
@@ -109,7 +113,7 @@ class RequestStreams {
   /** Ends by itself when the session or the token that it was asked with does. */
   async serve(
     requests: Requests,
-    filters: Filters,
+    { newest, ...filters }: View<typeof RequestStreamQuery>,
     reply: FastifyReply,
     allowed: () => Promise<boolean>,
   ): Promise<void> {
@@ -132,9 +136,11 @@ class RequestStreams {
     this.#open += 1;
     try {
       for (let silentMs = 0; !signal.aborted && (await allowed()); ) {
-        const tail = await requests.tail(filters, position, Date.now());
+        const tail = await requests.tail(filters, position, Date.now(), newest);
         ({ position } = tail);
-        for (const view of tail.requests) await write(raw, `event: request\ndata: ${JSON.stringify(view)}\n\n`, signal);
+        const events = tail.requests.map((view) => `event: request\ndata: ${JSON.stringify(view)}\n\n`);
+        if (tail.more) events.push('event: more\ndata: {}\n\n');
+        if (events.length > 0) await write(raw, events.join(''), signal);
         silentMs = tail.requests.length > 0 ? 0 : silentMs + POLL_MS;
         if (silentMs >= SIGN_OF_LIFE_MS) {
           silentMs = 0;

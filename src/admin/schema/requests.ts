@@ -11,6 +11,9 @@ const filters = {
   key: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'The id of a key.' })),
   model: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'As the client named it.' })),
   provider: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'One that was called.' })),
+  format: Type.Optional(
+    Type.Enum(['chat', 'responses', 'messages'], { description: 'The format that the client spoke.' }),
+  ),
   status: Type.Optional(
     Type.String({ pattern: '^([1-5][0-9]{2}|[1-5]xx)$', description: 'A status such as 429, or a class such as 5xx.' }),
   ),
@@ -20,6 +23,21 @@ const filters = {
 };
 
 export const RequestFilters = Type.Object(filters, { additionalProperties: false });
+
+export const RequestStreamQuery = Type.Object(
+  {
+    ...filters,
+    newest: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description:
+          'Only the last so many of each half second, and an event `more` where there were others. Default: all.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 export const RequestSearch = Type.Object(
   {

@@ -14,9 +14,7 @@ export const StatementQuery = Type.Object(
       }),
     ),
     from: Type.Optional(Type.String({ ...Day, description: 'The first day, in UTC.' })),
-    to: Type.Optional(
-      Type.String({ ...Day, description: 'The first day that does not belong to it any more, in UTC.' }),
-    ),
+    to: Type.Optional(Type.String({ ...Day, description: 'The first day after the period, in UTC.' })),
     format: Type.Optional(Type.Enum(['json', 'csv', 'html'], { description: 'Default json.' })),
   },
   { additionalProperties: false },
@@ -67,7 +65,7 @@ export const Statement = Type.Object(
     of: Type.Enum(['key', 'root', 'account']),
     name: Type.Union([Type.String(), Type.Null()], { description: 'The name or label that it has today.' }),
     from: Type.String(),
-    to: Type.String({ description: 'The first day that does not belong to it any more.' }),
+    to: Type.String({ description: 'The first day after the period.' }),
     closed: Type.Boolean({ description: 'false: the time is not over, and more may come.' }),
     opening_balance: Type.Union([Type.String(), Type.Null()], {
       description: 'In credits; null for an account below a root, which has no balance of its own.',

@@ -1,5 +1,5 @@
 /** Usage reports as the API takes and gives them. */
-import { USAGE_DIMENSIONS } from '../../core/usage-report.ts';
+import { USAGE_DIMENSIONS, USAGE_ORDERS } from '../../core/usage-report.ts';
 import { Type } from '../../lib/schema-builder.ts';
 
 const TEXT_MAX = 200;
@@ -38,6 +38,15 @@ export const UsageParameters = Type.Object(
     model: Type.Optional(Type.String({ ...OneLine, description: 'Only this model.' })),
     provider: Type.Optional(Type.String({ ...OneLine, description: 'Only this provider.' })),
     format: Type.Optional(Type.String({ ...OneLine, description: 'Only this format.' })),
+    top: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: ROWS_MAX,
+        description:
+          'Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all.',
+      }),
+    ),
+    order: Type.Optional(Type.Enum([...USAGE_ORDERS], { description: 'What `top` goes by. Default cost.' })),
   },
   { additionalProperties: false },
 );

@@ -4,7 +4,8 @@
  */
 import type { KeyRecord } from '../../core/key.ts';
 import type { AccountTotals } from '../rules/account.ts';
-import { type ColumnReaders, keyFrom, totalsFrom } from '../rules/row-mapping.ts';
+import type { ColumnReaders } from '../rules/column-readers.ts';
+import { keyFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { Row } from './connection.ts';
 
 export function text(row: Row, column: string): string {

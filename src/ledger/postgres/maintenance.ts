@@ -1,4 +1,4 @@
-/** What runs in the background: holds of dead owners are ended, and what nothing asks for any more is removed. */
+/** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { integer } from './columns.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,7 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
 import { dimensionColumn, filterColumns, isByKey, sourcesOf, TAIL_MAX } from '../rules/usage-sources.ts';
+import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../rules/usage-top.ts';
 import { integer, text } from './columns.ts';
 import type { Row } from './connection.ts';
 import type { Work } from './keys.ts';
@@ -9,11 +10,29 @@ import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './usage-rollup.ts';
 const BEHIND = `
   SELECT EXISTS (SELECT FROM gateway.usage_history) OR
     (SELECT count(*) FROM (SELECT FROM gateway.unrolled LIMIT ${TAIL_MAX + 1}) t) > ${TAIL_MAX} AS far`;
+/** Groups that a ranking looks at. */
+const RANKED_MAX = 10_000_000;
 /** One column for all of them: a driver needs its time for each. */
 const SUMS = `ARRAY[${USAGE_SUMS.map((name) => `sum(r.${name})`).join(', ')}]::text AS sums`;
 
 /** The transaction must see one moment (`REPEATABLE READ`). */
-export async function usageReport({ query: ask }: Work, query: UsageQuery): Promise<UsageOutcome> {
+export async function usageReport(work: Work, query: UsageQuery): Promise<UsageOutcome> {
+  if (query.top === undefined || !ranksGroups(query)) return fullReport(work, query, null);
+  const by = rankedDimensions(query.by);
+  const ranked = await fullReport(work, { ...query, by, rowsMax: RANKED_MAX }, null);
+  if (ranked.kind !== 'usage') return ranked;
+  const { count, order } = query.top;
+  const top = new TopGroups(
+    by,
+    count,
+    ranked.rows.map(({ group, sums }) => ({ group, value: inOrder(order, sums) })),
+  );
+  if (by.length === query.by.length) return top.of(query, ranked);
+  const report = await fullReport(work, query, top);
+  return report.kind === 'usage' ? { ...top.of(query, report), total: ranked.total } : report;
+}
+
+async function fullReport({ query: ask }: Work, query: UsageQuery, top: TopGroups | null): Promise<UsageOutcome> {
   const fold = new UsageFold();
   const add = (rows: readonly Row[]): void => {
     for (const row of rows) {
@@ -24,14 +43,14 @@ export async function usageReport({ query: ask }: Work, query: UsageQuery): Prom
       }
     }
   };
-  const rollups = rollupQuery(query);
+  const rollups = rollupQuery(query, top);
   const rows = await ask(rollups.sql, rollups.values);
   if (rows.length > query.rowsMax) return { kind: 'too_many_rows' };
   add(rows);
   const [behind] = await ask(BEHIND);
   const catchingUp = behind?.far === true;
   if (!catchingUp) {
-    const tail = tailQuery(query);
+    const tail = tailQuery(query, top);
     await ask('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
     add(await ask(tail.sql, tail.values));
   }
@@ -43,11 +62,11 @@ interface Statement {
   readonly values: readonly Given[];
 }
 
-function rollupQuery(query: UsageQuery): Statement {
+function rollupQuery(query: UsageQuery, top: TopGroups | null): Statement {
   const key = isByKey(query) ? ['key_id'] : [];
   const columns = [...key, 'start_ms', 'model', 'provider', 'format', ...USAGE_SUMS, ...TIME_COLUMNS].join(', ');
   const times = TIME_COLUMNS.map((name) => `sum(r.${name})`);
-  return grouped(query, times, (given) =>
+  return grouped(query, top, times, (given) =>
     sourcesOf(query)
       .map(
         ({ table, sinceMs, untilMs }) => `SELECT ${columns} FROM gateway.${table}
@@ -58,23 +77,32 @@ function rollupQuery(query: UsageQuery): Statement {
 }
 
 /** The charges that no rollup counts. */
-function tailQuery(query: UsageQuery): Statement {
+function tailQuery(query: UsageQuery, top: TopGroups | null): Statement {
   const { sinceMs, untilMs } = query;
   const within = (given: Name) => `e.at_ms >= ${given(sinceMs)} AND e.at_ms < ${given(untilMs)}`;
-  return grouped(query, TIME_COUNTS, (given) => chargeFacts('gateway.unrolled', within(given)));
+  return grouped(query, top, TIME_COUNTS, (given) => chargeFacts('gateway.unrolled', within(given)));
 }
 
 type Given = string | number | readonly string[];
 /** Names a value of the statement. */
 type Name = (value: Given) => string;
 
-function grouped(query: UsageQuery, times: readonly string[], from: (given: Name) => string): Statement {
+function grouped(
+  query: UsageQuery,
+  top: TopGroups | null,
+  times: readonly string[],
+  from: (given: Name) => string,
+): Statement {
   const values: Given[] = [];
   const given: Name = (value) => `$${values.push(value)}`;
   const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS g${index}, `);
   const source = from(given);
   const filters = filterColumns(query).map(([column, value]) => `${column} = ${given(value)}`);
   if (query.keys !== undefined) filters.push(`r.key_id = ANY (${given([...query.keys])})`);
+  for (const dimension of rankedDimensions(query.by)) {
+    const values = top?.valuesOf(dimension);
+    if (values !== undefined) filters.push(`coalesce(${dimensionColumn(dimension)}, '') = ANY (${given(values)})`);
+  }
   return {
     sql: `SELECT ${dimensions.join('')}${SUMS}, ARRAY[${times.join(', ')}]::text AS times FROM (${source}) r
       ${isByKey(query) ? 'LEFT JOIN gateway.accounts k ON k.key_id = r.key_id' : ''}

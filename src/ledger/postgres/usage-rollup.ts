@@ -3,7 +3,8 @@
  * `unrolled` in the transaction that adds it, so each is added once, whatever ends this gateway, its connection or the
  * server; and what is not committed yet is simply found later.
  */
-import { DAY_MS, HOUR_MS, LATENCY_BOUNDS_MS, LATENCY_CLASSES, USAGE_SUMS } from '../../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../core/time.ts';
+import { LATENCY_BOUNDS_MS, LATENCY_CLASSES, USAGE_SUMS } from '../../core/usage-report.ts';
 import type { RolledUp } from '../operations.ts';
 import { integer, text } from './columns.ts';
 import type { Connection, Query } from './connection.ts';

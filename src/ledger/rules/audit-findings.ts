@@ -1,5 +1,5 @@
 /** What the audit says about totals and rows that do not fit; the same words in every backend. */
-import type { ColumnReaders } from './row-mapping.ts';
+import type { ColumnReaders } from './column-readers.ts';
 
 /** Totals that the account keeps, or the same totals from the rows that they sum up. */
 export interface AuditedTotals {
@@ -88,7 +88,7 @@ export function compareNode({ text, amount, isNull }: ColumnReaders): readonly s
   return findings;
 }
 
-/** What it is, the column that keeps it, and the column that counts it anew. */
+/** What it is, the column that keeps it, and the column that recomputes it. */
 const NODE_SUMS: readonly (readonly [what: string, kept: string, counted: string])[] = [
   ['purchased', 'purchased', 'entries_purchased'],
   ['used', 'used', 'entries_used'],

@@ -1,7 +1,7 @@
 /** Limits of keys and accounts as both stores keep them. Pure. */
 import type { RateLimits, Restrictions } from '../../core/limits.ts';
 import type { OtherLimits } from '../port.ts';
-import type { ColumnReaders } from './row-mapping.ts';
+import type { ColumnReaders } from './column-readers.ts';
 import { type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
 
 /** A request at a parallel limit may try again after this. */

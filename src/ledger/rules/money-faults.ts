@@ -59,7 +59,7 @@ export function moneyFaults(schema: '' | 'gateway.'): readonly (readonly [what: 
   ];
 }
 
-/** What a key or account was given in all, by the entries that are no charges. */
+/** What a key or account was given in all, by the entries that are not charges. */
 export function bookedSum(schema: '' | 'gateway.', node: string): string {
   return `coalesce((SELECT ${signedSum(schema, SIGNED_AMOUNT)} FROM ${schema}account_entries b WHERE b.node_id = ${node}), 0)`;
 }

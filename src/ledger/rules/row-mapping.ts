@@ -4,14 +4,9 @@ import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Restrictions } from '../../core/limits.ts';
 import type { Period } from '../../core/period.ts';
 import type { AccountTotals } from './account.ts';
+import type { ColumnReaders } from './column-readers.ts';
 import { limitsFrom } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
-
-export interface ColumnReaders {
-  text(column: string): string;
-  amount(column: string): bigint;
-  isNull(column: string): boolean;
-}
 
 export function totalsFrom(row: ColumnReaders): AccountTotals {
   const integer = (column: string): number => Number(row.amount(column));

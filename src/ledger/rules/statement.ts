@@ -1,8 +1,8 @@
 /** Statements, as both stores make them: the SQL that they share, and the sums. */
 import type { Statement, StatementEntry, StatementUsage, TokenClass } from '../port.ts';
+import type { ColumnReaders } from './column-readers.ts';
 import { signedSum } from './money-faults.ts';
 import { SIGNED_AMOUNT } from './money-rules.ts';
-import type { ColumnReaders } from './row-mapping.ts';
 
 /** Whose statement it is, and until when: all times are before `untilMs`. */
 export interface StatementPayer {

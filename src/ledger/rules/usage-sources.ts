@@ -1,8 +1,9 @@
 /** Which rollups answer a usage report, and the parts of its SQL that both dialects have in common. */
-import { DAY_MS, HOUR_MS, type UsageDimension, type UsageGroup, type UsageQuery } from '../../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../core/time.ts';
+import type { UsageDimension, UsageGroup, UsageQuery } from '../../core/usage-report.ts';
 
 export interface UsageSource {
-  readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days';
+  readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days' | 'usage_account_days';
   readonly sinceMs: number;
   readonly untilMs: number;
 }
@@ -30,19 +31,41 @@ export function isByKey({ by, filter, keys }: UsageQuery): boolean {
   return filtered || by.some((dimension) => OF_KEYS.includes(dimension));
 }
 
-/** The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them. */
-export function sourcesOf(query: UsageQuery): readonly UsageSource[] {
+/** Whether it asks for what only the keys themselves say. */
+export function namesKeys({ by, filter }: UsageQuery): boolean {
+  return filter.label !== undefined || by.includes('label') || by.includes('account');
+}
+
+/** Whether rows by day and account carry it. */
+export function isByAccountAlone({ by, filter, keys }: UsageQuery): boolean {
+  const whole = keys === undefined && Object.values(filter).every((value) => value === undefined);
+  return whole && by.includes('account') && by.every((dimension) => dimension === 'account' || dimension === 'day');
+}
+
+/**
+ * The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them; from
+ * `accountDaysMs` on, whole days of accounts.
+ */
+export function sourcesOf(query: UsageQuery, accountDaysMs: number | null = null): readonly UsageSource[] {
   const { sinceMs, untilMs } = query;
   if (!isByKey(query)) return [{ table: 'usage_hours', sinceMs, untilMs }];
   const firstDayMs = Math.ceil(sinceMs / DAY_MS) * DAY_MS;
   const lastDayMs = Math.floor(untilMs / DAY_MS) * DAY_MS;
   if (query.by.includes('hour') || firstDayMs >= lastDayMs) return [{ table: 'usage_key_hours', sinceMs, untilMs }];
+  const accountsMs = Math.min(lastDayMs, Math.max(firstDayMs, accountDaysMs ?? lastDayMs));
   const sources: UsageSource[] = [
     { table: 'usage_key_hours', sinceMs, untilMs: firstDayMs },
-    { table: 'usage_key_days', sinceMs: firstDayMs, untilMs: lastDayMs },
+    { table: 'usage_key_days', sinceMs: firstDayMs, untilMs: accountsMs },
+    { table: 'usage_account_days', sinceMs: accountsMs, untilMs: lastDayMs },
     { table: 'usage_key_hours', sinceMs: lastDayMs, untilMs },
   ];
   return sources.filter((source) => source.sinceMs < source.untilMs);
+}
+
+/** The beginnings of its hours or days. */
+export function startsOf({ table, sinceMs, untilMs }: UsageSource): readonly number[] {
+  const stepMs = table === 'usage_key_days' ? DAY_MS : HOUR_MS;
+  return Array.from({ length: Math.ceil((untilMs - sinceMs) / stepMs) }, (_, index) => sinceMs + index * stepMs);
 }
 
 /** By the columns of a rollup `r` and of the keys `k`. */

@@ -39,7 +39,7 @@ export async function copyDatabase(source: string, target: string, facts: CopyFa
 export async function copySnapshot(source: string, target: string): Promise<void> {
   const from = new DatabaseSync(source, { timeout: BUSY_TIMEOUT_MS });
   try {
-    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy begin anew.
+    // The transaction fixes the snapshot: without it, a commit between two steps would make the copy start over.
     from.exec('BEGIN');
     from.prepare('SELECT count(*) FROM sqlite_schema').get();
     await backup(from, target, { rate: PAGES_PER_STEP });
@@ -117,12 +117,13 @@ export function mergeLog(file: string): void {
 
 /**
  * Reads every page and recomputes every balance. Throws a `StoreError` when the file is damaged, no ledger, or written by
- * a newer release. The file is not changed; one with an older schema is migrated in a copy beside it.
+ * a newer release. The file is not changed; one with an older schema is migrated in a copy beside it. `name` is what messages
+ * call it.
  */
-export function verifyCopy(file: string): VerifiedCopy {
+export function verifyCopy(file: string, name = file): VerifiedCopy {
   const migrations = readMigrations('sqlite');
-  const stored = checkPages(file);
-  requireUsable(migrations, stored, file);
+  const stored = checkPages(file, name);
+  requireUsable(migrations, stored, name);
   const schema = stored.version;
   if (schema >= newestSchema(migrations)) return { schema, report: withDatabase(file, auditOf) };
   const migrated = `${file}.audit`;
@@ -146,26 +147,27 @@ export function schemaOf(file: string): StoredSchema {
   );
 }
 
-function checkPages(file: string): StoredSchema {
-  checkIntegrity(file, 'migrations');
+function checkPages(file: string, name: string): StoredSchema {
+  checkIntegrity(file, 'migrations', name);
   const schema = schemaOf(file);
-  if (schema.version === 0) throw new StoreError(`${file} is no ledger of a gateway.`);
+  if (schema.version === 0) throw new StoreError(`${name} is not the ledger of a gateway.`);
   return schema;
 }
 
 /** Reads every page of a database that must have this table. Throws a `StoreError`. */
-export function checkIntegrity(file: string, table: string): void {
+export function checkIntegrity(file: string, table: string, name = file): void {
   try {
     withDatabase(file, (copy) => {
       const problems = copy.prepare('PRAGMA integrity_check(3)').all();
       const first = problems[0] === undefined ? 'it cannot be read' : text(problems[0], 'integrity_check');
-      if (first !== 'ok') throw new StoreError(`${file} is damaged (${first}).`);
-      if (!hasTable(copy, table)) throw new StoreError(`${file} is no database of a gateway: it has no ${table}.`);
+      if (first !== 'ok') throw new StoreError(`${name} is damaged (${first}).`);
+      if (!hasTable(copy, table))
+        throw new StoreError(`${name} is not the database of a gateway: it has no table ${table}.`);
     });
   } catch (error) {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError(`${file} is damaged or cut short (${reason}).`, { cause: error });
+    throw new StoreError(`${name} is damaged or cut short (${reason}).`, { cause: error });
   }
 }
 
@@ -173,7 +175,7 @@ function hasTable(database: DatabaseSync, name: string): boolean {
   return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 }
 
-/** A hold past its expiry is no fault of a copy: the gateway that opens it recovers it. */
+/** A hold past its expiry is not a fault of a copy: the gateway that opens it recovers it. */
 function auditOf(database: DatabaseSync): AuditReport {
   return audit(coldStatements(database), 0);
 }

@@ -1,6 +1,6 @@
 /** Readers of column values. A value of another type means a broken database, and throws. */
 import type { SQLOutputValue } from 'node:sqlite';
-import type { ColumnReaders } from '../rules/row-mapping.ts';
+import type { ColumnReaders } from '../rules/column-readers.ts';
 
 export type Row = Record<string, SQLOutputValue>;
 

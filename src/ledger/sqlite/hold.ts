@@ -83,7 +83,7 @@ function larger(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
-/** A mark for a hold that has ended says nothing any more, and neither does one that arrives after a newer one. */
+/** A mark for a hold that has ended no longer counts, and neither does one that arrives after a newer one. */
 export function mark(accounts: AccountCache, number: number, marks: readonly Mark[]): null {
   for (const { keyId, holdId, charge, tokens, call } of marks) {
     if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
@@ -253,7 +253,7 @@ function averaged(averageMs: number, livedMs: number): number {
 
 /**
  * How a hold ended that is not live. One that is unknown counts as voided from now on: its admission may still be under way,
- * and must find that nobody wants it any more.
+ * and must find that it was given up.
  */
 function ended(
   accounts: AccountCache,

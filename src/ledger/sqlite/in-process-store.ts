@@ -13,7 +13,7 @@ import type { BackgroundTask } from './background-tasks.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
-import type { RollupStep } from './usage-rollup.ts';
+import { hasNothing, type RollupStep } from './usage-rollup.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
@@ -70,8 +70,8 @@ class InProcessStore implements Store {
   readonly #checkpointPages: number;
   #broken: StoreBrokenError | null = null;
   #unflushed = false;
-  /** How often something was charged, and how often when the rollups had it all: in between there is something to add. */
-  #charges = 0;
+  /** How often something was charged or a key moved, and how often when the rollups had it all. */
+  #changes = 0;
   #rolledUp = -1;
   #flushTimer: NodeJS.Timeout | null = null;
   #pages = 0;
@@ -104,7 +104,7 @@ class InProcessStore implements Store {
     let pages = 0;
     for (const [index, operation] of batch.entries()) {
       pages += pagesOf(operation);
-      if (isCharge(operation, results[index] ?? null)) this.#charges++;
+      if (changesRollups(operation, results[index] ?? null)) this.#changes++;
     }
     this.#committed(pages);
     return results;
@@ -196,17 +196,17 @@ class InProcessStore implements Store {
   /** Read and summed up in the background; only what comes of it is added here. */
   async #rollUp(limit: number): Promise<RolledUp> {
     if (this.#broken !== null) throw this.#broken;
-    if (this.#charges === this.#rolledUp) return { charges: 0, more: false };
-    const before = this.#charges;
+    if (this.#changes === this.#rolledUp) return { charges: 0, more: false };
+    const before = this.#changes;
     const step = (await this.#background.do({ op: 'readRollup', limit })) as RollupStep;
-    if (step.charges === 0) {
+    if (hasNothing(step)) {
       this.#rolledUp = before;
       return { charges: 0, more: false };
     }
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
     const rolled = this.#tryEngine(() => this.#engine.addToRollups(step));
-    this.#committed(step.hours.length + step.keyHours.length + step.keyDays.length);
+    this.#committed(step.hours.length + step.keyHours.length + step.keyDays.length + step.accountDays.length);
     return rolled;
   }
 
@@ -254,8 +254,8 @@ class InProcessStore implements Store {
   }
 }
 
-function isCharge({ op }: Operation, result: Result): boolean {
-  if (op === 'settle') return true;
+function changesRollups({ op }: Operation, result: Result): boolean {
+  if (op === 'settle' || op === 'moveKey' || op === 'joinAccount') return true;
   return op === 'recover' && result !== null && 'voided' in result && result.charged > 0;
 }
 

@@ -1,4 +1,4 @@
-/** What runs in the background: holds of dead owners are ended, and rows that nothing asks for any more are removed. */
+/** What runs in the background: holds of dead owners are ended, and rows that are no longer needed are removed. */
 import { totalTokens } from '../../core/usage.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { Mark, MarkedCall, UsageRecord } from '../port.ts';

@@ -1,6 +1,6 @@
 /**
  * Notices when the files of a database are deleted or replaced while they are open. SQLite itself would go on with the files
- * that it has, which nobody finds any more when the process ends.
+ * that it has, which nobody can find after the process has ended.
  */
 import { statSync } from 'node:fs';
 
@@ -17,7 +17,7 @@ export class OpenedFiles {
     this.#files = new Map(paths.map((path) => [path, identityOf(path)]));
   }
 
-  /** What became of the first file that is not the same any more; null while all are. */
+  /** What happened to the first file that is no longer the same; null while all are. */
   change(): string | null {
     for (const [path, opened] of this.#files) {
       const now = identityOf(path);

@@ -19,20 +19,26 @@ export function packTimes(counts: ArrayLike<number>): Uint8Array {
   return bytes;
 }
 
-function addPackedTimes(counts: Float64Array, bytes: Uint8Array): void {
+function addPackedTimes(counts: Float64Array, bytes: Uint8Array, sign = 1): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at + PAIR_BYTES <= bytes.byteLength; at += PAIR_BYTES) {
     const index = view.getUint8(at);
-    counts[index] = (counts[index] ?? 0) + view.getUint32(at + 1, true);
+    counts[index] = (counts[index] ?? 0) + sign * view.getUint32(at + 1, true);
   }
 }
 
-/** `add_times(a, b)` adds two histograms, `sum_times(a)` those of a group; the latter's result is a JSON array of counts. */
+/** `add_times(a, b)` adds two histograms, `take_times(a, b)` takes the second from the first, `sum_times(a)` adds up those of a group; its result is a JSON array of counts. */
 export function defineTimeFunctions(database: DatabaseSync): void {
   database.function('add_times', { deterministic: true }, (a, b) => {
     const counts = noCounts();
     addPackedTimes(counts, blob(a));
     addPackedTimes(counts, blob(b));
+    return packTimes(counts);
+  });
+  database.function('take_times', { deterministic: true }, (a, b) => {
+    const counts = noCounts();
+    addPackedTimes(counts, blob(a));
+    addPackedTimes(counts, blob(b), -1);
     return packTimes(counts);
   });
   database.aggregate('sum_times', {
@@ -50,6 +56,6 @@ function noCounts(): Float64Array {
 }
 
 function blob(value: unknown): Uint8Array {
-  if (!(value instanceof Uint8Array)) throw new TypeError('a histogram is no blob');
+  if (!(value instanceof Uint8Array)) throw new TypeError('a histogram is not a blob');
   return value;
 }

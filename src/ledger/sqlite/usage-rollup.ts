@@ -6,9 +6,23 @@
 import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
 import type { RolledUp } from '../operations.ts';
 import { dayOf, hourOf, type UsagePlace } from '../rules/usage-sources.ts';
+import {
+  type AccountDay,
+  addAccountDays,
+  addBuiltDay,
+  type BuiltDay,
+  isStillThere,
+  type MovedKey,
+  moveAlong,
+  readAccountDays,
+  readBuiltDay,
+  readMovedKey,
+  startAnew,
+} from './account-days.ts';
 import { amount, integer, integerOrNull, type Row, text, textOrNull } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 import { packTimes } from './time-counts.ts';
+import { addStatement } from './usage-sums.ts';
 
 export interface RollupStep {
   /** The version of the rollups that it was read for; to any other it must not be added. */
@@ -21,6 +35,11 @@ export interface RollupStep {
   readonly hours: readonly RollupRow[];
   readonly keyHours: readonly RollupRow[];
   readonly keyDays: readonly RollupRow[];
+  readonly accountDays: readonly AccountDay[];
+  /** What the rollup by account needs besides: to begin anew, a key that has moved, or a part of a day that it lacks. */
+  readonly startsAnew: boolean;
+  readonly moved: MovedKey | null;
+  readonly built: BuiltDay | null;
 }
 
 export interface RollupRow {
@@ -93,11 +112,15 @@ export function* chargesWithoutRecord(sql: ColdStatements, limit: number): Gener
 /** What to add next: up to `limit` charges, as long as they come to no more than `rowsMax` rows. */
 export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX): RollupStep {
   const { number: after, version } = readWatermark(sql);
+  const accountsState = readAccountDays(sql);
+  const moved = accountsState.current ? readMovedKey(sql) : null;
+  const startsAnew = !accountsState.current;
   const hours = new Tallies();
   const keyHours = new Tallies();
   const keyDays = new Tallies();
+  const accountDays = new Tallies();
   let charges = 0;
-  let more = false;
+  let more = startsAnew || moved !== null;
 
   const last = (facts: Iterable<ChargeFact>, from: number): number => {
     let to = from;
@@ -110,26 +133,59 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
       keyHours.add(place.startMs, place.keyId, fact);
       keyDays.add(dayOf(place.startMs), place.keyId, fact);
       hours.add(place.startMs, null, fact);
+      accountDays.add(dayOf(place.startMs), place.accountId ?? '', { ...fact, place: { ...place, ...ANY_CALL } });
       charges++;
       to = fact.number;
     }
     return to;
   };
-  const unrolledTo = last(chargesWithoutRecord(sql, limit + 1), 0);
-  const number = last(chargesWithRecord(sql, after, limit + 1), after);
-  const rows = { hours: hours.rows(), keyHours: keyHours.rows(), keyDays: keyDays.rows() };
-  return { version, number, unrolledTo, charges, more, ...rows };
+  // Whatever the rollup by account needs comes first, in a step of its own: charges are added to it as it is then.
+  const first = more;
+  const unrolledTo = first ? 0 : last(chargesWithoutRecord(sql, limit + 1), 0);
+  const number = first ? after : last(chargesWithRecord(sql, after, limit + 1), after);
+  const built = more ? null : readBuiltDay(sql, accountsState);
+  return {
+    version,
+    number,
+    unrolledTo,
+    charges,
+    more: more || built !== null,
+    hours: hours.rows(),
+    keyHours: keyHours.rows(),
+    keyDays: keyDays.rows(),
+    accountDays: accountDays.rows().map(({ keyId, ...row }) => ({ ...row, accountId: keyId ?? '' })),
+    startsAnew,
+    moved,
+    built,
+  };
+}
+
+/** In the rollup by account: all calls together. */
+const ANY_CALL = { model: '', provider: '', format: '' };
+
+export function hasNothing({ charges, startsAnew, moved, built }: RollupStep): boolean {
+  return charges === 0 && !startsAnew && moved === null && built === null;
 }
 
 /** In the caller's transaction. Nothing is added where something else was since the step was read. */
 export function addToRollups(sql: ColdStatements, step: RollupStep): RolledUp {
   if (readWatermark(sql).version !== step.version) return { charges: 0, more: true };
-  if (step.charges === 0) return { charges: 0, more: false };
+  if (hasNothing(step)) return { charges: 0, more: false };
+  let state = readAccountDays(sql);
+  // A key has moved since the step was read.
+  if (state.current && state.moved && (step.moved === null || !isStillThere(sql, step.moved))) {
+    return { charges: 0, more: true };
+  }
+  if (step.built !== null) state = addBuiltDay(sql, state, step.built);
+  if (step.moved !== null) moveAlong(sql, state, step.moved);
   addRows(sql, 'usage_hours', step.hours);
   addRows(sql, 'usage_key_hours', step.keyHours);
   addRows(sql, 'usage_key_days', step.keyDays);
+  addAccountDays(sql, state, step.accountDays);
   sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);
   sql('UPDATE usage_watermark SET number = ?, version = version + 1').run(step.number);
+  if (step.startsAnew) startAnew(sql);
+  else sql('UPDATE usage_account_watermark SET version = (SELECT version FROM usage_watermark)').run();
   return { charges: step.charges, more: step.more };
 }
 
@@ -146,17 +202,6 @@ const ADD = {
   usage_key_hours: addStatement('usage_key_hours', ['start_ms', 'key_id', 'model', 'provider', 'format']),
   usage_key_days: addStatement('usage_key_days', ['start_ms', 'key_id', 'model', 'provider', 'format']),
 } as const;
-
-/** Sums stop at what a column can hold instead of failing. */
-function addStatement(table: string, key: readonly string[]): string {
-  const columns = [...key, ...USAGE_SUMS, 'times'];
-  const sums = USAGE_SUMS.map(
-    (name) => `${name} = CASE WHEN ${name} > 9223372036854775807 - excluded.${name} THEN 9223372036854775807
-      ELSE ${name} + excluded.${name} END`,
-  );
-  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sums.join(', ')}, times = add_times(times, excluded.times)`;
-}
 
 /** The rows of one rollup, by their key. */
 class Tallies {

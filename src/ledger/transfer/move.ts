@@ -1,6 +1,6 @@
 /**
  * Moves a whole ledger from the embedded store into PostgreSQL, or back. Each direction writes its target at once: until the
- * last step nothing of it is there, so that a move which was interrupted is begun anew, and the source is only read.
+ * last step nothing of it is there, so that an interrupted move starts over, and the source is only read.
  */
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';

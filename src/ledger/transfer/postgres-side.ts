@@ -1,4 +1,5 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
+import { HOUR_MS } from '../../core/time.ts';
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
 import { audit } from '../postgres/audit.ts';
@@ -9,7 +10,7 @@ import { openingError } from '../postgres/error-mapping.ts';
 import type { SqliteRow } from './sqlite-side.ts';
 import type { MovedTable, Schema } from './tables.ts';
 
-const STATEMENT_TIMEOUT_MS = 3_600_000;
+const STATEMENT_TIMEOUT_MS = HOUR_MS;
 const LOCK_TIMEOUT_MS = 10_000;
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -125,7 +126,7 @@ export class PostgresSide {
     if (value !== null) await this.#query('INSERT INTO gateway.settings (name, value) VALUES ($1, $2)', [name, value]);
   }
 
-  /** Every charge is added to the rollups anew. */
+  /** Every charge is added to the rollups again. */
   async countChargesAnew(): Promise<void> {
     await this.#query(`INSERT INTO gateway.unrolled (key_id, hold_id, at_ms)
       SELECT key_id, id, at_ms FROM gateway.entries WHERE kind = 'charge'`);

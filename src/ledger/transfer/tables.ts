@@ -22,12 +22,15 @@ const STAYS: ReadonlySet<string> = new Set([
   'usage_hours',
   'usage_key_hours',
   'usage_key_days',
+  'usage_account_days',
+  'usage_account_watermark',
+  'usage_moved_keys',
 ]);
 
-/** The log of requests, and what is captured of them, is no part of the ledger; PostgreSQL has a table for each of its days. */
+/** The log of requests, and what is captured of them, is not part of the ledger; PostgreSQL has a table for each of its days. */
 const REQUEST_LOG = /^request_(log|captures)/;
 
-/** Columns that only PostgreSQL has, and that begin anew: the order of creation, the time seen, places in rate limits. */
+/** Columns that only PostgreSQL has, and that start over: the order of creation, the time seen, places in rate limits. */
 const OWN: ReadonlySet<string> = new Set([
   'created_number',
   'seen_ms',
@@ -92,7 +95,7 @@ export function tablesBeside(
 }
 
 function sameTable(name: string, sqlite: Schema, postgres: Schema): MovedTable {
-  // Numbers of rows are given anew, in the same order.
+  // Rows are numbered again, in the same order.
   const without = (schema: Schema) =>
     (schema.get(name) ?? []).filter((column) => !OWN.has(column) && (column !== 'number' || name === 'secrets'));
   const columns = sameColumns(name, without(sqlite), without(postgres));

@@ -93,7 +93,7 @@ export const FAMILIES = {
   gateway_request_captures_dropped_total: counter('Requests whose content was to be captured, and was not.', []),
   gateway_request_log_failures_total: counter('Batches of it that its store did not take at the first try.', []),
   gateway_request_log_buffered: gauge('Requests that wait to be stored in it.', []),
-  gateway_audit_ok: gauge('1 when the last audit since the start found nothing wrong; absent before the first.', []),
+  gateway_audit_ok: gauge('1 when the last audit found nothing wrong; absent before the first.', []),
   gateway_audit_timestamp_seconds: gauge('When that audit ended.', []),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),

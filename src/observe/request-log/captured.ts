@@ -2,9 +2,9 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Capture } from '../../core/capture.ts';
+import { DAY_MS } from '../../core/time.ts';
 import type { CapturedContent } from './store.ts';
 
-const DAY_MS = 86_400_000;
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 

@@ -20,6 +20,8 @@ export interface RequestEntry {
   readonly detail: string;
 }
 
+/** Where in the array of `detail` the client's format is, for a search by it. */
+export const FORMAT_AT = 1;
 /** Where in the array of `detail` the names of the providers are, for a search by them. */
 export const ATTEMPTS_AT = 13;
 /** And in the array of an attempt. */

@@ -26,6 +26,8 @@ export interface RequestQuery {
   readonly model?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;
+  /** The client's. */
+  readonly format?: string | null;
   /** From `from` to `to`, both included. */
   readonly status?: { readonly from: number; readonly to: number } | null;
   readonly condition?: string | null;
@@ -63,8 +65,8 @@ export interface RequestLogReader {
   /** Null where nothing was captured, or its time is over. */
   captured(id: string): Promise<CapturedContent | null>;
   list(query: RequestQuery): Promise<RequestPage>;
-  /** What was stored since `position`; null: what is stored from now on. */
-  tail(position: string | null): Promise<RequestTail>;
+  /** What was stored since `position`; null: what is stored from now on. `newest`: only the last so many of it. */
+  tail(position: string | null, newest?: number): Promise<RequestTail>;
   /** One small step; whether there is more to do at once. */
   prune(retention: Retention, nowMs: number): Promise<boolean>;
   /** How much room the log takes. */

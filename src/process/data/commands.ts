@@ -1,8 +1,8 @@
 /** Runs the commands on the data itself. */
 import type { AdminConnection } from '../../admin/api.ts';
-import { type CommandArguments, readArguments, UsageError } from '../../admin/arguments.ts';
-import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../admin/data-commands.ts';
-import { auditText, createdText } from '../../admin/text.ts';
+import { type CommandArguments, readArguments, UsageError } from '../../admin/cli/arguments.ts';
+import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../admin/cli/data-commands.ts';
+import { auditText, createdText } from '../../admin/cli/text.ts';
 import { auditView } from '../../admin/view.ts';
 import type { Settings } from '../../config/config.ts';
 import type { Environment } from '../../config/secrets.ts';
@@ -60,7 +60,7 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
     }
     const { file, providers, models, key, account, operator } = report;
     const lines = [
-      `${file} was written: ${providers.length} providers, ${models} models.`,
+      `${file} was written: ${providers.length} ${providers.length === 1 ? 'provider' : 'providers'}, ${models} models.`,
       ...providers.map(({ name, credential }) => `  ${name}: credential ${credential}`),
       ...(account === null ? [] : ['', `Account ${account.id} (${account.name}) owns the credit.`]),
       ...(key === null ? [] : ['', ...createdText(key)]),
@@ -118,7 +118,7 @@ function printBackup(report: BackupReport, switches: ReadonlySet<string>, remove
   output.write(
     switches.has('json')
       ? `${JSON.stringify({ file, bytes, encrypted, operators, left, removed, audit: auditView(audit) })}\n`
-      : `${file ?? 'standard output'}: ${size}; ${auditLine(audit)}${parts}${without}${older}\n`,
+      : `${file ?? 'standard output'}: ${size}; ${auditLine(audit).replace(/\.$/, '')}${parts}${without}${older}\n`,
   );
   if (!audit.ok) {
     process.stderr.write(`gateway: the audit of the copy has findings: ${audit.findings.join('; ')}\n`);

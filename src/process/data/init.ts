@@ -180,15 +180,27 @@ function configText(hosts: readonly KnownHost[], models: readonly Model[]): stri
     '# What callers can ask for. Delete what you do not offer; prices and limits come from published data.',
     'models:',
   );
-  for (const { id, provider, targets } of models) {
-    const list = targets.map(
-      (target) =>
-        `{ provider: ${target.provider}, model: ${JSON.stringify(target.upstreamModel)}, format: ${target.format} }`,
-    );
-    lines.push(`  - { id: ${JSON.stringify(id)}, provider: ${provider}, targets: [${list.join(', ')}] }`);
+  for (const model of models) {
+    const { id, provider } = model;
+    lines.push(`  - { id: ${JSON.stringify(id)}, provider: ${provider}, targets: [${targetTexts(hosts, model)}] }`);
   }
   lines.push('', '# The simulated models (sandbox/alpha and others), for trying things out.', 'sandbox: true', '');
   return lines.join('\n');
+}
+
+/** A target without a format stands for one of each format that its provider has. */
+function targetTexts(hosts: readonly KnownHost[], { targets }: Model): string {
+  const [first] = targets;
+  const formats = hosts.find(({ name }) => name === first?.provider)?.formats ?? [];
+  const isAll =
+    formats.length === targets.length &&
+    targets.every(({ format, upstreamModel }) => formats.includes(format) && upstreamModel === first?.upstreamModel);
+  return (isAll ? targets.slice(0, 1) : targets)
+    .map(({ provider, upstreamModel, format }) => {
+      const chosen = isAll ? '' : `, format: ${format}`;
+      return `{ provider: ${provider}, model: ${JSON.stringify(upstreamModel)}${chosen} }`;
+    })
+    .join(', ');
 }
 
 /** The file appears when it has been read without a problem. A credential that is still missing is none. */

@@ -72,7 +72,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     await removeDraft(draft);
     await removeDraft(operatorsDraft);
     await readInto(draft, options);
-    const { report: audit } = verifyCopy(draft);
+    const { report: audit } = verifyCopy(draft, options.source === '-' ? 'standard input' : options.source);
     if (!audit.ok) {
       throw new AdminError('refused', `the audit of ${options.source} found: ${audit.findings.join('; ')}`);
     }
@@ -80,7 +80,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     const secret = await secretFor(facts, options);
     const operators = extractFile(draft, OPERATORS_PART, operatorsDraft);
     if (operators) {
-      checkIntegrity(operatorsDraft, OPERATORS_TABLE);
+      checkIntegrity(operatorsDraft, OPERATORS_TABLE, `operators.db of ${options.source}`);
       // One that was ended after the backup must not come back to life.
       endSessions(operatorsDraft, Date.now());
       await syncFile(operatorsDraft);

@@ -2,11 +2,12 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { UsageError } from '../../admin/arguments.ts';
+import { UsageError } from '../../admin/cli/arguments.ts';
+import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { type BackupOptions, type BackupReport, backupToFile } from './backup.ts';
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const EVERY_MS_MAX = 7 * 86_400_000;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: HOUR_MS, d: DAY_MS };
+const EVERY_MS_MAX = 7 * DAY_MS;
 const KEEP_MAX = 100_000;
 /** Only files with such names are ever removed. */
 const NAME = /^gateway-\d{8}T\d{6}\.\d{3}Z\.db(\.age)?$/;

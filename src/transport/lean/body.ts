@@ -159,7 +159,7 @@ export class BodyReader {
   }
 }
 
-/** -1 for what is no hexadecimal digit. */
+/** -1 for what is not a hexadecimal digit. */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;

@@ -21,7 +21,7 @@ const FIRST_KEPT_BYTES = 1_024;
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32];
 
 export interface HeadReaderOptions {
-  /** Some clients end a body with an empty line that is no part of it; a server lets one of them pass. */
+  /** Some clients end a body with an empty line that is not part of it; a server lets one of them pass. */
   readonly skipsEmptyLine?: boolean;
 }
 

@@ -52,7 +52,7 @@ class NullFinder {
         if (range !== undefined) this.ranges.push(range);
         continue;
       }
-      // A client's `valueOf` is no member of the table.
+      // A client's `valueOf` is not a member of the table.
       const inner = inside !== undefined && Object.hasOwn(inside, member.name) ? inside[member.name] : undefined;
       if (inner !== undefined && this.#holdsNull(member.valueStart, member.valueEnd)) {
         this.#value(member.valueStart, member.valueEnd, inner);

@@ -115,7 +115,7 @@ export class OutputCounter {
     this.#note(start, this.#cutOff ? 0 : end);
   }
 
-  /** The visited member is a string that changes from frame to frame and is no output. */
+  /** The visited member is a string that changes from frame to frame and is not output. */
   skip(scanner: MemberScanner): void {
     this.#note(-(scanner.valueStart + 1), scanner.stringEnd === -1 ? 0 : -(scanner.stringEnd - 1));
   }

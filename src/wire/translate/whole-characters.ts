@@ -1,6 +1,6 @@
 /**
  * Characters beyond U+FFFF are two units of a string, and a provider may send the one in one event and the other in the
- * next. Each half alone is no text: clients in Rust refuse the event, clients in Python cannot print it. The first half is
+ * next. Each half alone is not text: clients in Rust refuse the event, clients in Python cannot print it. The first half is
  * kept back until the second has come. One per attempt.
  */
 import type { TurnEvent } from './turn.ts';

@@ -36,7 +36,7 @@ describe('gateway init', () => {
     assert.equal(made.code, 0, made.output);
     assert.match(
       made.output,
-      /found\.yaml was written: 1 providers, \d{2,} models\.\n {2}openai: credential not checked/,
+      /found\.yaml was written: 1 provider, \d{2,} models\.\n {2}openai: credential not checked/,
     );
     assert.match(made.output, /mg_c_\w{40}/);
     assert.match(made.output, /Account acct_\w+ \(First account\) owns the credit/);
@@ -45,7 +45,11 @@ describe('gateway init', () => {
     assert.match(text, /api_key: \$\{OPENAI_API_KEY\}/);
     assert.match(
       text,
-      /- \{ id: "openai\/gpt-5", provider: openai, targets: \[\{ provider: openai, model: "gpt-5", format: chat \}/,
+      /- \{ id: "openai\/gpt-5", provider: openai, targets: \[\{ provider: openai, model: "gpt-5" \}\] \}/,
+    );
+    assert.match(
+      text,
+      /id: "openai\/gpt-5-pro", .* \[\{ provider: openai, model: "gpt-5-pro", format: responses \}\] \}/,
     );
     assert.doesNotMatch(text + made.output, /sk-secret/);
     const models = await gateway(['models'], 'found', env);

@@ -1,4 +1,4 @@
-/** What a request holds before it starts, and what is said when the balance does not carry it. */
+/** What a request holds before it starts, and what is said when the balance does not cover it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';

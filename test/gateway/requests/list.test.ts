@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
-import type { CommandArguments } from '../../../src/admin/arguments.ts';
-import { requestLine } from '../../../src/admin/requests-text.ts';
+import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
+import { requestLine } from '../../../src/admin/cli/requests-text.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf, viewOf } from '../../../src/observe/request-log/entry.ts';
@@ -80,6 +80,8 @@ describe('gateway requests list', () => {
     assert.deepEqual(await found({ status: '5xx' }), [ids[3]]);
     assert.deepEqual(await found({ status: '200', key: other.id }), [ids[2]]);
     assert.deepEqual(await found({ condition: 'upstream_error', provider: 'one', model: 'tested' }), [ids[3]]);
+    assert.deepEqual(await found({ format: 'chat' }), ids.toReversed());
+    assert.deepEqual(await found({ format: 'messages' }), []);
     assert.deepEqual(await found({ since: '1h', until: '2099-01-01' }), ids.toReversed());
     assert.deepEqual(await found({ until: '1h' }), []);
     assert.deepEqual(await found({ slower: '10m' }), []);
@@ -124,6 +126,7 @@ describe('gateway requests list', () => {
     [{ status: '6xx' }, /status/],
     [{ status: 'teapot' }, /status/],
     [{ condition: 'bad_luck' }, /condition/],
+    [{ format: 'xml' }, /format .*chat, responses, messages/],
     [{ slower: 'long' }, /slower_than is "long": must be a time such as 500ms/],
     [{ costlier: '-1' }, /costlier_than/],
     [{ costlier: '1e999' }, /costlier_than/],

@@ -153,6 +153,10 @@ describe('a scrape', () => {
     const scrape = await scrapeOf(gateway.dataDir);
     assert.equal(scrape.sum('gateway_audit_ok'), 1);
     assert.ok(scrape.sum('gateway_audit_timestamp_seconds') > 0);
+    const { every_hours, last } = await gateway.admin.lastAudit();
+    assert.equal(every_hours, 24);
+    assert.deepEqual([last?.ok, last?.findings, last?.finding_count], [true, [], 0]);
+    assert.equal(Date.parse(String(last?.at)) / 1_000, scrape.sum('gateway_audit_timestamp_seconds'));
   });
 });
 

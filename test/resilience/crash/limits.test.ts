@@ -11,6 +11,7 @@ import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
 import { farProvider, MODEL } from '../chaos/load.ts';
 
+const MINUTE_MS = 60_000;
 const OUTPUT_TOKENS = 2;
 const ANSWER = JSON.stringify({
   id: 'chatcmpl-1',
@@ -80,6 +81,7 @@ for (const flags of [[], ['--workers', '2']]) {
     const below = await admin.createKey({ mode: 'credit', account: root.id });
     const own = await admin.createKey({ mode: 'credit', credit: '1', ...limits });
     const keys = [own.key, below.key];
+    const firstAt = performance.now();
     for (const key of keys) {
       assert.equal(await first.refusedBy(key), '');
       await first.begin(key);
@@ -96,7 +98,12 @@ for (const flags of [[], ['--workers', '2']]) {
     await second.gateway.kill('SIGKILL');
 
     const third = await start();
-    for (const key of keys) assert.match(await third.refusedBy(key), /tokens per minute is reached/);
+    for (const key of keys) {
+      const message = await third.refusedBy(key);
+      // On a machine that needs a minute for two starts, what was counted first may count no more.
+      if (message === '') assert.ok(performance.now() - firstAt >= MINUTE_MS, 'tokens were forgotten');
+      else assert.match(message, /tokens per minute is reached/);
+    }
     assert.equal(await third.refusedBy(lone.key), '');
     await third.gateway.kill('SIGKILL');
   });

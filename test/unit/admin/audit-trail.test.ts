@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
-import { COMMANDS } from '../../../src/admin/commands.ts';
+import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
+import { COMMANDS } from '../../../src/admin/cli/commands.ts';
 import { operatorsFile } from '../../../src/admin/data-folder.ts';
 import { appFixture } from '../../support/admin-app.ts';
 import { temporaryFolder, testOperators } from '../../support/admin-fixture.ts';
@@ -39,6 +39,44 @@ describe('the audit trail', () => {
     assert.match(refused?.reason ?? '', /is a credit key: it has no budget/);
     assert.deepEqual([creation?.before, Reflect.get(Object(creation?.after), 'label')], [null, 'a']);
     assert.ok(!JSON.stringify(data).includes(String(made.body.key)));
+  });
+
+  test('never shows a secret that was sent in the place of an id, of a value, or of the name of a program', async (t) => {
+    const { send, service } = await appFixture(t);
+    const secrets = [
+      'mg_c_short123',
+      'sk-proj-abcdefghij',
+      'AKIAIOSFODNN7EXAMPLE',
+      'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+      'AIzaSyA-1234567890abcdefghijklmnopqrstuv',
+      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U',
+      '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    ];
+    for (const secret of secrets) {
+      await send('DELETE', `/keys/${secret}`, { headers: { 'user-agent': `script/1 (${secret})` } });
+      await send('POST', '/keys', { body: { ...NEW_KEY, [secret]: 1 } });
+    }
+    const { data } = await service.auditTrail({ outcome: 'refused' });
+    assert.equal(data.length, 2 * secrets.length);
+    const shown = JSON.stringify(data);
+    for (const secret of secrets) {
+      const [longest = ''] = (secret.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length);
+      assert.ok(!shown.includes(longest), secret);
+    }
+  });
+
+  test('shows the ids, models and programs that an entry is about', async (t) => {
+    const { send, service } = await appFixture(t);
+    const agent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/153.0.0.0';
+    const target = 'key_0123456789abcdef0123';
+    const model = 'anthropic/claude-3-5-haiku-20241022';
+    await send('PATCH', `/keys/${target}`, { body: { label: 'b' }, headers: { 'user-agent': agent } });
+    await send('POST', '/keys', { body: { ...NEW_KEY, [model]: 1 } });
+    const { data } = await service.auditTrail({ outcome: 'refused' });
+    const [create, change] = data;
+    assert.equal(change?.target, target);
+    assert.equal(change.user_agent, agent);
+    assert.ok(create?.reason?.includes(model), create?.reason ?? '');
   });
 
   test('is read in pages, and by actor, action, outcome and time', async (t) => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
-import { ALL_COMMANDS } from '../../../src/admin/commands.ts';
-import { completionScript } from '../../../src/admin/completion.ts';
-import { EXAMPLES, helpOf } from '../../../src/admin/help.ts';
+import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
+import { ALL_COMMANDS } from '../../../src/admin/cli/commands.ts';
+import { completionScript } from '../../../src/admin/cli/completion.ts';
+import { EXAMPLES, helpOf } from '../../../src/admin/cli/help.ts';
 
 /** As a shell splits it. */
 function split(line: string): readonly string[] {

@@ -6,10 +6,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { AdminError } from '../../../src/admin/api.ts';
-import { findCommand, readArguments } from '../../../src/admin/arguments.ts';
-import { COMMANDS } from '../../../src/admin/commands.ts';
-import { runImporter } from '../../../src/admin/import/run.ts';
-import { IMPORTERS } from '../../../src/admin/import/shapes.ts';
+import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
+import { COMMANDS } from '../../../src/admin/cli/commands.ts';
+import { runImporter } from '../../../src/admin/cli/import/run.ts';
+import { IMPORTERS } from '../../../src/admin/cli/import/shapes.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { NO_LISTS } from '../../../src/config/model-lists.ts';
@@ -17,6 +17,7 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { digestOfKey, newKeyText } from '../../../src/core/key.ts';
 import { appFixture } from '../../support/admin-app.ts';
 import { adminFixture, SECRET, temporaryFolder } from '../../support/admin-fixture.ts';
+import { CHANNELS, LITELLM, TOKENS, USERS } from './import-data.ts';
 
 async function run(service: AdminService, ...line: string[]) {
   const command = findCommand(COMMANDS, line);
@@ -163,28 +164,6 @@ describe('gateway import KEYS.csv', () => {
   });
 });
 
-const LITELLM = `
-model_list:
-  - model_name: gpt-4o
-    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, rpm: 480 }
-  - model_name: gpt-4o
-    litellm_params: { model: azure/my-deployment, api_base: https://eu.openai.azure.com/, api_key: sk-literal, api_version: "2024-10-21" }
-    model_info: { input_cost_per_token: 0.0000025, output_cost_per_token: 0.00001, max_output_tokens: 16384 }
-  - model_name: sonnet
-    litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY }
-  - model_name: local
-    litellm_params: { model: hosted_vllm/qwen, api_base: "http://10.0.0.5:8000/v1", input_cost_per_token: 0, output_cost_per_token: 0 }
-  - model_name: titan
-    litellm_params: { model: bedrock/amazon.titan }
-  - model_name: "openai/*"
-    litellm_params: { model: "openai/*" }
-  - model_name: ada
-    litellm_params: { model: openai/text-embedding-3-small }
-    model_info: { mode: embedding }
-router_settings: { routing_strategy: least-busy }
-general_settings: { master_key: sk-master-1234 }
-`;
-
 describe('gateway import litellm', () => {
   test('models, providers and prices become a config file that loads; what is not taken is named', async (t) => {
     const folder = temporaryFolder(t);
@@ -276,82 +255,6 @@ describe('gateway import litellm', () => {
     assert.throws(() => importer('import', 'litellm', file, '--keys', join(folder, 'k.json')), /k\.json is not JSON/);
   });
 });
-
-const CHANNELS = [
-  {
-    id: 1,
-    type: 1,
-    key: 'sk-one',
-    status: 1,
-    name: 'main',
-    base_url: '',
-    models: 'gpt-4o,gpt-4o-mini',
-    group: 'default',
-    model_mapping: '',
-    priority: 0,
-  },
-  {
-    id: 2,
-    type: 14,
-    key: 'sk-a\nsk-b',
-    status: 1,
-    name: 'claude',
-    base_url: null,
-    models: 'claude-sonnet-4-5',
-    group: 'vip',
-    model_mapping: '{}',
-    priority: 5,
-  },
-  {
-    id: 3,
-    type: 1,
-    key: 'sk-two',
-    status: 1,
-    name: 'proxy',
-    base_url: 'https://api.openai.com',
-    models: 'gpt-4o',
-    group: 'default',
-    model_mapping: '{"gpt-4o":"gpt-4o-2024-08-06"}',
-    priority: 0,
-  },
-  {
-    id: 4,
-    type: 18,
-    key: 'x',
-    status: 1,
-    name: 'xunfei',
-    base_url: '',
-    models: 'spark',
-    group: 'default',
-    priority: 0,
-  },
-  { id: 5, type: 1, key: 'x', status: 2, name: 'off', base_url: '', models: 'gpt-4', group: 'default', priority: 0 },
-];
-const TOKENS = [
-  {
-    id: 1,
-    user_id: 3,
-    key: 'secret-token',
-    status: 1,
-    name: 'app',
-    expired_time: -1,
-    remain_quota: 750_000,
-    unlimited_quota: 0,
-    models: 'gpt-4o',
-  },
-  {
-    id: 2,
-    user_id: 3,
-    key: 'secret-token-2',
-    status: 1,
-    name: 'all',
-    expired_time: 1_900_000_000,
-    remain_quota: 0,
-    unlimited_quota: 1,
-  },
-  { id: 3, user_id: 3, key: 'x', status: 2, name: 'off', expired_time: -1, remain_quota: 1, unlimited_quota: 0 },
-];
-const USERS = [{ id: 3, username: 'bob', display_name: 'Bob', quota: 1_250_000 }];
 
 describe('gateway import one-api', () => {
   test('its database becomes a config file that loads, accounts with their balances, and keys', async (t) => {

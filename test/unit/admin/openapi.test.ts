@@ -140,6 +140,7 @@ describe('the OpenAPI document of the admin API', () => {
     check('/admin/v1/operators/{id}', 'delete', await send('DELETE', operator));
     check('/admin/v1/audit-trail', 'get', await send('GET', '/admin/v1/audit-trail?limit=3'));
     check('/admin/v1/audit', 'get', await send('GET', '/admin/v1/audit'));
+    check('/admin/v1/audit/last', 'get', await send('GET', '/admin/v1/audit/last'));
     check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=model,day'));
     check('/admin/v1/usage', 'get', await send('GET', '/admin/v1/usage?by=colour'));
     check('/admin/v1/requests', 'get', await send('GET', '/admin/v1/requests?limit=5'));

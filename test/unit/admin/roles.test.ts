@@ -60,6 +60,7 @@ const TABLE: Readonly<Record<string, string>> = {
   'POST /admin/v1/keys/:id/corrections': OPERATORS,
   'POST /admin/v1/accounts/:id/corrections': OPERATORS,
   'GET /admin/v1/audit': VIEWERS,
+  'GET /admin/v1/audit/last': VIEWERS,
   'GET /admin/v1/usage': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/requests': VIEWERS_AND_ACCOUNTS,
   'GET /admin/v1/requests/running': VIEWERS_AND_ACCOUNTS,

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AdminError, type UsageView } from '../../../src/admin/api.ts';
+import { usageCsv, usageTable } from '../../../src/admin/cli/usage-text.ts';
 import { readUsageQuery } from '../../../src/admin/usage-query.ts';
-import { usageCsv, usageTable } from '../../../src/admin/usage-text.ts';
-import { DAY_MS, HOUR_MS } from '../../../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts';
 import { admitRequest, settleRequest, usageRecord } from '../../contract/fixtures.ts';
 import { type AdminFixture, adminFixture, START_MS } from '../../support/admin-fixture.ts';
 
@@ -80,6 +80,9 @@ describe('a usage report', () => {
     refused({ since: '1d', until: '2d' }, /not before the end of the report/);
     refused({ label: 'two\nlines' }, /^label is "two.*lines": must be one line/);
     refused({ model: '' }, /^model is "": must be one line/);
+    refused({ by: 'key', top: '0' }, /^top/);
+    refused({ by: 'key', top: '5', order: 'luck' }, /^order .*cost, requests, tokens/);
+    refused({ by: 'key', order: 'cost' }, /^order says what top goes by/);
     refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
   });
 

@@ -179,7 +179,7 @@ describe('a webhook', () => {
     const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
     const refused = world(t, () => policyOf({ webhooks, ca: receiver.ca, allowPrivate: false }));
     const { deliveries } = await refused.alerts.test();
-    assert.match(String(deliveries[0]?.error), /localhost leads to (127\.0\.0\.1|::1), which is no public address/);
+    assert.match(String(deliveries[0]?.error), /localhost leads to (127\.0\.0\.1|::1), which is not a public address/);
     const answers = [['203.0.114.7'], ['8.8.8.8', '10.0.0.1'], ['::ffff:10.0.0.1'], ['fd00::1'], []];
     const outcomes = answers.map((addresses) =>
       checkedAddress('hook.example', false, async () =>
@@ -191,13 +191,13 @@ describe('a webhook', () => {
     );
     assert.deepEqual(await Promise.all(outcomes), [
       '203.0.114.7',
-      'hook.example leads to 10.0.0.1, which is no public address',
-      'hook.example leads to ::ffff:10.0.0.1, which is no public address',
-      'hook.example leads to fd00::1, which is no public address',
+      'hook.example leads to 10.0.0.1, which is not a public address',
+      'hook.example leads to ::ffff:10.0.0.1, which is not a public address',
+      'hook.example leads to fd00::1, which is not a public address',
       'hook.example has no address',
     ]);
-    await assert.rejects(checkedAddress('[::1]', false), /no public address/);
-    await assert.rejects(checkedAddress('169.254.169.254', false), /no public address/);
+    await assert.rejects(checkedAddress('[::1]', false), /not a public address/);
+    await assert.rejects(checkedAddress('169.254.169.254', false), /not a public address/);
     for (const address of ['0.0.0.0', '100.64.0.1', '192.168.1.1', '172.31.0.1', '224.0.0.1', '255.255.255.255']) {
       assert.equal(isPublic({ address, family: 4 }), false, address);
     }

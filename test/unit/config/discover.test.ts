@@ -120,6 +120,9 @@ describe('model servers on this machine', () => {
     assert.deepEqual(asked, ['http://127.0.0.1:11434/v1']);
   });
 
+  /** More than any machine needs for an answer of its own. */
+  const PATIENCE_MS = 120_000;
+
   async function serve(context: TestContext, body: string, status = 200): Promise<string> {
     const server = createServer((request, response) => {
       response.writeHead(request.url === '/v1/models' ? status : 404, { 'content-type': 'application/json' }).end(body);
@@ -138,7 +141,7 @@ describe('model servers on this machine', () => {
       JSON.stringify({ data: [{ id: 'a', max_model_len: 4096 }, { id: 'b' }, { id: 'with space' }, { id: 7 }, null] }),
     );
     assert.deepEqual(
-      await probeModels(baseUrl),
+      await probeModels(baseUrl, PATIENCE_MS),
       new Map([
         ['a', { contextWindow: 4096, maxOutputTokens: null, pricing: null }],
         ['b', { contextWindow: null, maxOutputTokens: null, pricing: null }],

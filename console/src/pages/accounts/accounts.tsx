@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<Node>[] = [
   },
   {
     id: 'held',
-    header: 'Held',
+    header: 'Held, credits',
     value: ({ account }) => account.reserved,
     cell: ({ account }) =>
       account.reserved === 0 ? <span className="muted">–</span> : <Credits value={account.reserved} />,
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<Node>[] = [
   },
   {
     id: 'used',
-    header: 'Used',
+    header: 'Used, credits',
     value: ({ account }) => account.used,
     cell: ({ account }) => <Credits value={account.used} />,
     right: true,
@@ -85,7 +85,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'id',
     header: 'Id',
     value: ({ account }) => account.id,
-    cell: ({ account }) => <Id value={account.id} />,
+    cell: ({ account }) => <Id value={account.id} shown={`…${account.id.slice(-8)}`} />,
     minor: true,
   },
 ];

@@ -101,7 +101,7 @@ const COLUMNS: readonly Column<Key>[] = [
 
 function Left({ of }: { of: Key }) {
   const { left } = purseOf(of);
-  if (left === null && of.account !== undefined) return <span className="muted">its account pays</span>;
+  if (left === null && of.account !== undefined) return <span className="muted">its account</span>;
   return (
     <>
       <Amount of={of} value={left} />{' '}

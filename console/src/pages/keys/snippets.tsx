@@ -83,9 +83,9 @@ codex`,
 export function Snippets(access: Access) {
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
-      <Tabs.List mb="xs">
+      <Tabs.List mb="xs" className="tabs">
         {SNIPPETS.map(({ id, name }) => (
-          <Tabs.Tab key={id} value={id} fz={13} px="sm">
+          <Tabs.Tab key={id} value={id} fz={13}>
             {name}
           </Tabs.Tab>
         ))}

@@ -82,11 +82,18 @@ export function ModelPage({ id }: { id: string }) {
       </Section>
       <Section title="Price" note={`USD per million tokens, as charged. From ${sourceText(model.price)}.`}>
         <Facts
-          items={Object.entries(model.price.value).map(([name, value]) => [name.replaceAll('_', ' '), usd(value)])}
+          items={Object.entries(model.price.value).map(([name, value]) => [
+            capitalised(name.replaceAll('_', ' ')),
+            usd(value),
+          ])}
         />
       </Section>
     </Page>
   );
+}
+
+function capitalised(text: string): string {
+  return `${text[0]?.toUpperCase()}${text.slice(1)}`;
 }
 
 function limitText(limit: Model['context_window']): string {

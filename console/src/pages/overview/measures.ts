@@ -32,6 +32,6 @@ export function requestsHref(by: Dimension, value: string | null, range: { since
   if (by === 'account') {
     parameters.set('account', value ?? 'none');
     parameters.set('below', 'no');
-  } else if (value !== null && by !== 'format') parameters.set(by, value);
+  } else if (value !== null) parameters.set(by, value);
   return `/requests?${parameters}`;
 }

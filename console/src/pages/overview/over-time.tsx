@@ -11,17 +11,22 @@ import { endOf, type Period, stepsOf } from './periods.ts';
 const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
 
 const OTHER = 'other';
-const SERIES_MAX = 5;
+export const SERIES_MAX = 5;
+
+export type TimedRow = UsageRow & { readonly at: number };
 
 export function OverTime({
   rows,
+  total,
   period,
   by,
   measure,
   nameOf,
   now,
 }: {
-  rows: readonly (UsageRow & { readonly at: number })[];
+  /** Of the groups with the most, and of all together. */
+  rows: readonly TimedRow[];
+  total: readonly TimedRow[];
   period: Period;
   by: Dimension;
   measure: Measure;
@@ -32,21 +37,28 @@ export function OverTime({
   const sums = new Map<string, number>();
   for (const row of rows) sums.set(row[by] ?? '', (sums.get(row[by] ?? '') ?? 0) + measured(row, measure));
   const ranked = [...sums].sort((a, b) => b[1] - a[1]).map(([id]) => id);
-  const own = ranked.length > SERIES_MAX + 1 ? ranked.slice(0, SERIES_MAX) : ranked.slice(0, SERIES_MAX + 1);
-  const hasOther = own.length < ranked.length;
+  const own = ranked.length > SERIES_MAX ? ranked.slice(0, SERIES_MAX) : ranked;
   const series: Series[] = own.map((id, index) => ({
     id: `s:${id}`,
     name: nameOf(id === '' ? null : id),
-    color: index < SERIES_MAX ? `var(--series-${index + 1})` : 'var(--series-other)',
+    color: `var(--series-${index + 1})`,
   }));
-  if (hasOther) series.push({ id: OTHER, name: `${ranked.length - own.length} others`, color: 'var(--series-other)' });
+  const hasOthers = own.length < ranked.length;
+  if (hasOthers) series.push({ id: OTHER, name: 'others', color: 'var(--series-other)' });
   const points: Point[] = stepsOf(period, now).map((at) => ({ at, values: {} }));
   const byTime = new Map(points.map((point) => [point.at, point.values as Record<string, number>]));
-  for (const row of rows) {
-    const values = byTime.get(row.at);
-    if (values === undefined) continue;
-    const id = own.includes(row[by] ?? '') ? `s:${row[by] ?? ''}` : OTHER;
-    values[id] = (values[id] ?? 0) + measured(row, measure);
+  const add = (at: number, id: string, value: number): void => {
+    const values = byTime.get(at);
+    if (values !== undefined) values[id] = (values[id] ?? 0) + value;
+  };
+  for (const row of rows) if (own.includes(row[by] ?? '')) add(row.at, `s:${row[by] ?? ''}`, measured(row, measure));
+  if (hasOthers) {
+    for (const row of total) add(row.at, OTHER, measured(row, measure));
+    for (const values of byTime.values()) {
+      const shown = own.reduce((sum, id) => sum + (values[`s:${id}`] ?? 0), 0);
+      // Of credits nine decimals count. The two reports are not of the same moment.
+      values[OTHER] = Math.max(0, Number(((values[OTHER] ?? 0) - shown).toFixed(9)));
+    }
   }
   const open = (at: number, id: string): void => {
     const range = { since: new Date(at).toISOString(), until: new Date(endOf(period, at)).toISOString() };

@@ -6,7 +6,7 @@ import { useAccounts } from '../../api/admin.ts';
 import { useKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
 import { useSession } from '../../api/session.tsx';
-import { type SteppedRows, type UsageFigures, type UsageRow, useUsage, useUsageSteps } from '../../api/usage.ts';
+import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
 import { Code } from '../../ui/code.tsx';
 import { useFilters } from '../../ui/filters.tsx';
 import {
@@ -24,9 +24,9 @@ import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { DataTable } from '../../ui/table.tsx';
 import { useNow } from '../../ui/values.tsx';
 import { DIMENSIONS, type Dimension, MEASURES, type Measure, measured, requestsHref, tokensIn } from './measures.ts';
-import { OverTime } from './over-time.tsx';
+import { OverTime, SERIES_MAX, type TimedRow } from './over-time.tsx';
 import css from './overview.module.css';
-import { beginBefore, beginOf, endOf, PERIODS, type Period, stepsOf } from './periods.ts';
+import { beginBefore, beginOf, PERIODS, type Period, stepOf } from './periods.ts';
 import { columnsFor } from './usage-columns.tsx';
 
 export function OverviewPage() {
@@ -39,18 +39,17 @@ export function OverviewPage() {
   const measure = (MEASURES.find(({ value }) => value === filters.show)?.value ?? 'cost') as Measure;
   const now = useNow();
   const begin = beginOf(period, now);
-  const series = useSeries(period, by, now);
-  const groups = useUsage({ by, since: begin });
+  const series = useSeries(period, by, measure, now);
+  const groups = useUsage({ by: by === 'key' ? 'key,label' : by, since: begin, top: ROWS_MAX, order: measure });
   const before = useUsage({ since: beginBefore(period, now), until: begin });
-  const keys = useKeys();
   const accounts = useAccounts();
   const names = useMemo(
     () =>
       new Map([
-        ...(keys.data?.map((key) => [key.id, key.label ?? key.id] as const) ?? []),
+        ...(groups.data?.data.map(({ key, label }) => [key, label ?? key] as const) ?? []),
         ...(accounts.data?.map((account) => [account.id, account.name] as const) ?? []),
       ]),
-    [keys.data, accounts.data],
+    [groups.data, accounts.data],
   );
   const nameOf = (value: string | null): string =>
     value === null ? (by === 'account' ? 'keys without an account' : 'unknown') : (names.get(value) ?? value);
@@ -60,6 +59,7 @@ export function OverviewPage() {
     [groups.data, measure],
   );
   const empty = total !== undefined && total.requests === 0 && total.cancelled === 0;
+  const keys = useKeys(empty);
   return (
     <Page
       title="Overview"
@@ -116,7 +116,15 @@ export function OverviewPage() {
               </>
             }
           >
-            <OverTime rows={series.rows} period={period} by={by} measure={measure} nameOf={nameOf} now={now} />
+            <OverTime
+              rows={series.rows}
+              total={series.total}
+              period={period}
+              by={by}
+              measure={measure}
+              nameOf={nameOf}
+              now={now}
+            />
           </Section>
           <Section>
             <DataTable
@@ -126,6 +134,11 @@ export function OverviewPage() {
               rowId={(row) => String(row[by])}
               href={(row) => requestsHref(by, row[by] ?? null, { since: begin })}
             />
+            {ranked.length >= ROWS_MAX && (
+              <p className={css.rest}>
+                These are the {count(ROWS_MAX)} with the most. <code>gateway usage --by {by}</code> has the others.
+              </p>
+            )}
           </Section>
         </>
       )}
@@ -134,26 +147,25 @@ export function OverviewPage() {
 }
 
 const EMPTY: readonly UsageRow[] = [];
+/** Groups in the table. */
+const ROWS_MAX = 1_000;
 
-/** One report by hour or day; of months one each, since a report has no months. */
-function useSeries(period: Period, by: Dimension, now: number): SteppedRows {
-  const { step } = period;
-  const monthly = step === 'month';
-  const report = useUsage({ by: `${monthly ? 'day' : step},${by}`, since: beginOf(period, now) }, !monthly);
-  const months = monthly ? stepsOf(period, now) : [];
-  const each = useUsageSteps(
-    by,
-    months.map((at) => ({
-      at,
-      since: new Date(at).toISOString(),
-      until: new Date(endOf(period, at)).toISOString(),
-    })),
-  );
-  const rows = useMemo(
-    () => report.data?.data.map((row) => ({ ...row, at: Date.parse(row.hour ?? row.day ?? '') })) ?? [],
-    [report.data],
-  );
-  return monthly ? each : { rows, error: report.error };
+/**
+ * The figures of each hour, day or month: of the groups with the most, and of all together, whose rest is that of the
+ * others. A report has no months: its days are put together.
+ */
+function useSeries(period: Period, by: Dimension, order: Measure, now: number) {
+  const step = period.step === 'hour' ? 'hour' : 'day';
+  const since = beginOf(period, now);
+  const groups = useUsage({ by: `${step},${by}`, since, top: SERIES_MAX + 1, order });
+  const all = useUsage({ by: step, since });
+  const rows = useMemo(() => timed(groups.data?.data, period), [groups.data, period]);
+  const total = useMemo(() => timed(all.data?.data, period), [all.data, period]);
+  return { rows, total, error: groups.error ?? all.error };
+}
+
+function timed(rows: readonly UsageRow[] | undefined, period: Period): readonly TimedRow[] {
+  return rows?.map((row) => ({ ...row, at: stepOf(period, Date.parse(row.hour ?? row.day ?? '')) })) ?? [];
 }
 
 function Answer({ now, before, period }: { now: UsageFigures; before: UsageFigures | undefined; period: Period }) {

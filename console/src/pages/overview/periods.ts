@@ -47,6 +47,11 @@ export function stepsOf({ step, steps }: Period, now: number): readonly number[]
   return Array.from({ length: steps }, (_, index) => stepAt(step, now, index - steps + 1));
 }
 
+/** The beginning of the step that a time is in. */
+export function stepOf({ step }: Period, at: number): number {
+  return stepAt(step, at);
+}
+
 /** Where the step that begins at this time ends. */
 export function endOf({ step }: Period, at: number): number {
   return stepAt(step, at, 1);

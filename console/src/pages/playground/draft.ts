@@ -98,7 +98,7 @@ function messagesImage({ url }: Image): object {
   return { type: 'image', source: { type: 'base64', media_type, data } };
 }
 
-/** Undefined where nothing was typed, null where it is no number. */
+/** Undefined where nothing was typed, null where it is not a number. */
 function number(text: string): number | undefined | null {
   if (text.trim() === '') return undefined;
   const value = Number(text);

@@ -126,7 +126,7 @@ function Workbench({ baseUrl, origin }: { baseUrl: string; origin: string }) {
       {typeof body !== 'string' && (
         <Section title="The same request" note="Exactly as it is sent, with your own key.">
           <Tabs defaultValue="curl" keepMounted={false}>
-            <Tabs.List mb="xs">
+            <Tabs.List mb="xs" className="tabs">
               <Tabs.Tab value="curl">curl</Tabs.Tab>
               <Tabs.Tab value="sdk">{draft.format === 'messages' ? 'Anthropic SDK' : 'OpenAI SDK'}</Tabs.Tab>
             </Tabs.List>
@@ -228,7 +228,7 @@ function Setup({
           <PasswordInput
             label="Another key"
             description="Spends from it instead of the playground’s own, with its limits. It is not kept."
-            placeholder="mg_…"
+            placeholder="An API key"
             autoComplete="off"
             maxLength={200}
             value={secretKey}
@@ -265,7 +265,7 @@ function Images({ draft, set, onProblem }: Part & { onProblem: (problem: string 
       ))}
       <FileButton accept="image/png,image/jpeg,image/gif,image/webp" multiple onChange={add}>
         {(props) => (
-          <Button {...props} variant="subtle" size="compact-sm">
+          <Button {...props} variant="subtle" size="compact-sm" ml={-8}>
             Add an image
           </Button>
         )}

@@ -108,6 +108,7 @@ const LABELS: Readonly<Record<RequestFilter, string>> = {
   below: 'accounts below it',
   model: 'model',
   provider: 'provider',
+  format: 'format',
   condition: 'condition',
   since: 'since',
   until: 'until',
@@ -122,13 +123,15 @@ export function RequestsPage() {
   const [, navigate] = useLocation();
   const [sought, setSought] = useState('');
   const stored = useRequests(filters);
-  const keys = useKeys();
+  const [choosing, setChoosing] = useState(false);
+  const empty = stored.data?.pages[0]?.data.length === 0;
+  const keys = useKeys(choosing || empty || filters.key !== undefined || filters.account !== undefined);
   const accounts = useAccounts();
   const ofAccount = useMemo(
     () => keysOfAccount(filters.account, filters.below !== 'no', keys.data ?? [], accounts.data ?? []),
     [filters.account, filters.below, keys.data, accounts.data],
   );
-  const tailed = useLiveRequests(live, filters);
+  const { requests: tailed, more: passed } = useLiveRequests(live, filters);
   const arrived = useMemo(
     () => tailed.filter(({ key_id }) => ofAccount?.has(key_id ?? '') !== false),
     [tailed, ofAccount],
@@ -175,6 +178,9 @@ export function RequestsPage() {
       }
     >
       <Failure error={stored.error} retry={() => void stored.refetch()} />
+      {passed && (
+        <p className={css.none}>More requests end than can be shown live; without Live the list has all of them.</p>
+      )}
       {stored.isPending && <Loading rows={10} />}
       {stored.data !== undefined && rows.length === 0 && !filtered && (
         <NoRequests baseUrl={keys.data?.[0]?.base_url} live={live} />
@@ -210,6 +216,7 @@ export function RequestsPage() {
                 clearable
                 searchable
                 data={keyNames}
+                onDropdownOpen={() => setChoosing(true)}
                 value={filters.key ?? null}
                 onChange={(value) => set('key', value)}
               />

@@ -23,6 +23,7 @@ const TRAIL_COLUMNS: readonly Column<TrailEntry>[] = [
     cell: ({ outcome }) => (
       <Dot tone={outcome === 'done' ? 'ok' : outcome === 'refused' ? 'warn' : 'bad'}>{outcome}</Dot>
     ),
+    minor: true,
   },
   {
     id: 'change',

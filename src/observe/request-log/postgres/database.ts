@@ -1,9 +1,9 @@
 /** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
 import { Pool } from 'pg';
+import { DAY_MS } from '../../../core/time.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-const DAY_MS = 86_400_000;
 const STATEMENT_MS = 10_000;
 /** Only one process at a time makes or drops partitions. */
 const LOCK = 0x6a7e_3a12;

@@ -1,6 +1,6 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
   idAt,
@@ -69,16 +69,17 @@ export class PostgresRequestReader implements RequestLogReader {
   }
 
   /** Only what is a second old: of those that commit at the same time, an earlier one may be seen later. */
-  async tail(position: string | null): Promise<RequestTail> {
+  async tail(position: string | null, newest?: number): Promise<RequestTail> {
     if (position === null) {
       const [newest] = await this.#database.query('SELECT coalesce(max(seq), 0)::text AS seq FROM gateway.request_log');
       return { entries: [], position: String(newest?.seq ?? 0) };
     }
-    const rows = await this.#database.query(
+    const found = await this.#database.query(
       `SELECT * FROM gateway.request_log WHERE seq > $1 AND stored_at < now() - interval '1 second'
-       ORDER BY seq LIMIT ${TAIL_ROWS}`,
-      [position],
+       ORDER BY seq ${newest === undefined ? 'ASC' : 'DESC'} LIMIT $2`,
+      [position, newest ?? TAIL_ROWS],
     );
+    const rows = newest === undefined ? found : found.toReversed();
     return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
   }
 
@@ -125,6 +126,7 @@ function filtersOf(query: RequestQuery, value: Value): string {
     const attempts = `jsonb_array_elements(detail::jsonb -> ${ATTEMPTS_AT}) attempt`;
     parts.push(`EXISTS (SELECT 1 FROM ${attempts} WHERE attempt ->> ${PROVIDER_AT} = ${value(query.provider)})`);
   }
+  if (query.format != null) parts.push(`detail::jsonb ->> ${FORMAT_AT} = ${value(query.format)}`);
   if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
   if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
   if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);

@@ -1,7 +1,7 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, entryIn, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
   idAt,
@@ -71,19 +71,22 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
       query.provider,
     );
   }
+  if (query.format != null) where(`json_extract(detail, '$[${FORMAT_AT}]') = ?`, query.format);
   if (query.status != null) where('status BETWEEN ? AND ?', query.status.from, query.status.to);
   if (query.slowerThanMs != null) where('duration_ms > ?', query.slowerThanMs);
   if (query.costlierThanNanos != null) where('cost_nanos > ?', query.costlierThanNanos);
   return { sql: parts.length === 0 ? 'true' : parts.join(' AND '), values };
 }
 
-export function tailRequests(database: DatabaseSync, position: string | null): RequestTail {
+export function tailRequests(database: DatabaseSync, position: string | null, newest?: number): RequestTail {
   if (position === null) {
     const newest = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
     return { entries: [], position: String(newest?.seq ?? 0) };
   }
-  const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq LIMIT ${TAIL_ROWS}`);
-  const found = rows.all(BigInt(position));
+  const [direction, limit] = newest === undefined ? ['ASC', TAIL_ROWS] : ['DESC', newest];
+  const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq ${direction} LIMIT ?`);
+  const found = rows.all(BigInt(position), limit);
+  if (newest !== undefined) found.reverse();
   return { entries: found.map(entryIn), position: String(found.at(-1)?.seq ?? position) };
 }
 

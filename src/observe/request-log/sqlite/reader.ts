@@ -32,8 +32,8 @@ export class SqliteRequestReader implements RequestLogReader {
     return (await this.#ask({ op: 'list', query })) as RequestPage;
   }
 
-  async tail(position: string | null): Promise<RequestTail> {
-    return (await this.#ask({ op: 'tail', position })) as RequestTail;
+  async tail(position: string | null, newest?: number): Promise<RequestTail> {
+    return (await this.#ask({ op: 'tail', position, newest })) as RequestTail;
   }
 
   async prune(retention: Retention, nowMs: number): Promise<boolean> {
@@ -92,7 +92,7 @@ export function openFileReader(file: string): RequestLogReader | null {
     find: async (id) => findRequest(database, id),
     captured: async (id) => findCaptured(database, id, Date.now()),
     list: async (query) => listRequests(database, query),
-    tail: async (position) => tailRequests(database, position),
+    tail: async (position, newest) => tailRequests(database, position, newest),
     prune: async (retention, nowMs) => pruneRequests(database, retention, nowMs),
     bytes: async () => usedBytes(database),
     close: async () => database.close(),

@@ -8,7 +8,7 @@ export type ThreadTask =
   | { readonly op: 'find'; readonly id: string }
   | { readonly op: 'captured'; readonly id: string }
   | { readonly op: 'list'; readonly query: RequestQuery }
-  | { readonly op: 'tail'; readonly position: string | null }
+  | { readonly op: 'tail'; readonly position: string | null; readonly newest?: number | undefined }
   | { readonly op: 'prune'; readonly retention: Retention; readonly nowMs: number }
   | { readonly op: 'bytes' };
 
@@ -30,7 +30,7 @@ if (parentPort !== null) {
       case 'list':
         return listRequests(database, task.query);
       case 'tail':
-        return tailRequests(database, task.position);
+        return tailRequests(database, task.position, task.newest);
       case 'bytes':
         return usedBytes(database);
       case 'prune': {

@@ -16,7 +16,7 @@ import { HeadCache } from './head-cache.ts';
 import { type BodySource, LeanRequest, readRequestHead } from './request.ts';
 import { LeanResponse, type ResponseChannel } from './response.ts';
 
-/** Larger heads are not cached, and none any more after so many that were cached and never repeated. */
+/** Larger heads are not cached, and nothing is after so many that were cached and never repeated. */
 const CACHED_HEAD_BYTES_MAX = 4 * 1_024;
 const CACHE_MISSES_MAX = 3;
 /** More than this is not read ahead of a request that is being served. */

@@ -52,3 +52,22 @@ test('[F8] [F37] after a failed commit an account still knows what all of its ke
   assert.ok(report && 'findings' in report);
   assert.deepEqual(report.findings, []);
 });
+
+test('accounts that a damaged file puts below each other are an error, not a path without an end', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'ledger.db');
+  const org = newAccount();
+  const team = newAccount({ parentId: org.id });
+  const project = newAccount({ parentId: team.id });
+  const engine = openEngine(openDatabase(file), file, new ManualClock());
+  engine.apply([org, team, project].map((request) => ({ op: 'createAccount', request })));
+  engine.close();
+
+  const database = openDatabase(file);
+  database.prepare('UPDATE tree_accounts SET parent_id = ? WHERE id = ?').run(project.id, team.id);
+  const damaged = openEngine(database, file, new ManualClock());
+  t.after(() => damaged.close());
+  const [created] = damaged.apply([{ op: 'createKey', request: newKey({ accountId: team.id }) }]);
+  assert.deepEqual(created, { kind: 'operation_failed', message: `account ${team.id} is below itself` });
+});

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { DAY_MS, HOUR_MS, USAGE_DIMENSIONS, type UsageQuery } from '../../../../src/core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../../../../src/core/time.ts';
+import { USAGE_DIMENSIONS, USAGE_SUMS, type UsageQuery } from '../../../../src/core/usage-report.ts';
 import { readMigrations } from '../../../../src/ledger/migrations.ts';
 import { type ColdStatements, coldStatements } from '../../../../src/ledger/sqlite/statements.ts';
 import { defineTimeFunctions } from '../../../../src/ledger/sqlite/time-counts.ts';
@@ -41,12 +42,17 @@ test('a report looks its rollup up by time, and reads charges only behind the wa
     const found = plans();
     // A search goes to where the rows are; a scan would read them all.
     const scans = found.filter(
-      (line) => /^SCAN (?:usage\w*|entries|u|e|k|keys)\b/.test(line) && line !== 'SCAN usage_watermark',
+      // Of one row, and whether there is one.
+      (line) =>
+        /^SCAN (?:usage\w*|entries|u|e|k|keys)\b/.test(line) &&
+        line !== 'SCAN usage_watermark' &&
+        line !== 'SCAN usage_moved_keys',
     );
     assert.deepEqual(scans, [], by.join());
     const keyed = by.includes('key') || by.includes('label') || by.includes('account');
+    // Those of accounts are `u` there, and so are the usage records.
     assert.equal(
-      found.some((line) => /usage_key_/.test(line)),
+      found.some((line) => /usage_key_|SEARCH u USING PRIMARY KEY/.test(line)),
       keyed,
       `${by}: ${found}`,
     );
@@ -100,4 +106,70 @@ test('what was read for another state of the rollups is not added to them', () =
   assert.deepEqual(addToRollups(sql, second), { charges: 0, more: true });
   const report = usageReport(sql, query({}));
   assert.ok(report.kind === 'usage' && report.total.sums.charges === 1n);
+});
+
+/** Of `count` accounts with a key each, a charge per day; keys of every other account have not been used. */
+function usedAccounts(database: DatabaseSync, count: number, days: number): void {
+  const range = `WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})`;
+  const zeros = USAGE_SUMS.map((name) => (name === 'charges' ? '1' : name === 'cost_nanos' ? 'i + 1' : '0')).join(', ');
+  database.exec(`
+    INSERT INTO tree_accounts (id, root_id, version, name, labels, status, created_at_ms)
+      ${range} SELECT printf('acc_%03d', i), printf('acc_%03d', i), 1, 'a', '{}', 'active', 0 FROM n;
+    INSERT INTO keys (id, version, mode, status, provider_scope, period, created_at_ms, prefix, account_id)
+      ${range} SELECT printf('key_%03d', i), 1, 'credit', 'active', 'all', 'month', 0, '', printf('acc_%03d', i) FROM n`);
+  for (let day = 0; day < days; day++) {
+    database.exec(`INSERT INTO usage_key_days (start_ms, key_id, model, provider, format, ${USAGE_SUMS.join(', ')}, times)
+      ${range} SELECT ${day * DAY_MS}, printf('key_%03d', i), 'm', 'p', 'chat', ${zeros}, X'' FROM n`);
+  }
+}
+
+function byAccount(sql: ColdStatements): ReadonlyMap<string, bigint> {
+  const report = usageReport(sql, query({ by: ['account', 'day'], rowsMax: 10_000 }));
+  assert.ok(report.kind === 'usage');
+  return new Map(report.rows.map(({ group, sums }) => [JSON.stringify(group), sums.cost_nanos]));
+}
+
+function rollUpAll(sql: ColdStatements): number {
+  for (let steps = 1; ; steps++) if (!addToRollups(sql, readStep(sql, 100)).more) return steps;
+}
+
+test('days from before the rollup by account are added to it in small steps, and the report is the same at each', () => {
+  const { database, sql } = opened(12);
+  usedAccounts(database, 200, 3);
+  database.exec(readMigrations('sqlite').find(({ version }) => version === 13)?.sql ?? '');
+  const wanted = byAccount(sql);
+  assert.equal(wanted.size, 600);
+  const built: bigint[] = [];
+  for (let more = true; more; ) {
+    // Keys move, and charges of an old day come in, while it is being built.
+    if (built.length === 1) database.exec("UPDATE keys SET account_id = 'acc_199' WHERE id = 'key_003'");
+    const before = byAccount(sql);
+    more = addToRollups(sql, readStep(sql, 100)).more;
+    assert.deepEqual(byAccount(sql), before);
+    built.push(database.prepare('SELECT count(*) AS rows FROM usage_account_days').get()?.rows as bigint);
+  }
+  assert.ok(built.length >= 6, `in ${built.length} steps`);
+  assert.equal(built.at(-1), 597n);
+  const after = byAccount(sql);
+  const day = JSON.stringify(['acc_199', DAY_MS]);
+  assert.equal(after.get(day), (wanted.get(day) ?? 0n) + 4n);
+  assert.equal(after.has(JSON.stringify(['acc_003', DAY_MS])), false);
+});
+
+test('what a release without the rollup by account has added is counted: the rollup is built anew', () => {
+  const { database, sql } = opened();
+  usedAccounts(database, 3, 2);
+  database.exec('UPDATE usage_watermark SET version = version + 1');
+  const wanted = byAccount(sql);
+  assert.equal(wanted.size, 6);
+  rollUpAll(sql);
+  assert.equal(database.prepare('SELECT count(*) AS rows FROM usage_account_days').get()?.rows, 6n);
+  // As that release adds to the other rollups.
+  database.exec(
+    'UPDATE usage_key_days SET cost_nanos = cost_nanos + 10; UPDATE usage_watermark SET version = version + 1',
+  );
+  const more = new Map([...wanted].map(([name, cost]) => [name, cost + 10n]));
+  assert.deepEqual(byAccount(sql), more);
+  rollUpAll(sql);
+  assert.deepEqual(byAccount(sql), more);
 });

@@ -251,8 +251,8 @@ for (const implementation of IMPLEMENTATIONS) {
     test('that is idle does not keep the process alive, and can still be used then', async () => {
       await using server = await RawServer.start();
       const script = `
-      import { openClientTransport } from ${JSON.stringify(new URL('../../../../src/transport/client.ts', import.meta.url).href)};
-      const client = openClientTransport(${JSON.stringify(implementation.name)});
+      import { createClientTransport } from ${JSON.stringify(new URL('../../../../src/transport/create-client.ts', import.meta.url).href)};
+      const client = createClientTransport(${JSON.stringify(implementation.name)});
       const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000 };
       const ask = () => client.send(
         { destination: ${JSON.stringify(destinationOf({ origin: server.origin() }))}, body: Buffer.from('{}'), timeouts },

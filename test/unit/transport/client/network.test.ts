@@ -5,11 +5,8 @@ import { createSecureServer, type Http2SecureServer, type Http2Session, type Ser
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { type Network, PLAIN_NETWORK } from '../../../../src/core/provider.ts';
-import {
-  type ClientTransport,
-  type HttpImplementation,
-  openClientTransport,
-} from '../../../../src/transport/client.ts';
+import type { ClientTransport, HttpImplementation } from '../../../../src/transport/client.ts';
+import { createClientTransport } from '../../../../src/transport/create-client.ts';
 import { certificateOf, certificateOfLocalhost } from '../../../support/certificate.ts';
 import { ConnectProxy } from '../../../support/connect-proxy.ts';
 import { answer, BODY, type CallParts, destinationOf, Heard, RawServer, TIMEOUTS } from './fixture.ts';
@@ -22,7 +19,7 @@ class Client implements AsyncDisposable {
   readonly transport: ClientTransport;
 
   constructor(implementation: HttpImplementation) {
-    this.transport = openClientTransport(implementation);
+    this.transport = createClientTransport(implementation);
   }
 
   ask(parts: CallParts & { readonly origin: string }, network: Partial<Network>, heard = new Heard()) {

@@ -1,0 +1,172 @@
+/** The operator's commands for accounts. */
+import type { AccountView } from '../api.ts';
+import { versionGiven } from './arguments.ts';
+import type { Command } from './command.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
+import { json, lines, withoutAbsent } from './output.ts';
+import { amount, limitsText, promotionalRow, table } from './text.ts';
+
+const ACCOUNT_FLAGS = {
+  'external-id': 'TEXT',
+  ...LIMIT_FLAGS,
+  'credit-cap': 'CREDITS/PERIOD|none',
+  'token-cap': 'TOKENS/PERIOD|none',
+} as const;
+
+export const ACCOUNT_COMMANDS: readonly Command[] = [
+  {
+    words: ['accounts', 'create'],
+    operands: ['NAME'],
+    flags: { parent: 'ID', ...ACCOUNT_FLAGS },
+    switches: ['json'],
+    summary: 'create an account: a root that buys credit, or one below --parent; PERIOD is day, week, month or none',
+    createsData: true,
+    run: async (api, { operands: [name = ''], flags, switches }) =>
+      shown(
+        await api.accounts.create(withoutAbsent({ name, parent: flags.parent, ...accountSettings(flags) })),
+        switches,
+      ),
+  },
+  {
+    words: ['accounts', 'list'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'list all accounts as trees',
+    run: async (api, { switches }) => {
+      const accounts = await api.accounts.list();
+      return switches.has('json') ? json(accounts) : lines(accountsTable(accounts));
+    },
+  },
+  {
+    words: ['accounts', 'show'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'show one account with its caps and sums',
+    run: async (api, { operands: [id = ''], switches }) => {
+      const account = await api.accounts.show(id);
+      return switches.has('json') ? json(account) : lines(accountText(account));
+    },
+  },
+  {
+    words: ['accounts', 'update'],
+    operands: ['ID'],
+    flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
+    switches: ['json'],
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
+    run: async (api, { operands: [id = ''], flags, switches }) => {
+      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+    },
+  },
+  statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
+  statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
+  statusCommand('close', 'closed', 'end an account without open accounts or keys below it, permanently'),
+  {
+    words: ['accounts', 'move'],
+    operands: ['ID', 'PARENT'],
+    flags: {},
+    switches: ['json'],
+    summary: 'move an account below another one of the same root, while nothing below it is in flight',
+    run: async (api, { operands: [id = '', parent = ''], switches }) =>
+      shown(await api.accounts.move(id, { parent }), switches),
+  },
+  {
+    words: ['accounts', 'credit'],
+    operands: ['ID', 'AMOUNT'],
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
+    switches: ['json'],
+    summary:
+      'add credits to a root, for all keys below it; with --expires they are promotional: spent first, and gone then',
+    run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
+      const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      return shown(await api.accounts.addCredit(id, withoutAbsent(input)), switches);
+    },
+  },
+  {
+    words: ['accounts', 'add-key'],
+    operands: ['ID', 'KEY'],
+    flags: {},
+    switches: ['json'],
+    summary: 'put a key under the account; one that paid for itself brings its balance to the root',
+    run: async (api, { operands: [id = '', key = ''], switches }) =>
+      shown(await api.accounts.addKey(id, { key }), switches),
+  },
+];
+
+function statusCommand(word: string, status: string, summary: string): Command {
+  return {
+    words: ['accounts', word],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary,
+    run: async (api, { operands: [id = ''], switches }) => shown(await api.accounts.change(id, { status }), switches),
+  };
+}
+
+function accountSettings(flags: Readonly<Record<string, string>>): object {
+  return {
+    external_id: flags['external-id'],
+    ...limitSettings(flags),
+    credit_cap: flags['credit-cap'],
+    token_cap: flags['token-cap'],
+  };
+}
+
+function shown(account: AccountView, switches: ReadonlySet<string>) {
+  return switches.has('json') ? json(account) : lines([accountLine(account)]);
+}
+
+/** One line after a change: what the account is now. */
+function accountLine(account: AccountView): string {
+  return `${account.id} (${account.name}) is ${account.status}; ${available(account)}`;
+}
+
+function available({ balance, reserved, used, credit_cap, credit_used }: AccountView): string {
+  const spent = `${amount(used)} used, ${amount(reserved)} held`;
+  const cap = credit_cap && `${amount(credit_cap.amount - credit_used)} credits left of its cap`;
+  if (balance !== null)
+    return `${amount(balance - reserved)} credits left (${[spent, cap].filter(Boolean).join('; ')})`;
+  return `${cap ?? 'no credit cap'} (${spent})`;
+}
+
+function accountText(account: AccountView): readonly string[] {
+  const rows: readonly (readonly [string, string])[] = [
+    ['id', account.id],
+    ['name', account.name],
+    ['external id', account.external_id ?? '-'],
+    ['status', account.status],
+    ['parent', account.parent ?? '- (a root)'],
+    ['available', available(account)],
+    ...promotionalRow(account),
+    ['credit cap', capText(account.credit_cap, 'credits', account.credit_used)],
+    ['token cap', capText(account.token_cap, 'tokens', account.tokens_used)],
+    ['in flight', `${account.live_holds} requests`],
+    ['limits', limitsText(account)],
+    ['models', account.models === null ? 'all' : account.models.join(', ')],
+    ['addresses', account.addresses === null ? 'any' : account.addresses.join(', ')],
+    ['created', account.created_at],
+    ['version', String(account.version)],
+  ];
+  return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
+}
+
+function capText(cap: AccountView['credit_cap'], unit: string, used: number): string {
+  if (cap === null) return `none (${amount(used)} ${unit} used)`;
+  const period = cap.period === 'none' ? 'in all' : `per ${cap.period}`;
+  return `${amount(cap.amount)} ${unit} ${period} (${amount(used)} used)`;
+}
+
+function accountsTable(accounts: readonly AccountView[]): readonly string[] {
+  if (accounts.length === 0) return ['No accounts yet. Create one with: gateway accounts create NAME'];
+  const below = (parent: string | null, depth: number): readonly (readonly string[])[] =>
+    accounts
+      .filter((account) => account.parent === parent)
+      .flatMap((account) => [
+        [`${'  '.repeat(depth)}${account.name}`, account.id, account.status, available(account)],
+        ...below(account.id, depth + 1),
+      ]);
+  return table([['NAME', 'ID', 'STATUS', 'AVAILABLE'], ...below(null, 0)]);
+}

@@ -1,0 +1,103 @@
+/** The commands about alerts. */
+import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../api.ts';
+import { UsageError } from './arguments.ts';
+import type { Command } from './command.ts';
+import { json, lines, withoutAbsent } from './output.ts';
+import { table } from './text.ts';
+
+export const ALERT_COMMANDS: readonly Command[] = [
+  {
+    words: ['alerts', 'list'],
+    operands: [],
+    flags: { type: 'TYPE', limit: 'N', cursor: 'NUMBER' },
+    switches: ['json'],
+    summary: 'alerts, newest first',
+    run: async (api, { flags, switches }) => {
+      const page = await api.alerts.list(withoutAbsent({ ...flags }));
+      if (switches.has('json')) return json(page);
+      const more = page.next_cursor === null ? [] : ['', `More: gateway alerts list --cursor ${page.next_cursor}`];
+      return lines([...alertsTable(page.data), ...more]);
+    },
+  },
+  {
+    words: ['alerts', 'deliveries'],
+    operands: [],
+    flags: { state: 'pending|delivered|dead', limit: 'N', cursor: 'NUMBER' },
+    switches: ['json'],
+    summary: 'what became of each delivery, newest first; --state dead shows what nobody has got',
+    run: async (api, { flags, switches }) => {
+      const page = await api.alerts.deliveries(withoutAbsent({ ...flags }));
+      if (switches.has('json')) return json(page);
+      const more =
+        page.next_cursor === null ? [] : ['', `More: gateway alerts deliveries --cursor ${page.next_cursor}`];
+      return lines([...deliveriesTable(page.data), ...more]);
+    },
+  },
+  {
+    words: ['alerts', 'test'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'send a test to every webhook and command of the config file; exit code 1 where one has not got it',
+    run: async (api, { switches }) => {
+      const test = await api.alerts.test();
+      const shown = switches.has('json') ? json(test) : lines(deliveriesTable(test.deliveries));
+      return { ...shown, exitCode: test.ok ? 0 : 1 };
+    },
+  },
+  {
+    words: ['accounts', 'webhook'],
+    operands: ['ID'],
+    flags: { url: 'URL|none' },
+    switches: ['json'],
+    summary: "the account's own webhook; --url sets it and shows its new secret once, --url none removes it",
+    run: async (api, { operands: [id = ''], flags: { url }, switches }) => {
+      if (url === '') throw new UsageError('accounts webhook: --url needs a value: URL|none');
+      const webhook =
+        url === undefined
+          ? await api.alerts.webhook(id)
+          : url === 'none'
+            ? await api.alerts.removeWebhook(id)
+            : await api.alerts.setWebhook(id, { url });
+      return switches.has('json') ? json(webhook) : lines(webhookText(webhook));
+    },
+  },
+];
+
+function alertsTable(alerts: readonly AlertView[]): readonly string[] {
+  if (alerts.length === 0) return ['No alerts.'];
+  return table([
+    ['AT', 'TYPE', 'ID', 'WHAT'],
+    ...alerts.map(({ at, type, id, data }) => [at, type, id, alertText(data)]),
+  ]);
+}
+
+function alertText(data: AlertView['data']): string {
+  return Object.entries(data)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+}
+
+function deliveriesTable(deliveries: readonly AlertDeliveryView[]): readonly string[] {
+  if (deliveries.length === 0) return ['No deliveries: the config file names no webhook and no command under alerts.'];
+  return table([
+    ['RAISED', 'TYPE', 'ALERT', 'TARGET', 'STATE', 'ATTEMPTS', 'NEXT', 'ERROR'],
+    ...deliveries.map(({ raised_at, type, alert_id, target, state, attempts, next_attempt_at, error }) => [
+      raised_at,
+      type,
+      alert_id,
+      target,
+      state,
+      String(attempts),
+      next_attempt_at ?? '-',
+      error ?? '',
+    ]),
+  ]);
+}
+
+function webhookText({ account, url, secret }: AccountWebhookView): readonly string[] {
+  if (url === null) return [`${account} has no webhook`];
+  const once = ['', `  ${secret}`, '', 'The secret signs what is posted. It is shown only this once.'];
+  return [`${account}: ${url}`, ...(secret === null ? [] : once)];
+}

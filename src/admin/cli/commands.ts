@@ -1,0 +1,355 @@
+/** The operator's commands. They use the admin API, whether a gateway is running or not. */
+
+import { USAGE_DIMENSIONS } from '../../core/usage-report.ts';
+import type { AdminApi, CreatedKey } from '../api.ts';
+import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { ALERT_COMMANDS } from './alert-commands.ts';
+import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import type { Command } from './command.ts';
+import { COMPLETION } from './completion.ts';
+import { DATA_COMMANDS } from './data-commands.ts';
+import { IMPORTERS } from './import/shapes.ts';
+import { IMPORT_COMMANDS } from './import-commands.ts';
+import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
+import { MONEY_COMMANDS } from './money-commands.ts';
+import { OPERATOR_COMMANDS } from './operator-commands.ts';
+import { json, lines, type Output, withoutAbsent } from './output.ts';
+import { REQUEST_CONTENT } from './request-commands.ts';
+import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
+import { usageCsv, usageTable } from './usage-text.ts';
+
+const KEY_FLAGS = {
+  label: 'TEXT',
+  expires: 'ISO|never',
+  provider: 'NAME|all',
+  ...LIMIT_FLAGS,
+  budget: 'TOKENS|unlimited',
+  period: 'day|week|month|none',
+  cap: 'CREDITS|none',
+  'capture-days': 'N|off',
+} as const;
+
+/** The flag for each field of the API, for error messages. */
+export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
+  mode: '--mode',
+  credit: '--credit',
+  budget: '--budget',
+  period: '--period',
+  rpm_limit: '--rpm',
+  tpm_limit: '--tpm',
+  parallel_limit: '--parallel',
+  output_limit: '--max-output',
+  addresses: '--addresses',
+  provider_scope: '--provider',
+  models: '--models',
+  label: '--label',
+  expires_at: '--expires',
+  note: '--note',
+  reason: '--reason',
+  month: '--month',
+  from: '--from',
+  to: '--to',
+  entry_id: '--id',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  status: '--status',
+  condition: '--condition',
+  limit: '--limit',
+  before: '--before',
+  amount: 'AMOUNT',
+  name: 'NAME',
+  role: '--role',
+  account_id: '--account',
+  cursor: '--cursor',
+  outcome: '--outcome',
+  by: '--by',
+  since: '--since',
+  until: '--until',
+  key: '--key',
+  model: '--model',
+  provider: '--provider',
+  format: '--format',
+  account: '--account',
+  cap: '--cap',
+  capture_days: '--capture-days',
+  parent: '--parent',
+  external_id: '--external-id',
+  credit_cap: '--credit-cap',
+  token_cap: '--token-cap',
+  type: '--type',
+  state: '--state',
+  url: '--url',
+};
+
+export const COMMANDS: readonly Command[] = [
+  {
+    words: ['keys', 'create'],
+    operands: [],
+    flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
+    switches: ['json'],
+    summary:
+      'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
+    createsData: true,
+    run: async (api, { flags, switches }) => {
+      const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
+      return created(await api.createKey(withoutAbsent(input)), switches);
+    },
+  },
+  {
+    words: ['keys', 'list'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'list all keys, newest first',
+    run: async (api, { switches }) => {
+      const keys = await api.listKeys();
+      return switches.has('json') ? json(keys) : lines(keysTable(keys));
+    },
+  },
+  {
+    words: ['keys', 'show'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'show one key with its balance',
+    run: async (api, { operands: [id = ''], switches }) => {
+      const key = await api.showKey(id);
+      return switches.has('json') ? json(key) : lines(keyText(key));
+    },
+  },
+  {
+    words: ['keys', 'update'],
+    operands: ['ID'],
+    flags: { ...KEY_FLAGS, 'if-version': 'N' },
+    switches: ['json'],
+    summary: 'change only the given settings; with --if-version, only where that is still the version of the key',
+    run: (api, { operands: [id = ''], flags, switches }) =>
+      change(api, id, keySettings(flags), switches, versionGiven(flags)),
+  },
+  statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
+  statusCommand('resume', 'active', 'make a suspended key active again'),
+  statusCommand('disable', 'disabled', 'reject the key as disabled (403) until it is enabled'),
+  statusCommand('enable', 'active', 'make a disabled key active again'),
+  statusCommand('revoke', 'revoked', 'end the key permanently'),
+  {
+    words: ['keys', 'rotate'],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary: 'add a secret to the key; the older ones keep working',
+    run: async (api, { operands: [id = ''], switches }) => created(await api.addSecret(id), switches),
+  },
+  {
+    words: ['keys', 'revoke-secret'],
+    operands: ['ID', 'PREFIX'],
+    flags: {},
+    switches: ['json'],
+    summary: 'revoke one secret of a key that has several',
+    run: async (api, { operands: [id = '', prefix = ''], switches }) => {
+      const key = await api.revokeSecret(id, prefix);
+      return switches.has('json') ? json(key) : lines([keyLine(key)]);
+    },
+  },
+  {
+    words: ['credit', 'add'],
+    operands: ['ID', 'AMOUNT'],
+    flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
+    switches: ['json'],
+    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
+    run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
+      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      const key = await api.addCredit(id, withoutAbsent(input));
+      return switches.has('json') ? json(key) : lines([keyLine(key)]);
+    },
+  },
+  ...ACCOUNT_COMMANDS,
+  ...ALERT_COMMANDS,
+  ...MONEY_COMMANDS,
+  {
+    words: ['audit'],
+    operands: [],
+    flags: {},
+    switches: ['last', 'json'],
+    summary: 'recompute every balance from its entries; exit 0 only when all match; --last: what came of the last time',
+    run: async (api, { switches }) => {
+      if (switches.has('last')) {
+        const view = await api.lastAudit();
+        const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
+        return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
+      }
+      const report = await api.audit();
+      const output = switches.has('json') ? json(report) : lines(auditText(report));
+      return { ...output, exitCode: report.ok ? 0 : 1 };
+    },
+  },
+  {
+    words: ['usage'],
+    operands: [],
+    flags: {
+      by: 'DIMENSION,…',
+      since: 'TIME|30d',
+      until: 'TIME',
+      key: 'ID',
+      account: 'ID',
+      label: 'TEXT',
+      model: 'ID',
+      provider: 'NAME',
+      format: 'NAME',
+      top: 'N',
+      order: 'cost|requests|tokens',
+    },
+    switches: ['csv', 'json'],
+    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    run: async (api, { flags, switches }) => {
+      if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
+      const report = await api.usage(flags);
+      if (switches.has('json')) return json(report);
+      if (!switches.has('csv')) return lines(usageTable(report));
+      const { lines: rows, warning } = usageCsv(report);
+      return { ...lines(rows), warning };
+    },
+  },
+  REQUEST_CONTENT,
+  ...IMPORT_COMMANDS,
+  ...OPERATOR_COMMANDS,
+];
+
+/** Not in COMMANDS: it starts the gateway instead of using the admin API. */
+export const START: CommandShape = {
+  words: ['start'],
+  operands: [],
+  flags: { workers: 'N' },
+  switches: [],
+  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N workers (default 1)',
+};
+
+/** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */
+export const DOCTOR: CommandShape = {
+  words: ['doctor'],
+  operands: [],
+  flags: {},
+  switches: ['no-probe', 'json'],
+  summary: 'check config, providers, models and store; --no-probe skips the one-token generations, which cost money',
+};
+
+/** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
+export const MODELS: CommandShape = {
+  words: ['models'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'every model with its price and limits, and where and when each of them comes from',
+};
+
+/** Not among the others: it looks at a file, and at no store. */
+export const CHECK_CONFIG: CommandShape = {
+  words: ['config', 'check'],
+  operands: ['FILE'],
+  flags: {},
+  switches: ['json'],
+  summary:
+    'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
+};
+
+/** Not among the others: they read the request log, which is not part of the store. */
+export const SHOW_REQUEST: CommandShape = {
+  words: ['requests', 'show'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+};
+
+export const LIST_REQUESTS: CommandShape = {
+  words: ['requests', 'list'],
+  operands: [],
+  flags: {
+    key: 'ID',
+    model: 'ID',
+    provider: 'NAME',
+    format: 'NAME',
+    status: 'N|5xx',
+    condition: 'NAME',
+    since: 'TIME|24h',
+    until: 'TIME|1h',
+    slower: '500ms|2s',
+    costlier: 'CREDITS',
+    limit: 'N',
+    before: 'ID',
+  },
+  switches: ['follow', 'json'],
+  summary: 'requests of the log, newest first; --follow prints them as they end',
+};
+
+/** Not among the others: it goes on until it is stopped. */
+export const TOP: CommandShape = {
+  words: ['top'],
+  operands: [],
+  flags: {},
+  switches: ['json'],
+  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+};
+
+/** Every command, in the order of the help. */
+export const ALL_COMMANDS: readonly CommandShape[] = [
+  ...[START, DOCTOR, MODELS, CHECK_CONFIG, COMPLETION, ...DATA_COMMANDS, SHOW_REQUEST, LIST_REQUESTS, TOP],
+  ...IMPORTERS,
+  ...COMMANDS,
+];
+
+export function helpText(): string {
+  const rows = [
+    ...ALL_COMMANDS.map((command) => [usageLine(command), command.summary]),
+    ['gateway help', 'show this text; a command with --help shows that one, with examples'],
+    ['gateway --version', 'show version, commit and schema'],
+  ];
+  return [
+    'Commands:',
+    ...rows.flatMap(([usage = '', summary = '']) => [`  ${usage}`, `      ${summary}`]),
+    '',
+    'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_HOST, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
+    'Commands work on GATEWAY_DATA whether a gateway is running there or not. See docs/operations.md.',
+    '',
+  ].join('\n');
+}
+
+function statusCommand(word: string, status: string, summary: string): Command {
+  return {
+    words: ['keys', word],
+    operands: ['ID'],
+    flags: {},
+    switches: ['json'],
+    summary,
+    run: (api, { operands: [id = ''], switches }) => change(api, id, { status }, switches),
+  };
+}
+
+async function change(
+  api: AdminApi,
+  id: string,
+  input: object,
+  switches: ReadonlySet<string>,
+  version?: number,
+): Promise<Output> {
+  const key = await api.changeKey(id, withoutAbsent(input), version);
+  return switches.has('json') ? json(key) : lines([keyLine(key)]);
+}
+
+function keySettings(flags: CommandArguments['flags']): object {
+  return {
+    label: flags.label,
+    expires_at: flags.expires,
+    provider_scope: flags.provider,
+    ...limitSettings(flags),
+    budget: flags.budget,
+    period: flags.period,
+    cap: flags.cap,
+    capture_days: flags['capture-days'],
+  };
+}
+
+function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
+  if (!switches.has('json')) return lines(createdText(key));
+  const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
+  return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
+}

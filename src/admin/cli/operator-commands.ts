@@ -1,0 +1,161 @@
+/** The commands about operators and the audit trail. */
+import { type AdminApi, AdminError, type AuditTrailEntryView, type ListedOperatorView } from '../api.ts';
+import type { Command } from './command.ts';
+import { json, lines, withoutAbsent } from './output.ts';
+import { table } from './text.ts';
+
+const BUILT_IN = 'owner';
+
+export const OPERATOR_COMMANDS: readonly Command[] = [
+  {
+    words: ['operators', 'list'],
+    operands: [],
+    flags: {},
+    switches: ['json'],
+    summary: 'list all operators with their roles',
+    run: async (api, { switches }) => {
+      const all = await api.operators.list();
+      return switches.has('json') ? json(all) : lines(operatorsTable(all));
+    },
+  },
+  {
+    words: ['operators', 'create'],
+    operands: ['NAME'],
+    flags: { role: 'owner|operator|viewer|account-admin', account: 'ID', expires: 'ISO' },
+    switches: ['json'],
+    summary: 'create an operator with a token, shown once; it expires after 90 days or at --expires',
+    createsData: true,
+    run: async (api, { operands: [name], flags, switches }) => {
+      const input = { name, role: flags.role, account_id: flags.account, expires_at: flags.expires };
+      const issued = await api.operators.create(withoutAbsent(input));
+      return switches.has('json') ? json(issued) : lines(tokenText(issued));
+    },
+  },
+  {
+    words: ['operators', 'token'],
+    operands: ['NAME|ID'],
+    flags: { expires: 'ISO', label: 'TEXT' },
+    switches: ['json'],
+    summary: 'make another token of an operator; the older ones keep working',
+    run: async (api, { operands: [name = ''], flags, switches }) => {
+      const id = await operatorId(api, name);
+      const issued = await api.operators.addToken(id, withoutAbsent({ expires_at: flags.expires, label: flags.label }));
+      return switches.has('json') ? json(issued) : lines(tokenText(issued));
+    },
+  },
+  {
+    words: ['operators', 'revoke'],
+    operands: ['NAME|ID'],
+    flags: { token: 'TOKEN_ID' },
+    switches: ['json'],
+    summary: 'end an operator with all tokens and sessions, or with --token one token of it',
+    run: async (api, { operands: [name = ''], flags, switches }) => {
+      const id = await operatorId(api, name);
+      const { token } = flags;
+      const operator =
+        token === undefined ? await api.operators.revoke(id) : await api.operators.revokeToken(id, token);
+      const text =
+        token === undefined ? `${operator.name} is revoked` : `token ${token} of ${operator.name} is revoked`;
+      return switches.has('json') ? json(operator) : lines([text]);
+    },
+  },
+  {
+    words: ['operators', 'link'],
+    operands: [],
+    flags: { operator: 'NAME|ID' },
+    switches: ['json'],
+    summary: 'a link that signs in at the console, once, within 15 minutes; as the owner, or as --operator',
+    createsData: true,
+    run: async (api, { flags, switches }) => {
+      const link = await api.operators.link(await operatorId(api, flags.operator ?? BUILT_IN));
+      return switches.has('json') ? json(link) : lines([link.url]);
+    },
+  },
+  {
+    words: ['audit-trail'],
+    operands: [],
+    flags: {
+      actor: 'NAME|ID',
+      action: 'ACTION',
+      target: 'ID',
+      outcome: 'done|refused|unknown',
+      since: 'ISO',
+      until: 'ISO',
+      limit: 'N',
+      cursor: 'NUMBER',
+    },
+    switches: ['json'],
+    summary: 'who did what, newest first, refused actions too',
+    run: async (api, { flags, switches }) => {
+      const actor = flags.actor === undefined ? undefined : await operatorId(api, flags.actor);
+      const page = await api.auditTrail(withoutAbsent({ ...flags, actor }));
+      if (switches.has('json')) return json(page);
+      const more = page.next_cursor === null ? [] : ['', `More: gateway audit-trail --cursor ${page.next_cursor}`];
+      return lines([...trailTable(page.data), ...more]);
+    },
+  },
+];
+
+async function operatorId(api: AdminApi, given: string): Promise<string> {
+  const all = await api.operators.list();
+  const found =
+    all.find(({ id }) => id === given) ??
+    all.find(({ name, status }) => name === given && status === 'active') ??
+    all.findLast(({ name }) => name === given);
+  if (found !== undefined) return found.id;
+  const names = all.map(({ name }) => name).join(', ');
+  throw new AdminError(
+    'unknown_operator',
+    `operator ${JSON.stringify(given)} does not exist: expected a name or id of ${names}`,
+  );
+}
+
+function operatorsTable(all: readonly ListedOperatorView[]): readonly string[] {
+  return table([
+    ['ID', 'NAME', 'ROLE', 'STATUS', 'CREATED'],
+    ...all.map(({ id, name, role, account_id, status, created_at }) => [
+      id,
+      name,
+      account_id === null ? role : `${role} of ${account_id}`,
+      status,
+      created_at ?? 'built in',
+    ]),
+  ]);
+}
+
+function tokenText({ token, token_id, expires_at, operator }: Awaited<ReturnType<AdminApi['operators']['create']>>) {
+  return [
+    `Operator ${operator.name} (${operator.role}, ${operator.id}), token ${token_id}:`,
+    '',
+    `  ${token}`,
+    '',
+    `It is shown only this once: the gateway stores a digest. It expires at ${expires_at}.`,
+    `Sign in at the console with it, or make a link: gateway operators link --operator "${operator.name}"`,
+  ];
+}
+
+function trailTable(entries: readonly AuditTrailEntryView[]): readonly string[] {
+  if (entries.length === 0) return ['Nothing was found.'];
+  return table([
+    ['NUMBER', 'AT', 'ACTOR', 'VIA', 'FROM', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGE'],
+    ...entries.map(({ number, at, actor, address, action, target, outcome, reason, before, after }) => [
+      String(number),
+      at,
+      actor?.name ?? '-',
+      actor?.via ?? '-',
+      address ?? '-',
+      action,
+      target ?? '-',
+      outcome,
+      reason ?? changeText(before, after),
+    ]),
+  ]);
+}
+
+const CHANGE_CHARACTERS_MAX = 120;
+
+function changeText(before: unknown, after: unknown): string {
+  if (before === null || after === null) return '';
+  const text = `${JSON.stringify(before)} -> ${JSON.stringify(after)}`;
+  return text.length <= CHANGE_CHARACTERS_MAX ? text : `${text.slice(0, CHANGE_CHARACTERS_MAX)}…`;
+}

@@ -1,0 +1,30 @@
+/** What a provider's export and the usage records differ in, for the terminal and for a spreadsheet. */
+import { csvLine } from '../csv.ts';
+import type { Reconciliation } from './reconcile.ts';
+
+const COLUMNS = ['day', 'model', 'measure', 'theirs', 'ours', 'difference'] as const;
+
+export function reconciliationTable(reconciliation: Reconciliation): readonly string[] {
+  const { provider, from, to, compared, measures, differences, complete } = reconciliation;
+  const head = `${provider}, ${from} to ${to}: ${compared} days × models compared by ${measures.join(', ')}`;
+  const notes = complete
+    ? []
+    : ['', 'Not complete: older charges are still being added up. Ask again in some minutes.'];
+  if (differences.length === 0) return [head, 'Nothing differs.', ...notes];
+  const rows = [
+    COLUMNS.map((column) => column.toUpperCase()),
+    ...differences.map((difference) => COLUMNS.map((column) => difference[column])),
+  ];
+  const widths = COLUMNS.map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
+  const table = rows.map((row) =>
+    row
+      .map((cell, index) => (index < 3 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+  return [head, `${differences.length} figures differ (ours less theirs):`, '', ...table, ...notes];
+}
+
+export function reconciliationCsv({ differences }: Reconciliation): readonly string[] {
+  return [COLUMNS.join(','), ...differences.map((difference) => csvLine(COLUMNS.map((column) => difference[column])))];
+}

@@ -1,0 +1,18 @@
+/** Commands about single requests that go through the admin API. */
+import type { Command } from './command.ts';
+import { json, lines } from './output.ts';
+
+export const REQUEST_CONTENT: Command = {
+  words: ['requests', 'content'],
+  operands: ['ID'],
+  flags: {},
+  switches: ['json'],
+  summary: 'what was captured of a request whose key has --capture-days; that it was read goes into the audit trail',
+  run: async (api, { operands: [id = ''], switches }) => {
+    const content = await api.requestContent(id);
+    if (switches.has('json')) return json(content);
+    const { request, response, cut, expires_at } = content;
+    const kept = `kept until ${expires_at}${cut ? '; longer than what is kept, and cut' : ''}`;
+    return lines([`Request (${kept}):`, request, '', 'Response:', response]);
+  },
+};

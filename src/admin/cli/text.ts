@@ -1,0 +1,127 @@
+/** The output of the commands as text. */
+import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../api.ts';
+
+export function createdText(key: CreatedKey): readonly string[] {
+  return [
+    `Key ${key.id} (${key.mode}${key.label === null ? '' : `, ${key.label}`}):`,
+    '',
+    `  ${key.key}`,
+    '',
+    'It is shown only this once: the gateway stores a digest. Copy it to where your client reads it.',
+    '',
+    `  Base URL for Format A clients (chat completions, responses)  ${key.base_url}`,
+    `  Base URL for Format B clients (messages)                     ${key.origin}`,
+    `  ${available(key)}`,
+    ...(key.prefixes.length > 1 ? ['', otherSecrets(key)] : []),
+  ];
+}
+
+export function keyText(key: KeyView): readonly string[] {
+  const rows: readonly (readonly [string, string])[] = [
+    ['id', key.id],
+    ['label', key.label ?? '-'],
+    ['mode', key.mode],
+    ['status', key.status],
+    ['secrets', key.prefixes.map((prefix) => `${prefix}…`).join(' ')],
+    ['available', available(key)],
+    ...(key.mode === 'credit' ? promotionalRow(key) : []),
+    ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
+    ['provider', key.provider_scope],
+    ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
+    ['limits', limitsText(key)],
+    ['addresses', key.addresses === null ? 'any' : key.addresses.join(', ')],
+    ['expires', key.expires_at ?? 'never'],
+    ['content', key.capture_days === null ? 'not kept' : `kept for ${key.capture_days} days`],
+    ['created', key.created_at],
+    ['base URL', key.base_url],
+  ];
+  return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
+}
+
+type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit'>;
+
+export function limitsText({ rpm_limit, tpm_limit, parallel_limit, output_limit }: LimitView): string {
+  const limits = [
+    rpm_limit === null ? '' : `${rpm_limit} requests per minute`,
+    tpm_limit === null ? '' : `${tpm_limit} tokens per minute`,
+    parallel_limit === null ? '' : `${parallel_limit} at a time`,
+    output_limit === null ? '' : `${output_limit} tokens of output`,
+  ].filter((text) => text !== '');
+  return limits.length === 0 ? 'none' : limits.join(', ');
+}
+
+/** One line after a change: what the key is now. */
+export function keyLine(key: KeyView): string {
+  return `${key.id} is ${key.status}; ${available(key)}`;
+}
+
+/** Cells in columns, each as wide as its widest. */
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function keysTable(keys: readonly KeyView[]): readonly string[] {
+  if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
+  return table([
+    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
+    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
+  ]);
+}
+
+export function auditText(report: AuditView): readonly string[] {
+  const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
+  const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for review.`];
+  if (report.ok) return [`OK: every balance equals its entries (${scope}).`, ...flagged];
+  return [`NOT OK (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
+}
+
+export function lastAuditText({ every_hours, last }: LastAuditView): readonly string[] {
+  const next = every_hours === null ? [] : [`The gateway runs one every ${every_hours} hours.`];
+  if (last === null) return ['There has been no audit yet. Run one with: gateway audit', ...next];
+  const more = last.finding_count - last.findings.length;
+  return [last.at, ...auditText(last), ...(more > 0 ? [`  and ${more} more`] : []), ...next];
+}
+
+function available(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) {
+    const cap = key.cap && `; ${amount(key.cap.used)} of a cap of ${amount(key.cap.amount)}`;
+    return `paid for by ${key.account} (${amount(key.used)} used, ${amount(key.reserved)} held${cap ?? ''})`;
+  }
+  if (key.mode === 'credit') {
+    return `${amount(key.remaining)} credits left of ${amount(key.credit)} bought (${amount(key.used)} used, ${amount(key.reserved)} held)`;
+  }
+  if (key.budget === null) return `no token limit (${key.used} used, ${key.reserved} held in this ${key.period})`;
+  const until = key.period_ends_at === null ? 'never renewed' : `renewed at ${key.period_ends_at}`;
+  return `${key.remaining} tokens left of ${key.budget} (${key.used} used, ${key.reserved} held; ${until})`;
+}
+
+/** A row where there is something to say. */
+export function promotionalRow(view: Pick<AccountView, 'promotional'>): readonly (readonly [string, string])[] {
+  if (view.promotional === undefined) return [];
+  const { left, next_amount, next_expires_at } = view.promotional;
+  return [
+    ['promotional', `${amount(left)} of these credits expire, the next ${amount(next_amount)} at ${next_expires_at}`],
+  ];
+}
+
+function figure(key: KeyView): string {
+  if (key.mode === 'credit' && key.account !== undefined) return 'by its account';
+  if (key.mode === 'credit') return `${amount(key.remaining)} credits`;
+  return key.remaining === null ? 'no limit' : `${key.remaining} tokens`;
+}
+
+/** Plain decimals, never an exponent. */
+export function amount(credits: number): string {
+  return credits.toFixed(9).replace(/\.?0+$/, '');
+}
+
+function otherSecrets(key: KeyView): string {
+  const older = key.prefixes.filter((prefix) => prefix !== key.prefix);
+  return `Also valid: ${older.map((prefix) => `${prefix}…`).join(', ')}. Revoke one with: gateway keys revoke-secret ${key.id} PREFIX`;
+}

@@ -1,0 +1,104 @@
+/** A usage report as a table for the terminal, and as CSV for a spreadsheet. */
+import type { UsageFiguresView, UsageView } from '../api.ts';
+import { csvText } from '../csv.ts';
+
+interface Column {
+  readonly title: string;
+  cell(figures: UsageFiguresView): string;
+}
+
+const TABLE: readonly Column[] = [
+  { title: 'REQUESTS', cell: ({ requests }) => String(requests) },
+  { title: 'CANCELLED', cell: ({ cancelled }) => String(cancelled) },
+  { title: 'BROKEN', cell: ({ broken }) => String(broken) },
+  { title: 'INPUT', cell: (row) => String(row.input_tokens + row.cache_read_tokens + cacheWrites(row)) },
+  { title: 'OUTPUT', cell: (row) => String(row.output_tokens) },
+  { title: 'COST', cell: ({ cost }) => cost.toFixed(4) },
+  { title: 'PROVIDER COST', cell: (row) => (row.provider_cost ?? 0).toFixed(4) },
+  { title: 'MARGIN', cell: ({ margin }) => (margin ?? 0).toFixed(4) },
+  { title: 'FIRST BYTE P50/P95', cell: (row) => times(row.first_byte_ms) },
+  { title: 'DURATION P50/P95', cell: (row) => times(row.duration_ms) },
+];
+
+const CSV: readonly Column[] = [
+  ...(['requests', 'cancelled', 'broken'] as const).map(plain),
+  ...(['cost', 'provider_cost', 'margin', 'charged_credits'] as const).map((name) => ({
+    title: name,
+    cell: (row: UsageFiguresView) => decimal(row[name] ?? 0),
+  })),
+  ...(['charged_tokens', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const).map(plain),
+  ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const).map(plain),
+  ...(['first_byte_ms', 'duration_ms'] as const).flatMap((name) =>
+    (['p50', 'p95', 'p99'] as const).map((percentile) => ({
+      title: `${name}_${percentile}`,
+      cell: (row: UsageFiguresView) => String(row[name]?.[percentile] ?? ''),
+    })),
+  ),
+];
+
+const INCOMPLETE = 'Not complete: older charges are still being added to the report. Ask again in some minutes.';
+
+export function usageTable(report: UsageView): readonly string[] {
+  const { by, data, total, since, until } = report;
+  const range = `Usage from ${since} to ${until}, in credits:`;
+  const notes = report.complete ? [] : ['', INCOMPLETE];
+  if (data.length === 0) return [range, '', 'Nothing was charged in this time.', ...notes];
+  const groups = data.map((row) => by.map((dimension) => oneLine(row[dimension] ?? '-')));
+  const rows = [
+    [...by.map((dimension) => dimension.toUpperCase()), ...TABLE.map(({ title }) => title)],
+    ...data.map((row, index) => [...(groups[index] ?? []), ...TABLE.map(({ cell }) => cell(row))]),
+    ...(data.length > 1
+      ? [[...by.map((_, index) => (index === 0 ? 'total' : '')), ...TABLE.map(({ cell }) => cell(total))]]
+      : []),
+  ];
+  return [range, '', ...aligned(rows, by.length), ...notes];
+}
+
+/** Without the total, which a spreadsheet makes itself; the line that it is not complete goes with the errors. */
+export function usageCsv(report: UsageView): { readonly lines: readonly string[]; readonly warning: string | null } {
+  const { by, data } = report;
+  const lines = [
+    [...by, ...CSV.map(({ title }) => title)],
+    ...data.map((row) => [
+      ...by.map((dimension) => csvText(row[dimension] ?? '')),
+      ...CSV.map(({ cell }) => cell(row)),
+    ]),
+  ];
+  return { lines: lines.map((cells) => cells.join(',')), warning: report.complete ? null : INCOMPLETE };
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
+}
+
+/** Texts to the left, figures to the right. */
+function aligned(rows: readonly (readonly string[])[], texts: number): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column < texts ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function plain(name: 'requests' | 'cancelled' | 'broken' | (`${string}_tokens` & keyof UsageFiguresView)): Column {
+  return { title: name, cell: (row) => String(row[name]) };
+}
+
+/** All of its decimals, never an exponent. */
+function decimal(credits: number): string {
+  return credits.toFixed(9).replace(/\.?0+$/, '');
+}
+
+function cacheWrites(row: UsageFiguresView): number {
+  return row.cache_write_tokens + row.cache_write_1h_tokens;
+}
+
+function times(percentiles: UsageFiguresView['first_byte_ms']): string {
+  return percentiles === null ? '-' : `${seconds(percentiles.p50)}/${seconds(percentiles.p95)} s`;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(2);
+}

@@ -1,0 +1,7 @@
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;
+
+/** The day in UTC, e.g. `2030-01-31`. */
+export function isoDay(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}

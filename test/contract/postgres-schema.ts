@@ -1,0 +1,219 @@
+/** The tables of the ledger: how they are made, what they refuse, and what can be read from them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Client } from 'pg';
+import { PERIODS, periodStartMs } from '../../src/core/period.ts';
+import { StoreVersionError } from '../../src/ledger/errors.ts';
+import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
+import { createLedgerOn } from '../../src/ledger/ledger.ts';
+import { recoverAll } from '../../src/ledger/maintenance.ts';
+import { readMigrations } from '../../src/ledger/migrations.ts';
+import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
+import { closeAll, only, replicas, server, template } from './postgres-books.ts';
+
+export function postgresSchema(): void {
+  describe('the schema', () => {
+    test('several gateways that start at once on an empty database create it once, and agree on everything', async () => {
+      const url = server.url(await server.createDatabase());
+      const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url })));
+      const secrets = await Promise.all(stores.map((store) => store.sharedSecret(null)));
+      assert.equal(new Set(secrets).size, 1);
+      assert.match(secrets[0] ?? '', /^[0-9a-f]{64}$/);
+      const first = await Promise.all(stores.map((store) => store.claimFirstStart()));
+      assert.deepEqual(first.sort(), [false, false, false, false, true]);
+      for (const store of stores) await store.close();
+      const again = await openPostgresStore({ url });
+      assert.equal(await again.sharedSecret(null), secrets[0]);
+      assert.equal(await again.claimFirstStart(), false);
+      await again.close();
+    });
+
+    test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {
+      const database = await server.createDatabase(template);
+      await (await openPostgresStore({ url: server.url(database) })).close();
+      const { n } = only(await server.query(database, 'SELECT count(*)::integer AS n FROM gateway.migrations'));
+      assert.equal(n, readMigrations('postgres').length);
+      const later = (version: number, compatibleFrom: number | null) =>
+        server.query(
+          database,
+          `INSERT INTO gateway.migrations VALUES (${version}, 'from-the-future', now(), ${compatibleFrom}, '9.9.0')`,
+        );
+      // What only adds is in nobody's way.
+      await later(9998, readMigrations('postgres').length);
+      await (await openPostgresStore({ url: server.url(database) })).close();
+      await later(9999, 9997);
+      await assert.rejects(
+        openPostgresStore({ url: server.url(database) }),
+        (error) =>
+          error instanceof StoreVersionError &&
+          error.message ===
+            `The database is at schema version 9999 of release 9.9.0, usable from version 9997 on; this release knows up to ${readMigrations('postgres').length}: start 9.9.0 or a newer one.`,
+      );
+    });
+
+    test('entries never change and never leave, and no balance goes below zero', async () => {
+      const { database, ledgers } = await replicas(1);
+      const { id } = await only(ledgers).createKey(newKey({ credit: 5n }));
+      await only(ledgers).admit(admitRequest(id, 'h1', 2n));
+      await only(ledgers).settle(settleRequest(id, 'h1', 2n));
+      const refuses = (sql: string, why: RegExp) => assert.rejects(server.query(database, sql), why);
+      for (const table of ['entries', 'account_entries']) {
+        await refuses(`UPDATE gateway.${table} SET amount = 6`, /never changes/);
+        await refuses(`DELETE FROM gateway.${table}`, /never removed/);
+        await refuses(`TRUNCATE gateway.${table}`, /never removed/);
+      }
+      await refuses('UPDATE gateway.accounts SET reserved = 6', /check constraint/);
+      await refuses('UPDATE gateway.accounts SET used = -1', /check constraint/);
+      await closeAll(ledgers);
+    });
+
+    test('every table that requests write begins its primary key with the key, or with the root of its tree', async () => {
+      const rows = await server.query(
+        template,
+        `SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+          WHERE i.indisprimary AND c.relnamespace = 'gateway'::regnamespace AND a.attname NOT IN ('key_id', 'root_id', 'node_id') ORDER BY 1`,
+      );
+      // What is left is written by operators, once per process, or in the background (the rollups, which begin with the time).
+      assert.deepEqual(
+        rows.map((row) => row.relname),
+        [
+          ...['documents', 'migrations', 'owners', 'pings', 'secrets', 'settings'],
+          ...['usage_hours', 'usage_key_days', 'usage_key_hours'],
+        ],
+      );
+    });
+
+    test('usage records from before the rollups are added to them, however their addition is interrupted', async () => {
+      const database = await server.createDatabase();
+      const migrations = readMigrations('postgres').filter(({ version }) => version <= 6);
+      await server.query(database, 'CREATE SCHEMA gateway');
+      for (const { sql } of migrations) await server.query(database, sql);
+      await server.query(
+        database,
+        `CREATE TABLE gateway.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz DEFAULT now());
+        INSERT INTO gateway.migrations (version, name) SELECT v, 'x' FROM generate_series(1, ${migrations.length}) v;
+        INSERT INTO gateway.accounts (key_id, version, mode, status, provider_scope, period, created_at_ms, prefix, purchased, used)
+          VALUES ('c', 1, 'credit', 'active', 'all', 'month', 0, '', 1000, 40);
+        INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms)
+          SELECT 'c', 'charge', 'h' || n, 4, 4, 1000 + n FROM generate_series(1, 10) n;
+        INSERT INTO gateway.usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
+            cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms)
+          SELECT 'c', 1000 + n, 'h' || n, '', 'm' || n % 2, 'p', 'chat', false, 'complete', 'reported', 1, 0, 0, 0, 2, 0, 5, 3, 1, 7
+          FROM generate_series(1, 10) n`,
+      );
+      const clock = new ManualClock();
+      const store = await openPostgresStore({ url: server.url(database), clock });
+      const operations = new GroupCommit(store);
+      const ledger = createLedgerOn(operations);
+      const query = { sinceMs: 0, untilMs: 3_600_000, by: ['model'], filter: {}, rowsMax: 10 } as const;
+      const before = await ledger.usageReport(query);
+      assert.ok(before.kind === 'usage' && before.catchingUp);
+      assert.deepEqual(await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 }), { charges: 4, more: true });
+      // Nothing that is not in the rollups yet is removed.
+      assert.equal((await ledger.prune(3_600_000)).removed, 0);
+      while ((await operations.run<'rollUp'>({ op: 'rollUp', limit: 4 })).more);
+      const after = await ledger.usageReport(query);
+      assert.ok(after.kind === 'usage' && !after.catchingUp);
+      assert.deepEqual(
+        after.rows.map(({ group, sums }) => [group[0], sums.requests, sums.charged_nanos, sums.provider_cost_nanos]),
+        [
+          ['m0', 5n, 20n, 15n],
+          ['m1', 5n, 20n, 15n],
+        ],
+      );
+      assert.equal((await ledger.prune(3_600_000)).removed, 10);
+      await ledger.close();
+    });
+
+    test('while another gateway adds to the rollups, this one leaves it alone', async () => {
+      const { database, ledgers } = await replicas(1);
+      const ledger = only(ledgers);
+      const key = await ledger.createKey(newKey({ credit: 50n }));
+      await ledger.admit(admitRequest(key.id, 'h1', 5n));
+      await ledger.settle(settleRequest(key.id, 'h1', 5n, { usage: usageRecord() }));
+      const other = new Client({ connectionString: server.url(database) });
+      await other.connect();
+      await other.query('BEGIN; SELECT pg_advisory_xact_lock(1786657298)');
+      assert.deepEqual(await ledger.rollUp(), { charges: 0, more: false });
+      await other.query('ROLLBACK');
+      await other.end();
+      assert.deepEqual(await ledger.rollUp(), { charges: 1, more: false });
+      await closeAll(ledgers);
+    });
+
+    test('the audit names what does not add up', async () => {
+      const { database, ledgers } = await replicas(1);
+      const ledger = only(ledgers);
+      const key = await ledger.createKey(newKey({ credit: 50n }));
+      await ledger.admit(admitRequest(key.id, 'h1', 5n, { claim: { name: 'c', fingerprint: 'f' } }));
+      assert.equal((await ledger.audit()).ok, true);
+      await server.query(
+        database,
+        `UPDATE gateway.accounts SET used = 1, reserved = 7; DELETE FROM gateway.claims;
+        INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms) VALUES ('${key.id}', 'charge', 'h1', 2, 5, 0)`,
+      );
+      assert.deepEqual((await ledger.audit()).findings, [
+        `key ${key.id}: used is kept as 1, its rows make 2`,
+        `key ${key.id}: reserved is kept as 7, its rows make 5`,
+        `key ${key.id}: hold is live and settled: h1`,
+        `key ${key.id}: hold without its claim: h1`,
+      ]);
+      await ledger.close();
+    });
+
+    test('[R17] periods begin in the database where they begin in the gateway', async () => {
+      const client = new Client({ connectionString: server.url(template) });
+      await client.connect();
+      const lastMs = Date.parse('2400-01-01T00:00:00Z');
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...PERIODS),
+          fc.array(fc.integer({ min: 0, max: lastMs }), { minLength: 50, maxLength: 50 }),
+          async (period, timesMs) => {
+            const { rows } = await client.query<{ start: string }>(
+              'SELECT gateway.period_start_ms($1, t) AS start FROM unnest($2::bigint[]) WITH ORDINALITY AS u(t, n) ORDER BY n',
+              [period, timesMs],
+            );
+            assert.deepEqual(
+              rows.map(({ start }) => Number(start)),
+              timesMs.map((atMs) => periodStartMs(period, atMs)),
+            );
+          },
+        ),
+        { numRuns: 60, seed: 17 },
+      );
+      await client.end();
+    });
+
+    test('[F2] a recovered charge leaves a usage record that says what is known of the call', async () => {
+      const clock = new ManualClock();
+      const { database, ledgers } = await replicas(1, clock);
+      const ledger = only(ledgers);
+      const budget = await ledger.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
+      const credit = await ledger.createKey(newKey({ credit: 1_000n }));
+      const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
+      await ledger.admit(admitRequest(budget.id, 'h1', 50n));
+      await ledger.admit(admitRequest(credit.id, 'h2', 50n));
+      ledger.mark({ holdId: 'h1', keyId: budget.id, charge: 36n, tokens, call });
+      ledger.mark({ holdId: 'h2', keyId: credit.id, charge: 36n, tokens });
+      await ledger.ping();
+      clock.advance(15_000);
+      await recoverAll(ledger);
+      assert.equal((await ledger.summary(budget.id))?.periodUsed, 36n);
+      const rows = await server.query(database, 'SELECT * FROM gateway.usage ORDER BY hold_id');
+      assert.deepEqual(
+        rows.map((row) => [row.request_id, row.model, row.outcome, row.source, row.cost_nanos, row.duration_ms]),
+        [
+          [call.requestId, call.model, 'broken', 'counted', call.costNanos.toString(), '15000'],
+          ['h2', '', 'broken', 'counted', '36', '15000'],
+        ],
+      );
+      const flags = await server.query(database, `SELECT DISTINCT flag FROM gateway.entries WHERE kind = 'charge'`);
+      assert.deepEqual(flags, [{ flag: 'recovered' }]);
+      await closeAll(ledgers);
+    });
+  });
+}
