@@ -2,6 +2,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { SeenUsage } from './ledger.ts';
+import type { TriedModel } from './models.ts';
 
 export type StreamMode = 'whole' | 'streamed';
 
@@ -9,7 +11,13 @@ export type StreamMode = 'whole' | 'streamed';
 export interface Announcement {
   readonly client: string;
   readonly version: string;
-  readonly cases: readonly { readonly name: string; readonly route: string; readonly modes: readonly StreamMode[] }[];
+  readonly cases: readonly {
+    readonly name: string;
+    readonly route: string;
+    readonly modes: readonly StreamMode[];
+    /** Only with the models of this one. */
+    readonly provider?: TriedModel['provider'] | null;
+  }[];
 }
 
 export interface Task {
@@ -23,7 +31,7 @@ export interface Task {
 }
 
 export type Answer =
-  | { readonly ok: true; readonly input: number; readonly output: number; readonly answers: number }
+  | ({ readonly ok: true } & SeenUsage)
   | { readonly ok: false; readonly name: string; readonly message: string };
 
 /** Only so that a program that hangs ends some time: what a slow machine needs for a task is far less. */

@@ -6,6 +6,8 @@ export interface SeenUsage {
   readonly input: number;
   readonly output: number;
   readonly answers: number;
+  /** The client went before the end: it cannot know what it is charged, and only that nothing stays held can be checked. */
+  readonly isCut?: boolean;
 }
 
 /** USD per million tokens of the sandbox models, and so thousandths of a billionth of a credit per token. */
@@ -15,10 +17,11 @@ const PRICE = { input: 1, output: 4 };
 export async function unlikeBooks(
   gateway: StartedGateway,
   key: CreatedKey,
-  { input, output, answers }: SeenUsage,
+  { input, output, answers, isCut = false }: SeenUsage,
 ): Promise<string | null> {
   const view = await settled(gateway, key);
   if (view.live_holds > 0 || view.reserved > 0) return `${view.live_holds} holds are left`;
+  if (isCut) return null;
   const [used, seen] =
     key.mode === 'credit'
       ? [Math.round(view.used * 1e9), (input * PRICE.input + output * PRICE.output) * 1_000]

@@ -29,9 +29,9 @@ export function compatibilityPage(results: readonly Result[], { command, notRun 
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)). It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [clients.md](clients.md).`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)), and once more with [aimock](https://github.com/CopilotKit/aimock) as a provider that is not the gateway's own. It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [clients.md](clients.md).`,
     '',
-    '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family.',
+    '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family. A difference of the client itself is told in brackets, with its code.',
     '',
     '| Client | Version | Tried on |',
     '|---|---|---|',
@@ -57,11 +57,17 @@ export function clientPart(results: readonly Result[], clients: readonly string[
 
 function tables(results: readonly Result[], client: string): string[] {
   const own = results.flatMap(({ rows }) => rows).filter((row) => row.client === client);
-  const lines = ['| Scenario | Route | Native | Translated |', '|---|---|---|---|'];
+  const lines = [
+    '| Scenario | Route | Native | Translated | aimock, native | aimock, translated |',
+    '|---|---|---|---|---|---|',
+  ];
   for (const what of new Set(own.map((row) => row.what))) {
     const here = own.filter((row) => row.what === what);
-    const lane = (name: Row['lane']): string => outcome(here.filter((row) => row.lane === name));
-    lines.push(`| ${what} | \`${here[0]?.route}\` | ${lane('native')} | ${lane('translated')} |`);
+    const of = (provider: Row['provider'], lane: Row['lane']): string =>
+      outcome(here.filter((row) => row.provider === provider && row.lane === lane));
+    const sandbox = `${of('sandbox', 'native')} | ${of('sandbox', 'translated')}`;
+    const foreign = `${of('aimock', 'native')} | ${of('aimock', 'translated')}`;
+    lines.push(`| ${what} | \`${here[0]?.route}\` | ${sandbox} | ${foreign} |`);
   }
   const seen = results.flatMap(({ sights }) => sights).filter((sight) => sight.client === client);
   if (seen.length === 0) return lines;

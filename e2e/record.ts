@@ -103,7 +103,6 @@ async function playAgent(agent: Agent, installed: string, place: Place): Promise
     ['Say hello. [[tokens=12]]', false],
     ['And now? [[tokens=12]]', true],
   ] as const) {
-    if (resumes && agent.resumesNot !== undefined) continue;
     const task = { installed, home, workFolder, key: key.key, origin, baseUrl, model, prompt, resumes, proxy };
     const { code, stderr } = await runAgent(agent, task);
     if (code !== 0) throw new Error(`${agent.title} ended with ${code}: ${stderr.slice(-500)}`);
@@ -133,17 +132,17 @@ async function main(words: readonly string[]): Promise<void> {
   const isChosen = (name: string): boolean => words.length === 0 || words.includes(name);
   await mkdir(FOLDER, { recursive: true });
   const inNode = (await programsIn('clients', '.mjs', process.execPath)).filter(({ name }) => isChosen(name));
-  if (inNode.length > 0) installNodeClients();
+  if (inNode.length > 0) await installNodeClients();
   for (const program of inNode) await record(program.name, (place) => playProgram(program, place));
   for (const program of await programsIn('python', '.py', '')) {
     if (!isChosen(program.name)) continue;
-    const environment = installPython(program.name);
+    const environment = await installPython(program.name);
     if ('reason' in environment) throw new Error(environment.reason);
     await record(program.name, (place) => playProgram({ ...program, command: environment.python }, place));
   }
   for (const [name, agent] of Object.entries<Agent>(PYTHON_AGENTS)) {
     if (!isChosen(name)) continue;
-    const environment = installPython(name);
+    const environment = await installPython(name);
     if ('reason' in environment) throw new Error(environment.reason);
     await record(name, (place) => playAgent(agent, resolve(environment.python, '../..'), place));
   }

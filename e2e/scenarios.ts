@@ -4,6 +4,7 @@ import type { StartedGateway } from '../test/support/started-gateway.ts';
 import type { Announcement, ClientProgram, StreamMode, Task } from './client-program.ts';
 import { FAULTS, faultyKey } from './faults.ts';
 import { settled, unlikeBooks } from './ledger.ts';
+import { laneOf, MODELS, type TriedModel } from './models.ts';
 
 export interface Row {
   readonly client: string;
@@ -12,6 +13,7 @@ export interface Row {
   readonly route: string;
   /** By the model: `native` where its provider speaks the format of the route. */
   readonly lane: 'native' | 'translated';
+  readonly provider: TriedModel['provider'];
   readonly mode: StreamMode;
   /** Null where it passed. */
   readonly problem: string | null;
@@ -33,23 +35,34 @@ export interface Sight {
   readonly note?: string | undefined;
 }
 
-const NATIVE: Readonly<Record<string, string>> = {
-  chat: 'sandbox/alpha',
-  responses: 'sandbox/alpha',
-  messages: 'sandbox/beta',
-  count_tokens: 'sandbox/beta',
-  models: 'sandbox/alpha',
-};
-const MODELS = ['sandbox/alpha', 'sandbox/beta'];
-
 /** Where a client shows other figures than it was sent, and why: such a scenario passes with a note. */
-const KNOWN: readonly (Pick<Row, 'client' | 'route' | 'lane' | 'mode'> & { readonly note: string })[] = [
+const KNOWN: readonly (Pick<Row, 'client' | 'route' | 'lane' | 'mode'> & {
+  /** Every provider's, where there is none. */
+  readonly provider?: Row['provider'];
+  readonly note: string;
+})[] = [
   {
     client: 'LangChain (JavaScript)',
     route: 'messages',
     lane: 'translated',
     mode: 'streamed',
     note: 'shows the input tokens of `message_start`, an estimate here, instead of those of `message_delta` ([its reading of streams](https://github.com/langchain-ai/langchainjs/blob/main/libs/providers/langchain-anthropic/src/utils/message_outputs.ts))',
+  },
+  {
+    client: 'LangChain (JavaScript)',
+    route: 'messages',
+    lane: 'native',
+    provider: 'aimock',
+    mode: 'streamed',
+    note: 'adds the output tokens of `message_start` to those of `message_delta`, which are the whole ([its reading of streams](https://github.com/langchain-ai/langchainjs/blob/main/libs/providers/langchain-anthropic/src/utils/message_outputs.ts))',
+  },
+  {
+    client: 'LangChain (Python)',
+    route: 'messages',
+    lane: 'native',
+    provider: 'aimock',
+    mode: 'streamed',
+    note: 'shows the usage of `message_delta` only, which has no input tokens here ([its reading of streams](https://github.com/langchain-ai/langchain/blob/master/libs/partners/anthropic/langchain_anthropic/chat_models.py))',
   },
 ];
 const TEXT = 'Tell me something. [[tokens=25]]';
@@ -59,30 +72,35 @@ function taskOf(name: string, key: CreatedKey, rest: Partial<Task> = {}): Task {
   return { case: name, key: key.key, origin, baseUrl, model: 'sandbox/alpha', text: TEXT, stream: false, ...rest };
 }
 
-/** Every case of a client: both models, whole and streamed, at both origins. One row for both origins. */
+/** Every case of a client: all models, whole and streamed, at both origins. One row for both origins. */
 export async function playCases(
   gateway: StartedGateway,
   program: ClientProgram,
   { client, version, cases }: Announcement,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { name: what, route, modes } of cases) {
-    for (const model of MODELS) {
+  for (const { name: what, route, modes, provider } of cases) {
+    for (const model of MODELS.filter((one) => (provider ?? one.provider) === one.provider)) {
       for (const mode of modes) {
         const problems: string[] = [];
         for (const key of [await gateway.creditKey(), await gateway.tokenKey()]) {
-          const answer = await program.run(taskOf(what, key, { model, stream: mode === 'streamed' }));
+          const answer = await program.run(taskOf(what, key, { model: model.id, stream: mode === 'streamed' }));
           const problem = answer.ok ? await unlikeBooks(gateway, key, answer) : `${answer.name}: ${answer.message}`;
           if (problem !== null) problems.push(`${key.mode}: ${problem}`);
         }
-        const lane = NATIVE[route] === model ? 'native' : 'translated';
+        const lane = laneOf(route, model);
         const known = KNOWN.find(
-          (one) => one.client === client && one.route === route && one.lane === lane && one.mode === mode,
+          (one) =>
+            one.client === client &&
+            one.route === route &&
+            one.lane === lane &&
+            one.mode === mode &&
+            (one.provider ?? model.provider) === model.provider,
         );
         const isKnown = known !== undefined && problems.every((problem) => problem.includes('the client saw'));
         const problem = problems.length === 0 || isKnown ? null : problems.join('; ');
         const note = problems.length > 0 && isKnown ? known.note : undefined;
-        rows.push({ client, version, what, route, lane, mode, problem, note });
+        rows.push({ client, version, what, route, lane, provider: model.provider, mode, problem, note });
       }
     }
   }

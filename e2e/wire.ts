@@ -129,14 +129,20 @@ export class Wire implements AsyncDisposable {
 
 /** The last figures that an answer of any format tells, whole or streamed. */
 function usageOf(text: string): Exchange['usage'] {
-  let usage: Usage | null = null;
+  let usage: Usage | undefined;
   for (const line of text.startsWith('{') ? [text] : text.split('\n')) {
     const json = line.startsWith('{') ? line : line.startsWith('data: {') ? line.slice('data: '.length) : null;
     if (json === null || !json.includes('"usage"')) continue;
-    const value = JSON.parse(json) as { usage?: Usage | null; response?: { usage?: Usage | null } };
-    usage = value.usage ?? value.response?.usage ?? usage;
+    const value = JSON.parse(json) as {
+      usage?: Usage | null;
+      message?: { usage?: Usage | null } | null;
+      response?: { usage?: Usage | null } | null;
+    };
+    // The start and the end of a message tell different parts of it.
+    const told = value.usage ?? value.message?.usage ?? value.response?.usage;
+    usage = told ? { ...usage, ...told } : usage;
   }
-  if (usage === null) return null;
+  if (usage === undefined) return null;
   const input = usage.prompt_tokens ?? usage.input_tokens ?? 0;
   const cached = (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
   return { input: input + cached, output: usage.completion_tokens ?? usage.output_tokens ?? 0 };

@@ -7,6 +7,7 @@ import { expect, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
 
 const MODELS = {
   openai: ['responses', ({ key, baseUrl, model }) => createOpenAI({ apiKey: key, baseURL: baseUrl })(model)],
+  'openai.chat': ['chat', ({ key, baseUrl, model }) => createOpenAI({ apiKey: key, baseURL: baseUrl }).chat(model)],
   anthropic: ['messages', ({ key, baseUrl, model }) => createAnthropic({ apiKey: key, baseURL: baseUrl })(model)],
 };
 

@@ -1,7 +1,8 @@
 import OpenAI from 'openai';
-import { expect, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
+import { checkAbort, checkErrors, expect, failure, LONG, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
 
-const client = ({ key, baseUrl }) => new OpenAI({ apiKey: key, baseURL: baseUrl });
+const client = ({ key, baseUrl }, options = {}) => new OpenAI({ apiKey: key, baseURL: baseUrl, ...options });
+const user = (content) => [{ role: 'user', content }];
 
 async function chat(openai, body, stream) {
   if (!stream) return openai.chat.completions.create(body);
@@ -17,7 +18,7 @@ await serve('openai (JavaScript)', versionOf('openai'), {
     route: 'chat',
     async run(task) {
       const { model, text, stream } = task;
-      const answer = await chat(client(task), { model, messages: [{ role: 'user', content: text }] }, stream);
+      const answer = await chat(client(task), { model, messages: user(text) }, stream);
       return new Seen().usage(answer.usage);
     },
   },
@@ -54,6 +55,36 @@ await serve('openai (JavaScript)', versionOf('openai'), {
       return new Seen().usage(answer.usage);
     },
   },
+  'chat: the chunks of a stream': {
+    route: 'chat',
+    modes: ['streamed'],
+    async run(task) {
+      const { model, text } = task;
+      const body = { model, messages: user(text), stream: true, stream_options: { include_usage: true } };
+      let last = null;
+      let said = '';
+      for await (const chunk of await client(task).chat.completions.create(body)) {
+        said += chunk.choices[0]?.delta.content ?? '';
+        last = chunk;
+      }
+      expect(said.length > 0, 'text in the chunks');
+      return new Seen().usage(last.usage);
+    },
+  },
+  'chat: an abort': {
+    route: 'chat',
+    async run(task) {
+      const { model, stream } = task;
+      const ask = (body, options) => client(task).chat.completions.create({ model, ...body }, options);
+      if (!stream) await checkAbort(OpenAI, task, ask);
+      else {
+        const given = new AbortController();
+        const chunks = await ask({ messages: user(LONG), stream: true }, { signal: given.signal });
+        for await (const { choices } of chunks) if (choices[0]?.delta.content) given.abort();
+      }
+      return new Seen().cut();
+    },
+  },
   responses: {
     route: 'responses',
     async run(task) {
@@ -79,6 +110,34 @@ await serve('openai (JavaScript)', versionOf('openai'), {
       return seen;
     },
   },
+  'responses: structured output': {
+    route: 'responses',
+    modes: ['whole'],
+    async run(task) {
+      const format = { type: 'json_schema', name: 'city', strict: true, schema: WEATHER.parameters };
+      const answer = await client(task).responses.parse({ model: task.model, input: 'a city', text: { format } });
+      expect(typeof JSON.parse(answer.output_text).city === 'string', 'an object of the schema');
+      return new Seen().usage(answer.usage);
+    },
+  },
+  'responses: the events of a stream, retrieve and delete': {
+    route: 'responses',
+    modes: ['streamed'],
+    async run(task) {
+      const { model, text } = task;
+      const openai = client(task);
+      let ended = null;
+      for await (const event of await openai.responses.create({ model, input: text, stream: true })) {
+        if (event.type === 'response.completed') ended = event.response;
+      }
+      const kept = await openai.responses.retrieve(ended.id);
+      expect(kept.output_text === ended.output.flatMap(({ content }) => content ?? [])[0].text, 'the same text again');
+      await openai.responses.delete(ended.id);
+      const error = await failure(openai.responses.retrieve(ended.id));
+      expect(error instanceof OpenAI.NotFoundError, 'it is gone');
+      return new Seen().usage(ended.usage);
+    },
+  },
   'models: list and retrieve': {
     route: 'models',
     modes: ['whole'],
@@ -94,15 +153,35 @@ await serve('openai (JavaScript)', versionOf('openai'), {
   },
   'idempotency key': {
     route: 'chat',
-    modes: ['whole'],
     async run(task) {
-      const { model, text } = task;
+      const { model, text, stream } = task;
       const headers = { 'Idempotency-Key': `once-${task.key.slice(-6)}` };
+      const body = { model, messages: user(text) };
       const ask = () =>
-        client(task).chat.completions.create({ model, messages: [{ role: 'user', content: text }] }, { headers });
+        stream
+          ? client(task)
+              .chat.completions.stream({ ...body, stream_options: { include_usage: true } }, { headers })
+              .finalChatCompletion()
+          : client(task).chat.completions.create(body, { headers });
       const [first, again] = [await ask(), await ask()];
       expect(first.id === again.id, 'the same answer again');
       return new Seen().usage(first.usage);
+    },
+  },
+  'error classes, request ids and retries': {
+    route: 'chat',
+    modes: ['whole'],
+    provider: 'sandbox',
+    async run(task) {
+      const { model, text } = task;
+      await checkErrors(OpenAI, (body, options) =>
+        client(task, options).chat.completions.create({ model, messages: user('Hello'), ...body }),
+      );
+      const { data, request_id: id } = await client(task)
+        .chat.completions.create({ model, messages: user(text) })
+        .withResponse();
+      expect(/^req_/.test(id) && data._request_id === id, 'the request id of an answer');
+      return new Seen().usage(data.usage);
     },
   },
 });

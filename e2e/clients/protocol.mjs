@@ -22,6 +22,9 @@ export const WEATHER = {
   },
 };
 
+/** Long enough that it can be given up on the way. */
+export const LONG = 'A long story. [[tokens=2000]] [[delay=20]]';
+
 /** What the tool says; the sandbox repeats it. */
 export const SUNNY = 'sunny in the city';
 
@@ -30,6 +33,13 @@ export class Seen {
   input = 0;
   output = 0;
   answers = 0;
+  /** The client went before the end, so that it cannot know what it is charged. */
+  isCut = false;
+
+  cut() {
+    this.isCut = true;
+    return this;
+  }
 
   add(input, output) {
     this.input += input;
@@ -51,19 +61,65 @@ export function expect(condition, what) {
   if (!condition) throw new Error(`unexpected: ${what}`);
 }
 
-/** `cases`: name → { route, modes, run(task) }. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`. */
+/** The error that a call ends with. */
+export async function failure(call) {
+  return call.then(
+    () => expect(false, 'an answer where an error is due'),
+    (error) => error,
+  );
+}
+
+/** What an SDK makes of errors: its classes, their request ids, and how often it asks. `ask(body, options)` is to fail. */
+export async function checkErrors(sdk, ask) {
+  const tried = async (body, options = {}) => {
+    let count = 0;
+    const counting = (...args) => {
+      count += 1;
+      return fetch(...args);
+    };
+    const error = await failure(ask(body, { fetch: counting, ...options }));
+    expect(/^req_/.test(error.requestID), 'the request id of an error');
+    return [error, count];
+  };
+  const [unknown, once] = await tried({ model: 'no/such' });
+  expect(unknown instanceof sdk.NotFoundError && /not in the catalog/.test(unknown.message), 'NotFoundError');
+  expect((await tried({ messages: [] }))[0] instanceof sdk.BadRequestError, 'BadRequestError');
+  const [refused] = await tried({}, { apiKey: 'mg_c_wrong' });
+  expect(refused instanceof sdk.AuthenticationError, 'AuthenticationError');
+  const [down, often] = await tried({ messages: [{ role: 'user', content: 'Hello [[status=500]]' }] });
+  expect(down instanceof sdk.InternalServerError, 'InternalServerError');
+  expect(once === 1 && often === 3, `one request for what stays wrong, three for what may pass: ${once}, ${often}`);
+}
+
+/** Whole and given up before the answer; what aimock does not wait with may be there already. */
+export async function checkAbort(sdk, task, ask) {
+  const given = new AbortController();
+  const asked = ask({ messages: [{ role: 'user', content: `${LONG} [[wait=300]]` }] }, { signal: given.signal });
+  setTimeout(() => given.abort(), 150);
+  const answer = await asked.catch((error) => error);
+  expect(task.model.startsWith('foreign/') || answer instanceof sdk.APIUserAbortError, 'APIUserAbortError');
+}
+
+/**
+ * `cases`: name → { route, modes, provider, run(task) }; with a provider it is for that one's models only. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`.
+ */
 export async function serve(client, version, cases) {
   const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   say({
     client,
     version,
-    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'] }]) => ({ name, route, modes })),
+    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'], provider }]) => ({
+      name,
+      route,
+      modes,
+      provider,
+    })),
   });
   for await (const line of createInterface({ input: process.stdin })) {
     const task = JSON.parse(line);
     try {
-      const { input, output, answers } = await cases[task.case].run(task);
-      say({ ok: true, input, output, answers });
+      const { input, output, answers, isCut } = await cases[task.case].run(task);
+      say({ ok: true, input, output, answers, isCut });
     } catch (error) {
       say({ ok: false, name: error?.name ?? '', message: messageOf(error) });
     }

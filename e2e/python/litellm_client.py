@@ -43,8 +43,18 @@ def tools(provider):
     return run
 
 
+def responses(task):
+    asked = {"model": f"openai/{task['model']}", "input": task["text"]}
+    common = {"api_base": task["baseUrl"], "api_key": task["key"], "num_retries": 0}
+    answer = litellm.responses(**asked, **common, stream=task["stream"])
+    if task["stream"]:
+        answer = [event for event in answer if event.type == "response.completed"][-1].response
+    return Seen().add(answer.usage.input_tokens, answer.usage.output_tokens)
+
+
 cases = {}
 for provider, route in (("openai", "chat"), ("anthropic", "messages")):
     cases[f"{provider}: text"] = (route, BOTH, text(provider))
     cases[f"{provider}: tool loop"] = (route, BOTH, tools(provider))
+cases["responses: text"] = ("responses", BOTH, responses)
 serve("LiteLLM as a client (Python)", "litellm", cases)

@@ -1,12 +1,22 @@
 import json
 
+import openai
 from openai import OpenAI
+from pydantic import BaseModel
 
-from protocol import BOTH, SUNNY, WEATHER, Seen, expect, serve
+from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, check_errors, expect, failure, serve
 
 
-def client(task):
-    return OpenAI(api_key=task["key"], base_url=task["baseUrl"])
+class City(BaseModel):
+    city: str
+
+
+def client(task, **options):
+    return OpenAI(**{"api_key": task["key"], "base_url": task["baseUrl"], **options})
+
+
+def user(text):
+    return [{"role": "user", "content": text}]
 
 
 def chat(task, **body):
@@ -50,6 +60,77 @@ def chat_tools(task):
     return seen
 
 
+def chat_structured(task):
+    answer = client(task).chat.completions.parse(
+        model=task["model"], messages=user("a city"), response_format=City
+    )
+    expect(isinstance(answer.choices[0].message.parsed, City), "an object of the schema")
+    return Seen().add(answer.usage.prompt_tokens, answer.usage.completion_tokens)
+
+
+def chat_chunks(task):
+    usage, said = None, ""
+    stream = client(task).chat.completions.create(
+        model=task["model"], messages=user(task["text"]), stream=True, stream_options={"include_usage": True}
+    )
+    for chunk in stream:
+        said += (chunk.choices[0].delta.content or "") if chunk.choices else ""
+        usage = chunk.usage or usage
+    expect(said, "text in the chunks")
+    return Seen().add(usage.prompt_tokens, usage.completion_tokens)
+
+
+def chat_abort(task):
+    stream = client(task).chat.completions.create(model=task["model"], messages=user(LONG), stream=True)
+    next(iter(stream))
+    stream.close()
+    return Seen().cut()
+
+
+def chat_timeout(task):
+    slow = client(task, timeout=0.3, max_retries=0).chat.completions
+    error = failure(lambda: slow.create(model=task["model"], messages=user(f"{LONG} [[wait=2000]]")))
+    expect(isinstance(error, openai.APITimeoutError), "APITimeoutError")
+    return Seen().cut()
+
+
+def idempotency(task):
+    headers = {"Idempotency-Key": f"once-{task['key'][-6:]}"}
+    first, again = (chat(task, messages=user(task["text"]), extra_headers=headers) for _ in range(2))
+    expect(first.id == again.id, "the same answer again")
+    return Seen().add(first.usage.prompt_tokens, first.usage.completion_tokens)
+
+
+def errors(task):
+    check_errors(
+        openai,
+        lambda options, body: client(task, **options).chat.completions.create(
+            **{"model": task["model"], "messages": user("Hello"), **body}
+        ),
+    )
+    answer = client(task).chat.completions.create(model=task["model"], messages=user(task["text"]))
+    expect(answer._request_id.startswith("req_"), "the request id of an answer")
+    return Seen().add(answer.usage.prompt_tokens, answer.usage.completion_tokens)
+
+
+def responses_structured(task):
+    answer = client(task).responses.parse(model=task["model"], input="a city", text_format=City)
+    expect(isinstance(answer.output_parsed, City), "an object of the schema")
+    return Seen().add(answer.usage.input_tokens, answer.usage.output_tokens)
+
+
+def responses_kept(task):
+    responses = client(task).responses
+    ended = None
+    for event in responses.create(model=task["model"], input=task["text"], stream=True):
+        if event.type == "response.completed":
+            ended = event.response
+    expect(responses.retrieve(ended.id).output_text == ended.output_text, "the same text again")
+    responses.delete(ended.id)
+    expect(isinstance(failure(lambda: responses.retrieve(ended.id)), openai.NotFoundError), "it is gone")
+    return Seen().add(ended.usage.input_tokens, ended.usage.output_tokens)
+
+
 def responses_text(task):
     usage = respond(task, input=task["text"]).usage
     return Seen().add(usage.input_tokens, usage.output_tokens)
@@ -81,8 +162,16 @@ serve(
     {
         "chat": ("chat", BOTH, chat_text),
         "chat: tools": ("chat", BOTH, chat_tools),
+        "chat: structured output": ("chat", WHOLE, chat_structured),
+        "chat: the chunks of a stream": ("chat", STREAMED, chat_chunks),
+        "chat: an abort": ("chat", STREAMED, chat_abort),
+        "chat: a time-out of its own": ("chat", WHOLE, chat_timeout, "sandbox"),
         "responses": ("responses", BOTH, responses_text),
+        "responses: structured output": ("responses", WHOLE, responses_structured),
         "responses: three turns by previous_response_id": ("responses", BOTH, responses_turns),
-        "models: list and retrieve": ("models", ["whole"], models),
+        "responses: the events of a stream, retrieve and delete": ("responses", STREAMED, responses_kept),
+        "models: list and retrieve": ("models", WHOLE, models),
+        "idempotency key": ("chat", BOTH, idempotency),
+        "error classes, request ids and retries": ("chat", WHOLE, errors, "sandbox"),
     },
 )

@@ -16,6 +16,9 @@ WEATHER = {
 }
 SUNNY = "sunny in the city"
 BOTH = ["whole", "streamed"]
+WHOLE = ["whole"]
+STREAMED = ["streamed"]
+LONG = "A long story. [[tokens=2000]] [[delay=20]]"
 
 
 class Seen:
@@ -23,6 +26,12 @@ class Seen:
 
     def __init__(self):
         self.input = self.output = self.answers = 0
+        self.is_cut = False
+
+    def cut(self):
+        """The client went before the end, so that it cannot know what it is charged."""
+        self.is_cut = True
+        return self
 
     def add(self, input_tokens, output_tokens):
         self.input += input_tokens
@@ -36,20 +45,56 @@ def expect(condition, what):
         raise AssertionError(f"unexpected: {what}")
 
 
+def failure(call):
+    """The error that a call ends with."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("unexpected: an answer where an error is due")
+
+
+def check_errors(sdk, ask):
+    """What an SDK makes of errors: its classes, their request ids, and how often it asks. `ask(options, body)` is to fail."""
+
+    def tried(options=None, **body):
+        # Only the SDKs' own environment has it.
+        import httpx2
+
+        sent = []
+        http = httpx2.Client(event_hooks={"request": [sent.append]})
+        error = failure(lambda: ask({"http_client": http, **(options or {})}, body))
+        expect(error.request_id.startswith("req_"), "the request id of an error")
+        return error, len(sent)
+
+    unknown, once = tried(model="no/such")
+    expect(isinstance(unknown, sdk.NotFoundError) and "not in the catalog" in str(unknown), "NotFoundError")
+    expect(isinstance(tried(messages=[])[0], sdk.BadRequestError), "BadRequestError")
+    expect(isinstance(tried({"api_key": "mg_c_wrong"})[0], sdk.AuthenticationError), "AuthenticationError")
+    down, often = tried(messages=[{"role": "user", "content": "Hello [[status=500]]"}])
+    expect(isinstance(down, sdk.InternalServerError), "InternalServerError")
+    expect((once, often) == (1, 3), f"one request for what stays wrong, three for what may pass: {once}, {often}")
+
+
 def serve(client, package, cases, also=()):
-    """`cases`: name -> (route, modes, function of a task); `also`: packages whose versions are told too."""
+    """`cases`: name -> (route, modes, function of a task[, provider whose models alone it is for]); `also`: packages whose
+    versions are told too."""
 
     def say(line):
         print(json.dumps(line, separators=(",", ":")), flush=True)
 
     others = ", ".join(f"{name} {version(name)}" for name in also)
     versions = f"{version(package)} ({others})" if others else version(package)
-    announced = [{"name": name, "route": route, "modes": modes} for name, (route, modes, _) in cases.items()]
+    announced = [
+        {"name": name, "route": route, "modes": modes, "provider": only[0] if only else None}
+        for name, (route, modes, _, *only) in cases.items()
+    ]
     say({"client": client, "version": versions, "cases": announced})
     for line in sys.stdin:
         task = json.loads(line)
         try:
             seen = cases[task["case"]][2](task)
-            say({"ok": True, "input": seen.input, "output": seen.output, "answers": seen.answers})
+            told = {"input": seen.input, "output": seen.output, "answers": seen.answers, "isCut": seen.is_cut}
+            say({"ok": True, **told})
         except Exception as error:  # Whatever it is, the runner is told.
             say({"ok": False, "name": type(error).__name__, "message": str(error)})

@@ -4,11 +4,13 @@
  * Words after the command choose scenarios by their name.
  */
 import { installAgents } from './agents.ts';
+import { endGroupsOnSignals } from './processes.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { AGENTS, agentOf } from './set-ups.ts';
 import { playLoop } from './tool-loop.ts';
 
 async function main(words: readonly string[]): Promise<void> {
+  endGroupsOnSignals((signal) => console.log(`ended by ${signal}: what is not named above was not run`));
   const installed = await installAgents();
   const tally = { passed: 0, failed: 0 };
   for (const scenario of SCENARIOS) {

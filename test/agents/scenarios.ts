@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { Format } from '../../src/core/endpoints.ts';
 import type { Mode } from '../../src/core/key.ts';
 import type { ScriptedCall, Step } from './scripted-upstream.ts';
-import type { AgentName } from './set-ups.ts';
+import { type AgentName, agentOf } from './set-ups.ts';
 
 export const FILE = 'notes.txt';
 export const OTHER_FILE = 'other.txt';
@@ -176,8 +176,8 @@ type Loop = Pick<Scenario, 'tools'> & {
 const EACH = (tool: string, field: string) => (paths: readonly string[]) =>
   paths.map((path) => ({ tool, input: { [field]: path }, result: READ_RESULT[basename(path)] ?? /./ }));
 
-/** Agents that speak chat completions, by the names of their tools. */
-const CHAT_AGENTS = {
+/** Agents that offer three tools of this kind, by the names of the tools. */
+const PLAIN_AGENTS = {
   opencode: {
     tools: ['read', 'edit', 'bash'],
     read: EACH('read', 'filePath'),
@@ -219,16 +219,26 @@ const CHAT_AGENTS = {
     }),
     run: { tool: 'Bash', input: { command: COMMAND }, result: PROVED },
   },
+  pi: {
+    tools: ['read', 'edit', 'bash'],
+    read: EACH('read', 'path'),
+    edit: (path) => ({
+      tool: 'edit',
+      input: { path, edits: [{ oldText: OLD_LINE, newText: NEW_LINE }] },
+      result: /Successfully/,
+    }),
+    run: { tool: 'bash', input: { command: COMMAND }, result: PROVED },
+  },
 } as const satisfies Partial<Record<AgentName, Loop>>;
 
-function chatAgent(agent: keyof typeof CHAT_AGENTS, upstream: Format, mode: Mode = 'credit'): Scenario {
-  const { tools, read, edit, run }: Loop = CHAT_AGENTS[agent];
+function plainAgent(agent: keyof typeof PLAIN_AGENTS, upstream: Format, mode: Mode = 'credit'): Scenario {
+  const { tools, read, edit, run }: Loop = PLAIN_AGENTS[agent];
   return {
     agent,
     model: 'house-model',
     upstream,
     mode,
-    what: upstream === 'chat' ? 'passed through' : 'translated',
+    what: upstream === agentOf(agent).route ? 'passed through' : 'translated',
     tools,
     script: (folder) => [
       { say: 'I read both files.', calls: read([FILE, OTHER_FILE].map((name) => join(folder, name))) },
@@ -266,10 +276,11 @@ export const SCENARIOS: readonly Scenario[] = [
   codexWithFunctions('chat'),
   codexWithPrograms('messages'),
   codexWithPrograms('chat'),
-  ...(Object.keys(CHAT_AGENTS) as (keyof typeof CHAT_AGENTS)[]).flatMap((agent) => [
-    chatAgent(agent, 'chat', 'token_budget'),
-    chatAgent(agent, 'messages'),
+  ...(Object.keys(PLAIN_AGENTS) as (keyof typeof PLAIN_AGENTS)[]).flatMap((agent) => [
+    plainAgent(agent, 'chat', 'token_budget'),
+    plainAgent(agent, 'messages'),
   ]),
+  plainAgent('pi', 'responses', 'token_budget'),
   aider('chat', 'token_budget'),
   aider('messages'),
 ];

@@ -1,6 +1,6 @@
 /** How each coding agent is pointed at a gateway and run without a person: the settings that docs/clients tells. */
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Format } from '../../src/core/endpoints.ts';
 
@@ -19,8 +19,8 @@ export interface Place {
   readonly prompt: string;
   /** Go on with the last session of this home. */
   readonly resumes?: boolean | undefined;
-  /** Ask for the list of models, which may need that it asks its maker for other things too. */
-  readonly discovers?: boolean | undefined;
+  /** Streamed, also where the agent is asked for whole answers otherwise. */
+  readonly streams?: boolean | undefined;
 }
 
 export interface SetUp {
@@ -31,17 +31,13 @@ export interface SetUp {
 
 export interface Agent {
   readonly title: string;
-  /** Of npm, or of PyPI. */
-  readonly packages: Readonly<Record<string, string>>;
+  /** Where it comes from; the lock files of e2e/ have its version. */
+  readonly package: { readonly npm: string } | { readonly pypi: string };
   readonly route: Format;
   /** Streamed by default. */
   readonly mode?: 'whole';
   /** What it asks for on the internet although it is told not to; nothing of it gets through here. */
   readonly reaches?: readonly string[];
-  /** Why a session cannot be resumed without a person. */
-  readonly resumesNot?: string;
-  /** It can be told to list the gateway's models. */
-  readonly discovers?: true;
   setUp(place: Place): Promise<SetUp>;
   /** What its user reads of its output: the answer, or what is wrong. */
   shown(stdout: string, stderr: string): string;
@@ -83,16 +79,17 @@ async function writeJson(folder: string, name: string, value: object): Promise<v
 }
 
 /** What a user tells an agent that knows no limits of the gateway's models, from `GET /v1/models`. */
-function limitsOf(model: string): { readonly context: number; readonly output: number } {
-  return model === 'sandbox/tiny' ? { context: 2_048, output: 256 } : { context: 128_000, output: 8_192 };
+function limitsOf(model: string): { readonly context: number; readonly output: number; readonly reasons: boolean } {
+  return model === 'sandbox/tiny'
+    ? { context: 2_048, output: 256, reasons: false }
+    : { context: 128_000, output: 8_192, reasons: true };
 }
 
 const claude: Agent = {
   title: 'Claude Code',
-  packages: { '@anthropic-ai/claude-code': '2.1.325' },
+  package: { npm: '@anthropic-ai/claude-code' },
   route: 'messages',
-  discovers: true,
-  async setUp({ installed, key, origin, model, prompt, resumes, discovers }) {
+  async setUp({ installed, key, origin, model, prompt, resumes }) {
     // The wrapper works without the package's install script.
     const script = join(installed, 'node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs');
     const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'];
@@ -103,7 +100,7 @@ const claude: Agent = {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_AUTH_TOKEN: key,
         CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
-        ...(discovers ? {} : { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         DISABLE_AUTOUPDATER: '1',
         DISABLE_TELEMETRY: '1',
       },
@@ -114,7 +111,7 @@ const claude: Agent = {
 
 const codex: Agent = {
   title: 'Codex',
-  packages: { '@openai/codex': '0.166.0' },
+  package: { npm: '@openai/codex' },
   route: 'responses',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
     const config = [
@@ -147,10 +144,11 @@ const codex: Agent = {
 
 const opencode: Agent = {
   title: 'opencode',
-  packages: { 'opencode-ai': '1.18.33' },
+  package: { npm: 'opencode-ai' },
   route: 'chat',
   reaches: ['registry.npmjs.org:443'],
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+    const { context, output } = limitsOf(model);
     await writeJson(join(home, '.config/opencode'), 'opencode.json', {
       $schema: 'https://opencode.ai/config.json',
       autoupdate: false,
@@ -160,7 +158,7 @@ const opencode: Agent = {
           npm: '@ai-sdk/openai-compatible',
           name: 'Model Gateway',
           options: { baseURL: baseUrl, apiKey: '{env:GATEWAY_KEY}' },
-          models: { [model]: { name: model, limit: limitsOf(model) } },
+          models: { [model]: { name: model, limit: { context, output } } },
         },
       },
     });
@@ -198,7 +196,7 @@ const opencode: Agent = {
 
 const qwen: Agent = {
   title: 'qwen-code',
-  packages: { '@qwen-code/qwen-code': '0.24.4' },
+  package: { npm: '@qwen-code/qwen-code' },
   route: 'chat',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
     const { context, output } = limitsOf(model);
@@ -226,24 +224,29 @@ const qwen: Agent = {
 
 const cline: Agent = {
   title: 'Cline',
-  packages: { cline: '3.0.65' },
+  package: { npm: 'cline' },
   route: 'chat',
   // Its feature flags.
   reaches: ['data.cline.bot:443'],
-  resumesNot:
-    '`--id` always opens its terminal interface and drops the prompt ([its start](https://github.com/cline/cline/blob/main/apps/cli/src/main.ts))',
-  async setUp({ installed, home, key, baseUrl, model, prompt }) {
+  async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
     const script = join(installed, 'node_modules/.bin/cline');
     const data = join(home, '.cline/data');
     const settings = { telemetryOptOut: true, autoUpdateEnabled: false };
     await writeJson(join(data, 'settings'), 'global-settings.json', settings);
     const auth = [script, 'auth', '-p', 'openai-compatible', '-k', key, '-m', model, '-b', baseUrl, '--data-dir', data];
     const asked = [script, '--json', '--data-dir', data, '-P', 'openai-compatible', '-m', model];
-    const line = [...asked.map(quoted), '"$0"'].join(' ');
+    // `--id` opens its terminal interface and drops the prompt; an editor goes on with a session.
+    const [session = ''] = resumes ? await readdir(join(data, 'sessions')) : [];
+    const editor = [process.execPath, join(import.meta.dirname, 'acp.ts'), session, model, prompt];
+    const line = resumes ? [...editor, script, '--acp', '--data-dir', data] : [...asked, prompt];
     return {
       command: 'sh',
-      args: ['-c', `${auth.map(quoted).join(' ')} >&2 && ${line}`, prompt],
-      env: {},
+      args: ['-c', `${auth.map(quoted).join(' ')} >&2 && exec ${line.map(quoted).join(' ')}`],
+      // Sessions in the process itself, instead of in one for the whole machine that outlives it.
+      env: {
+        CLINE_SESSION_BACKEND_MODE: 'local',
+        ...(resumes ? { CLINE_PROVIDER: 'openai-compatible', CLINE_MODEL: model, CLINE_API_KEY: key } : {}),
+      },
     };
   },
   shown(stdout, stderr) {
@@ -256,7 +259,7 @@ const cline: Agent = {
 
 const continueCli: Agent = {
   title: 'Continue',
-  packages: { '@continuedev/cli': '1.5.47' },
+  package: { npm: '@continuedev/cli' },
   route: 'chat',
   async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
     const folder = join(home, '.continue');
@@ -282,16 +285,41 @@ const continueCli: Agent = {
   shown: (stdout, stderr) => stdout.trim() || lastLines(stdout, stderr),
 };
 
+const pi: Agent = {
+  title: 'pi',
+  package: { npm: '@earendil-works/pi-coding-agent' },
+  route: 'responses',
+  async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+    const { context, output, reasons } = limitsOf(model);
+    const folder = join(home, '.pi/agent');
+    await writeJson(folder, 'settings.json', { enableInstallTelemetry: false });
+    await writeJson(folder, 'models.json', {
+      providers: {
+        gateway: {
+          baseUrl,
+          api: 'openai-responses',
+          apiKey: '$GATEWAY_KEY',
+          models: [{ id: model, contextWindow: context, maxTokens: output, reasoning: reasons }],
+        },
+      },
+    });
+    const script = join(installed, 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js');
+    const asked = ['-p', '--provider', 'gateway', '--model', model, ...(resumes ? ['--continue'] : []), prompt];
+    return { command: process.execPath, args: [script, ...asked], env: { GATEWAY_KEY: key, PI_OFFLINE: '1' } };
+  },
+  shown: (stdout, stderr) => stdout.trim() || lastLines(stdout, stderr),
+};
+
 /** Its streams do not ask for the usage, so that only whole answers show it. */
 const aider: Agent = {
   title: 'aider',
-  packages: { 'aider-chat': '0.86.2' },
+  package: { pypi: 'aider-chat' },
   route: 'chat',
   mode: 'whole',
   reaches: ['raw.githubusercontent.com:443'],
-  async setUp({ installed, key, baseUrl, model, prompt, resumes }) {
+  async setUp({ installed, key, baseUrl, model, prompt, resumes, streams }) {
     const quiet = ['--no-analytics', '--no-check-update', '--no-show-model-warnings', '--no-show-release-notes'];
-    const plain = ['--no-git', '--no-gitignore', '--no-pretty', '--no-stream', '--yes-always'];
+    const plain = ['--no-git', '--no-gitignore', '--no-pretty', streams ? '--stream' : '--no-stream', '--yes-always'];
     return {
       command: join(installed, 'bin/aider'),
       args: [
@@ -326,10 +354,15 @@ export function lastLines(stdout: string, stderr: string): string {
     .join(' ');
 }
 
-export const AGENTS = { claude, codex, opencode, qwen, cline, continue: continueCli } as const satisfies Record<
-  string,
-  Agent
->;
+export const AGENTS = {
+  claude,
+  codex,
+  opencode,
+  qwen,
+  cline,
+  continue: continueCli,
+  pi,
+} as const satisfies Record<string, Agent>;
 
 /** Agents of PyPI: `installed` is their virtual environment. */
 export const PYTHON_AGENTS = { aider } as const satisfies Record<string, Agent>;

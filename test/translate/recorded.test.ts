@@ -10,6 +10,7 @@ import { GatewayError } from '../../src/core/conditions.ts';
 import { ENDPOINTS, type Format } from '../../src/core/endpoints.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { FORMATS as WIRE_FORMATS } from '../../src/wire/formats.ts';
+import { omitNulls } from '../../src/wire/json/omit-nulls.ts';
 import { parseBody } from '../../src/wire/json/parse-request.ts';
 import type { LaneWithWarnings } from '../../src/wire/lane.ts';
 import { FORMATS, lane, OUTPUT_LIMIT } from './run-lane.ts';
@@ -69,7 +70,9 @@ function described(request: Recorded): string {
   ];
   const format = formatOf(request);
   if (format === null || request.body === null) return `${lines.join('\n')}\n`;
-  const { body, bytes } = parseBody(Buffer.from(JSON.stringify(request.body)));
+  // Read as the gateway reads it.
+  const parsed = parseBody(Buffer.from(JSON.stringify(request.body)));
+  const { body, bytes } = omitNulls(parsed, WIRE_FORMATS[format].optionalFields);
   const betas = request.headers['anthropic-beta'] !== undefined;
   const info = WIRE_FORMATS[format].validateRequest(body, bytes, { betas, references: true });
   const { choices, stream, outputLimit, needs, hostedTools, reasoning } = info;

@@ -30,6 +30,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   cline: 'npm run e2e',
   cn: 'npm run e2e',
   opencode: 'npm run e2e',
+  pi: 'npm run e2e',
   qwen: 'npm run e2e',
   bash: 'CI',
   node: 'the test of the script that it names',
