@@ -29,9 +29,11 @@ export function compatibilityPage(results: readonly Result[], { command, notRun 
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)), and once more with [aimock](https://github.com/CopilotKit/aimock) as a provider that is not the gateway's own. It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [clients.md](clients.md).`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)), and once more with [aimock](https://github.com/CopilotKit/aimock) as a provider that is not the gateway's own. It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [Clients](clients.md).`,
     '',
     '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family. A difference of the client itself is told in brackets, with its code.',
+    '',
+    'A **whole** answer comes in one piece, a **streamed** one in events. A cell is empty where the scenario is not run that way. *It stays on this machine* means that the agent, with its telemetry and updates switched off, asked nobody but the gateway and the hosts that its page names. **Requests** are those that the client sent before it told its user.',
     '',
     '| Client | Version | Tried on |',
     '|---|---|---|',
@@ -52,7 +54,8 @@ export function clientPart(results: readonly Result[], clients: readonly string[
     if (own === undefined || version === undefined) continue;
     lines.push(`**${client} ${version}**, ${own.date}:`, '', ...tables(results, client), '');
   }
-  return lines.length === 0 ? 'Nothing yet: `npm run e2e` has not been run with it.\n' : lines.join('\n');
+  if (lines.length === 0) return 'Nothing yet: `npm run e2e` has not been run with it.\n';
+  return ['What the tables show is explained in [Compatibility](../compatibility.md).', '', ...lines].join('\n');
 }
 
 function tables(results: readonly Result[], client: string): string[] {
@@ -74,12 +77,12 @@ function tables(results: readonly Result[], client: string): string[] {
   const counted = seen.some(({ requests }) => requests !== undefined);
   lines.push(
     '',
-    `| When there is | its user sees |${counted ? ' requests |' : ''}`,
+    `| What is wrong | What its user sees |${counted ? ' Requests |' : ''}`,
     `|---|---|${counted ? '---|' : ''}`,
   );
   for (const { fault, message, problem, requests, note } of seen) {
     const own = note === undefined ? '' : ` (it ${note})`;
-    const told = `${cell(message)}${problem === null ? own : ` **(${problem})**`}`;
+    const told = `${cell(message) || 'nothing'}${problem === null ? own : ` **(${problem})**`}`;
     lines.push(`| ${fault} | ${told} |${counted ? ` ${requests ?? ''} |` : ''}`);
   }
   return lines;

@@ -19,7 +19,12 @@ export default defineConfig({
   cleanUrls: true,
   lastUpdated: false,
   // Without the extension for attributes: braces at the end of a line or cell are text, such as an error's body.
-  markdown: { config: extend, anchor: { slugify: anchorOf }, attrs: { disable: true } },
+  markdown: {
+    config: extend,
+    anchor: { slugify: anchorOf },
+    attrs: { disable: true },
+    codeTransformers: [{ name: 'unbroken-options', span: keepOption }],
+  },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -93,6 +98,7 @@ export default defineConfig({
 
 function extend(md) {
   withoutSourceLinks(md);
+  withoutLocalLinks(md);
   withLineBreaks(md);
 }
 
@@ -100,8 +106,21 @@ function extend(md) {
 function withLineBreaks(md) {
   const breaking = (html) => html.replaceAll(/(?<=[^<>\s]{6})([/_=,:.-])(?=[^<>\s]{3})/g, '$1<wbr>');
   const { code_inline: code, text } = md.renderer.rules;
-  md.renderer.rules.code_inline = (...args) => code(...args).replace(/(?<=>)[^<]{24,}/, breaking);
-  md.renderer.rules.text = (...args) => text(...args).replaceAll(/[^\s<>]{30,}/g, breaking);
+  const whole = '<span class="unbroken">$&</span>';
+  md.renderer.rules.code_inline = (...args) =>
+    code(...args)
+      .replace(/(?<=>)[^<]{24,}/, breaking)
+      .replaceAll(/(?<=[\s>])--?[a-zA-Z][\w-]*/g, whole);
+  md.renderer.rules.text = (...args) =>
+    text(...args)
+      .replaceAll(/[^\s<>]{30,}/g, breaking)
+      .replaceAll(/\b\d{4}-\d{2}-\d{2}\b/g, whole);
+}
+
+/** A browser may break a line behind a hyphen: `--` at its end and `cap` on the next are no option. */
+function keepOption(node) {
+  const [first] = node.children;
+  if (first?.type === 'text' && /^\s*--?[a-zA-Z][\w-]*\s*$/.test(first.value)) this.addClassToHast(node, 'unbroken');
 }
 
 /** One for each client, by its heading. */
@@ -132,6 +151,12 @@ function withoutSourceLinks(md) {
       }
     }
   });
+}
+
+/** An address of the reader's own machine inside a text, such as a client's message, leads nowhere. */
+function withoutLocalLinks(md) {
+  const { validateLink } = md;
+  md.validateLink = (url) => !/^https?:\/\/(127\.0\.0\.1|localhost)\b/.test(url) && validateLink(url);
 }
 
 function leadsToSource(href, from) {

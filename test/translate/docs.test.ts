@@ -24,7 +24,7 @@ function fate(from: Format, to: Format, row: FieldRow): string {
     const { warnings } = lane(from, to, body);
     const without = leaves(upstreamBody(from, to, { ...MINIMAL[from], ...row.base }));
     const paths = changed(without, leaves(upstreamBody(from, to, body)));
-    if (paths.length > 0) return [told(row.field, paths), ...warnings].join('; ');
+    if (paths.length > 0) return [told(row, paths), ...warnings].join('; ');
     if (row.kept !== undefined) return `kept: ${row.kept}`;
     const why = warnings.length > 0 ? warnings.join('; ') : row.why;
     assert.ok(why, `${from} → ${to}: ${row.field} is lost without a word`);
@@ -36,8 +36,10 @@ function fate(from: Format, to: Format, row: FieldRow): string {
   }
 }
 
-function told(field: string, paths: readonly string[]): string {
-  if (paths.length === 1 && paths[0] === field.split(' ')[0]) return 'carried';
+function told({ field, probe }: FieldRow, paths: readonly string[]): string {
+  const [path] = paths;
+  const same = path === field.split(' ')[0] || (path?.startsWith(`${field}.`) === true && leaves(probe).has(path));
+  if (paths.length === 1 && same) return 'carried';
   const shown = paths.slice(0, PATHS_SHOWN_MAX).map((path) => `\`${path}\``);
   return `→ ${shown.join(', ')}${paths.length > PATHS_SHOWN_MAX ? ', …' : ''}`;
 }
@@ -114,7 +116,7 @@ function reasonIn(body: JsonObject): string {
 
 function finishTable(): string {
   const lines = [
-    '| the provider says | a chat client reads | a responses client reads | a messages client reads |',
+    '| The provider says | A chat client reads | A responses client reads | A messages client reads |',
     '| --- | --- | --- | --- |',
   ];
   for (const to of FORMATS) {
