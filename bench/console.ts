@@ -7,34 +7,23 @@
  * in 1,000 accounts), in each of its groupings, while W1's requests are served. The books are made once, in a few minutes
  * and some gigabytes of the temporary folder.
  */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { storeFile } from '../src/admin/data-folder.ts';
-import { DAY_MS } from '../src/core/time.ts';
 import { OpenConsole } from './console-page.ts';
-import { treeUse } from './cpu.ts';
-import { GROWN_DAYS, growSqlite } from './grown-ledger.ts';
+import { daysAgoMs, GROWN_DAYS } from './grown-ledger.ts';
 import { LoadClient } from './load-client.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
-import { gateway } from './peers/gateway.ts';
-import type { Placement } from './processes.ts';
+import { gateway, onGrownBooks } from './peers/gateway.ts';
 import { table } from './report.ts';
-import { expectedMarks, modelName, PATHS, type RequestShape, requestBody, terminalText } from './requests.ts';
 import { type Interval, median, pairedRatio } from './stats.ts';
 import { startUpstream } from './upstream-process.ts';
+import { SHAPE, UNPINNED, visit } from './visit.ts';
 
-const SHAPE: RequestShape = {
-  client: 'chat',
-  native: 'chat',
-  bodyBytes: 1_024,
-  answer: { kind: 'whole', bytes: 1_024 },
-};
 const CONCURRENCY = 16;
 const REQUESTS = 4_000;
 const WARM_UP_REQUESTS = 12_000;
-const UNPINNED: Placement = { pinned: false, note: 'nothing is pinned', prefix: () => [], fileLimit: 1_024 };
 const WITHOUT = 'no console';
 const AGAIN = 'no console again';
 const WITH = 'console open';
@@ -69,24 +58,8 @@ async function start(adapter: Adapter): Promise<RunningPeer> {
   return peer;
 }
 
-async function visit(peer: RunningPeer, requests: number) {
-  const pid = peer.child?.pid ?? -1;
-  const before = treeUse(pid).cpuNs;
-  const result = await load.run({
-    origin: peer.launch.origin,
-    path: PATHS[SHAPE.client],
-    headerSets: [{ 'content-type': 'application/json', ...peer.launch.headers(SHAPE, 0) }],
-    body: requestBody(SHAPE, modelName(SHAPE)),
-    concurrency: CONCURRENCY,
-    requests,
-    marks: expectedMarks(SHAPE.answer),
-    terminal: terminalText(SHAPE),
-    cutAfterMarks: null,
-    idempotencyPrefix: null,
-  });
-  if (result.failed > 0) throw new Error(`${peer.name}: ${result.failures.join('; ')}`);
-  peer.books?.record(SHAPE, result.completedBySet, result.failed);
-  return { cpuUs: (treeUse(pid).cpuNs - before) / 1_000 / requests, ...result.latencyMs };
+function visited(peer: RunningPeer, requests: number) {
+  return visit(load, peer, { keys: 1, concurrency: CONCURRENCY, requests });
 }
 
 async function compareRounds(rounds: number): Promise<void> {
@@ -94,15 +67,15 @@ async function compareRounds(rounds: number): Promise<void> {
   const figures = new Map(
     peers.map(({ name }): [string, Figures] => [name, { cpuUs: new Map(), p50Ms: new Map(), p99Ms: new Map() }]),
   );
-  for (const peer of peers) await visit(peer, WARM_UP_REQUESTS);
+  for (const peer of peers) await visited(peer, WARM_UP_REQUESTS);
   const page = await OpenConsole.at(peers.find(({ name }) => name === WITH)?.launch.env ?? {});
   await page.follow();
   for (let round = 0; round < rounds; round++) {
     for (const peer of round % 2 === 0 ? peers : peers.toReversed()) {
-      const seen = await visit(peer, REQUESTS);
+      const seen = await visited(peer, REQUESTS);
       figures.get(peer.name)?.cpuUs.set(round, seen.cpuUs);
-      figures.get(peer.name)?.p50Ms.set(round, seen.p50);
-      figures.get(peer.name)?.p99Ms.set(round, seen.p99);
+      figures.get(peer.name)?.p50Ms.set(round, seen.latencyMs.p50);
+      figures.get(peer.name)?.p99Ms.set(round, seen.latencyMs.p99);
     }
   }
   report(figures);
@@ -130,8 +103,8 @@ function show(ratio: Interval | null): string {
 }
 
 async function timeOverviews(): Promise<void> {
-  const peer = await start(onGrownBooks());
-  await visit(peer, WARM_UP_REQUESTS);
+  const peer = await start(onGrownBooks('gateway grown', { startMs: daysAgoMs(GROWN_DAYS - 1), accounts: 1_000 }));
+  await visited(peer, WARM_UP_REQUESTS);
   const page = await OpenConsole.at(peer.launch.env ?? {});
   const rows: string[][] = [];
   for (const [name, view] of page.overviews()) {
@@ -141,7 +114,7 @@ async function timeOverviews(): Promise<void> {
     let done = false;
     const serving = (async () => {
       const latencies: number[] = [];
-      while (!done) latencies.push((await visit(peer, REQUESTS / 4)).p99);
+      while (!done) latencies.push((await visited(peer, REQUESTS / 4)).latencyMs.p99);
       return latencies;
     })();
     for (let run = 0; run < RUNS; run++) served.push(await timed(view));
@@ -153,32 +126,6 @@ async function timeOverviews(): Promise<void> {
   const head = ['overview', 'alone, ms', 'while serving, ms', 'longest, ms', 'p99 of W1, ms'];
   say(table(head, rows).join('\n'));
   say('all requests of the page at once, until the last one is answered');
-}
-
-function onGrownBooks(): Adapter {
-  return {
-    ...gateway,
-    name: 'gateway grown',
-    launch: (context) => {
-      const launch = gateway.launch(context);
-      const data = launch.env?.GATEWAY_DATA ?? '';
-      mkdirSync(data, { recursive: true, mode: 0o700 });
-      copyFileSync(grownFile(), storeFile(data));
-      // Books without the secret that their keys were made with are refused.
-      return { ...launch, env: { ...launch.env, GATEWAY_SECRET: '0'.repeat(64) } };
-    },
-  };
-}
-
-function grownFile(): string {
-  const startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - (GROWN_DAYS - 1) * DAY_MS;
-  const file = join(tmpdir(), `bench-grown-accounts-${startMs}.db`);
-  if (!existsSync(file)) {
-    rmSync(`${file}.part`, { force: true });
-    growSqlite(`${file}.part`, { records: 10_000_000, unrolled: 0, startMs, accounts: 1_000 });
-    renameSync(`${file}.part`, file);
-  }
-  return file;
 }
 
 async function checkBooks(): Promise<void> {

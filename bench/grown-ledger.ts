@@ -20,6 +20,11 @@ export interface Growth {
 }
 
 export const GROWN_DAYS = 30;
+
+/** The start of a day, in UTC. */
+export function daysAgoMs(days: number): number {
+  return Math.floor(Date.now() / DAY_MS) * DAY_MS - days * DAY_MS;
+}
 const PER_KEY = 100;
 const PER_SESSION = 10;
 /** Has no factor in common with a number of keys: the sessions of a key are days apart. */

@@ -21,7 +21,7 @@ import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
 import { coldStatements } from '../src/ledger/sqlite/statements.ts';
 import { readStep } from '../src/ledger/sqlite/usage-rollup.ts';
 import { startPostgres } from '../test/support/postgres.ts';
-import { GROWN_DAYS, type Growth, growPostgresSql, growSqlite } from './grown-ledger.ts';
+import { daysAgoMs, GROWN_DAYS, type Growth, growPostgresSql, growSqlite } from './grown-ledger.ts';
 import { table } from './report.ts';
 import { median } from './stats.ts';
 
@@ -29,7 +29,7 @@ const RUNS = 5;
 /** About what ten seconds bring between two steps of the rollups. */
 const UNROLLED = 5_000;
 const ACCOUNTS = 1_000;
-const startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - (GROWN_DAYS - 1) * DAY_MS;
+const startMs = daysAgoMs(GROWN_DAYS - 1);
 
 const REPORTS: readonly (readonly [name: string, change: Partial<UsageQuery>])[] = [
   ['--by model,day', { by: ['model', 'day'] }],

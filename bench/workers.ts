@@ -7,21 +7,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { treeUse } from './cpu.ts';
 import { LoadClient } from './load-client.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { gateway } from './peers/gateway.ts';
-import type { Placement } from './processes.ts';
-import { expectedMarks, modelName, PATHS, type RequestShape, requestBody, terminalText } from './requests.ts';
 import { type Interval, median, pairedRatio } from './stats.ts';
 import { startUpstream } from './upstream-process.ts';
+import { SHAPE, UNPINNED, visit } from './visit.ts';
 
-const SHAPE: RequestShape = {
-  client: 'chat',
-  native: 'chat',
-  bodyBytes: 1_024,
-  answer: { kind: 'whole', bytes: 1_024 },
-};
 const CONCURRENCY = 64;
 const REQUESTS = 2_000;
 /** Each worker compiles the code for itself, which takes some tens of thousands of requests. */
@@ -31,7 +23,6 @@ const WORKERS = [1, 2] as const;
 /** Two workers, the writer, the load generator and the upstream. */
 const CORES_WANTED = 5;
 const TARGET = 1.7;
-const UNPINNED: Placement = { pinned: false, note: 'nothing is pinned', prefix: () => [], fileLimit: 1_024 };
 
 interface Figures {
   readonly perSecond: Map<number, number>;
@@ -49,32 +40,6 @@ function withWorkers(workers: number): Adapter {
   };
 }
 
-async function visit(load: LoadClient, peer: RunningPeer, requests: number) {
-  const pid = peer.child?.pid ?? -1;
-  const before = treeUse(pid).cpuNs;
-  const result = await load.run({
-    origin: peer.launch.origin,
-    path: PATHS[SHAPE.client],
-    headerSets: Array.from({ length: KEYS }, (_, key) => ({
-      'content-type': 'application/json',
-      ...peer.launch.headers(SHAPE, key),
-    })),
-    body: requestBody(SHAPE, modelName(SHAPE)),
-    concurrency: CONCURRENCY,
-    requests,
-    marks: expectedMarks(SHAPE.answer),
-    terminal: terminalText(SHAPE),
-    cutAfterMarks: null,
-    idempotencyPrefix: null,
-  });
-  if (result.failed > 0) throw new Error(`${peer.name}: ${result.failures.join('; ')}`);
-  peer.books?.record(SHAPE, result.completedBySet, result.failed);
-  return {
-    perSecond: (1_000 * requests) / result.durationMs,
-    cpuUs: (treeUse(pid).cpuNs - before) / 1_000 / requests,
-  };
-}
-
 const rounds = Number(process.argv[2] ?? 8);
 const folder = mkdtempSync(join(tmpdir(), 'bench-workers-'));
 const upstream = await startUpstream(UNPINNED);
@@ -86,11 +51,12 @@ try {
     peers.push(await startPeer(withWorkers(workers), UNPINNED, { ...context, shapes: [SHAPE], keys: KEYS }));
   }
   const figures = peers.map((): Figures => ({ perSecond: new Map(), cpuUs: new Map() }));
-  for (const peer of peers) await visit(load, peer, WARM_UP_REQUESTS);
+  for (const peer of peers)
+    await visit(load, peer, { keys: KEYS, concurrency: CONCURRENCY, requests: WARM_UP_REQUESTS });
   for (let round = 0; round < rounds; round++) {
     const order = [...peers.entries()];
     for (const [index, peer] of round % 2 === 0 ? order : order.toReversed()) {
-      const seen = await visit(load, peer, REQUESTS);
+      const seen = await visit(load, peer, { keys: KEYS, concurrency: CONCURRENCY, requests: REQUESTS });
       figures[index]?.perSecond.set(round, seen.perSecond);
       figures[index]?.cpuUs.set(round, seen.cpuUs);
     }

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeFile } from '../../src/admin/data-folder.ts';
-import { DAY_MS } from '../../src/core/time.ts';
 import { type Books, type CallerKey, type Cli, field, openBooks, parse, runCli } from '../books.ts';
-import { GROWN_DAYS, growSqlite } from '../grown-ledger.ts';
+import { daysAgoMs, GROWN_DAYS, type Growth, growSqlite } from '../grown-ledger.ts';
 import { type Adapter, type Launch, originOf, type PeerContext } from '../peer.ts';
 import { modelName } from '../requests.ts';
 
@@ -106,27 +105,35 @@ function onPostgres(name: string, checkout: string): Adapter {
   };
 }
 
-/** The same after a month: 10 million usage records of 100,000 keys. They are made once, and copied for each start. */
+/** The same after a month: 10 million usage records of 100,000 keys. */
 export const gatewayGrown: Adapter = {
-  name: 'gateway grown',
+  ...onGrownBooks('gateway grown', { startMs: daysAgoMs(GROWN_DAYS) }),
   notQuick: true,
   note: 'gateway grown is the gateway on the books of a month: 10 million usage records of 100,000 keys',
-  missing: gateway.missing,
-  launch: (context) => {
-    const launch = gateway.launch(context);
-    const data = launch.env?.GATEWAY_DATA ?? '';
-    mkdirSync(data, { recursive: true, mode: 0o700 });
-    copyFileSync(grownFile(), storeFile(data));
-    // A folder with books, and without the secret that belongs to them, is refused.
-    return { ...launch, env: { ...launch.env, GATEWAY_SECRET: '0'.repeat(64) } };
-  },
 };
 
-function grownFile(): string {
-  const file = join(tmpdir(), `bench-grown-${GROWN.records}.db`);
+/** The books are made once, and copied for each start. */
+export function onGrownBooks(name: string, growth: Pick<Growth, 'startMs' | 'accounts'>): Adapter {
+  return {
+    ...gateway,
+    name,
+    launch: (context) => {
+      const launch = gateway.launch(context);
+      const data = launch.env?.GATEWAY_DATA ?? '';
+      mkdirSync(data, { recursive: true, mode: 0o700 });
+      copyFileSync(grownFile({ ...GROWN, ...growth }), storeFile(data));
+      // A folder with books, and without the secret that belongs to them, is refused.
+      return { ...launch, env: { ...launch.env, GATEWAY_SECRET: '0'.repeat(64) } };
+    },
+  };
+}
+
+function grownFile(growth: Growth): string {
+  const { records, accounts = 0, startMs } = growth;
+  const file = join(tmpdir(), `bench-grown-${records}-${accounts}-${startMs}.db`);
   if (!existsSync(file)) {
     rmSync(`${file}.part`, { force: true });
-    growSqlite(`${file}.part`, { ...GROWN, startMs: Math.floor(Date.now() / DAY_MS) * DAY_MS - GROWN_DAYS * DAY_MS });
+    growSqlite(`${file}.part`, growth);
     renameSync(`${file}.part`, file);
   }
   return file;

@@ -283,7 +283,8 @@ export class AdminService implements AdminApi {
   }
 
   async audit(): Promise<AuditView> {
-    return auditView(await (this.#options.audits ?? { run: () => this.#ledger.audit() }).run());
+    const { audits } = this.#options;
+    return auditView(await (audits === undefined ? this.#ledger.audit() : audits.run()));
   }
 
   async lastAudit(): Promise<LastAuditView> {
