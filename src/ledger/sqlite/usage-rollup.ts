@@ -44,8 +44,8 @@ export interface RollupStep {
 
 export interface RollupRow {
   readonly startMs: number;
-  /** Null in the rollup of all keys together. */
-  readonly keyId: string | null;
+  /** Empty in the rollup of all keys together. */
+  readonly keyId: string;
   readonly model: string;
   readonly provider: string;
   readonly format: string;
@@ -115,10 +115,7 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
   const accountsState = readAccountDays(sql);
   const moved = accountsState.current ? readMovedKey(sql) : null;
   const startsAnew = !accountsState.current;
-  const hours = new Tallies();
   const keyHours = new Tallies();
-  const keyDays = new Tallies();
-  const accountDays = new Tallies();
   let charges = 0;
   let more = startsAnew || moved !== null;
 
@@ -129,11 +126,8 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
         more = true;
         break;
       }
-      const { place } = fact;
-      keyHours.add(place.startMs, place.keyId, fact);
-      keyDays.add(dayOf(place.startMs), place.keyId, fact);
-      hours.add(place.startMs, null, fact);
-      accountDays.add(dayOf(place.startMs), place.accountId ?? '', { ...fact, place: { ...place, ...ANY_CALL } });
+      const { place, sums, firstByteMs, durationMs } = fact;
+      keyHours.at(place).addCharge(sums, firstByteMs, durationMs);
       charges++;
       to = fact.number;
     }
@@ -144,6 +138,10 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
   const unrolledTo = first ? 0 : last(chargesWithoutRecord(sql, limit + 1), 0);
   const number = first ? after : last(chargesWithRecord(sql, after, limit + 1), after);
   const built = more ? null : readBuiltDay(sql, accountsState);
+  // From the finest one, which is a few rows: a charge is looked at once.
+  const hours = keyHours.summedUp((place) => ({ ...place, keyId: '' }));
+  const keyDays = keyHours.summedUp((place) => ({ ...place, startMs: dayOf(place.startMs) }));
+  const accountDays = keyDays.summedUp((place) => ({ ...place, keyId: place.accountId ?? '', ...ANY_CALL }));
   return {
     version,
     number,
@@ -153,7 +151,7 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
     hours: hours.rows(),
     keyHours: keyHours.rows(),
     keyDays: keyDays.rows(),
-    accountDays: accountDays.rows().map(({ keyId, ...row }) => ({ ...row, accountId: keyId ?? '' })),
+    accountDays: accountDays.rows().map(({ keyId, ...row }) => ({ ...row, accountId: keyId })),
     startsAnew,
     moved,
     built,
@@ -192,7 +190,7 @@ export function addToRollups(sql: ColdStatements, step: RollupStep): RolledUp {
 function addRows(sql: ColdStatements, table: keyof typeof ADD, rows: readonly RollupRow[]): void {
   const statement = sql(ADD[table]);
   for (const { startMs, keyId, model, provider, format, sums, times } of rows) {
-    const key = keyId === null ? [startMs] : [startMs, keyId];
+    const key = table === 'usage_hours' ? [startMs] : [startMs, keyId];
     statement.run(...key, model, provider, format, ...USAGE_SUMS.map((name) => sums[name]), times);
   }
 }
@@ -205,26 +203,37 @@ const ADD = {
 
 /** The rows of one rollup, by their key. */
 class Tallies {
-  readonly #tallies = new Map<string, Omit<RollupRow, 'sums' | 'times'> & { readonly tally: UsageTally }>();
+  readonly #tallies = new Map<string, { readonly place: UsagePlace; readonly tally: UsageTally }>();
 
   get size(): number {
     return this.#tallies.size;
   }
 
-  add(startMs: number, keyId: string | null, { place, sums, firstByteMs, durationMs }: ChargeFact): void {
-    const { model, provider, format } = place;
-    const name = JSON.stringify([startMs, keyId, model, provider, format]);
+  at(place: UsagePlace): UsageTally {
+    const { startMs, keyId, model, provider, format } = place;
+    const name = `${startMs}\0${keyId}\0${model}\0${provider}\0${format}`;
     let found = this.#tallies.get(name);
     if (found === undefined) {
-      found = { startMs, keyId, model, provider, format, tally: new UsageTally() };
+      found = { place, tally: new UsageTally() };
       this.#tallies.set(name, found);
     }
-    found.tally.addCharge(sums, firstByteMs, durationMs);
+    return found.tally;
+  }
+
+  /** A coarser rollup of the same charges. */
+  summedUp(coarser: (place: UsagePlace) => UsagePlace): Tallies {
+    const summed = new Tallies();
+    for (const { place, tally } of this.#tallies.values()) summed.at(coarser(place)).add(tally.sums, tally.times);
+    return summed;
   }
 
   rows(): readonly RollupRow[] {
-    return [...this.#tallies.values()].map(({ tally, ...key }) => ({
-      ...key,
+    return [...this.#tallies.values()].map(({ place: { startMs, keyId, model, provider, format }, tally }) => ({
+      startMs,
+      keyId,
+      model,
+      provider,
+      format,
       sums: tally.saturated(),
       times: packTimes(tally.times),
     }));

@@ -46,7 +46,10 @@ export interface RequestLogWriterOptions {
 
 export class RequestLogWriter implements RequestObserver {
   readonly #options: RequestLogWriterOptions;
-  #buffer: RequestRecord[] = [];
+  /** Encoded at once: a record that waits is many objects, which the garbage collector copies twice; an entry is a few. */
+  #buffer: RequestEntry[] = [];
+  /** By request id. */
+  readonly #captures = new Map<string, Capture>();
   /** A batch that is being stored, or has not been taken yet. */
   #batch: readonly RequestEntry[] = [];
   /** What was captured of the requests of the batch. */
@@ -88,19 +91,19 @@ export class RequestLogWriter implements RequestObserver {
       this.#dropped += 1;
       return;
     }
-    if (record.capture !== null) this.#takeCapture(record, record.capture);
-    this.#buffer.push(record);
+    if (record.capture !== null) this.#takeCapture(record.requestId, record.capture);
+    this.#buffer.push(entryOf(record));
     if (this.#timer === null && this.#flushing === null) this.#arm(FLUSH_MS);
   }
 
-  #takeCapture(record: RequestRecord, { bytes }: Capture): void {
+  #takeCapture(requestId: string, capture: Capture): void {
     const { captureBytesMax = BUFFERED_CAPTURE_BYTES_MAX } = this.#options;
-    if (this.#capturedBytes + bytes <= captureBytesMax) {
-      this.#capturedBytes += bytes;
+    if (this.#capturedBytes + capture.bytes > captureBytesMax) {
+      this.#capturesDropped += 1;
       return;
     }
-    record.capture = null;
-    this.#capturesDropped += 1;
+    this.#capturedBytes += capture.bytes;
+    this.#captures.set(requestId, capture);
   }
 
   #isSample({ endedAt }: RequestRecord): boolean {
@@ -140,12 +143,14 @@ export class RequestLogWriter implements RequestObserver {
   }
 
   async #nextBatch(): Promise<void> {
-    const records = this.#buffer.length <= BATCH_ROWS ? this.#buffer : this.#buffer.splice(0, BATCH_ROWS);
-    if (records === this.#buffer) this.#buffer = [];
-    this.#batch = records.map(entryOf);
-    for (const { requestId, capture, receivedAtMs } of records) {
-      if (capture === null) continue;
-      this.#captured = [...this.#captured, await capturedContent(requestId, capture, receivedAtMs)];
+    this.#batch = this.#buffer.length <= BATCH_ROWS ? this.#buffer : this.#buffer.splice(0, BATCH_ROWS);
+    if (this.#batch === this.#buffer) this.#buffer = [];
+    if (this.#captures.size === 0) return;
+    for (const { id, receivedAtMs } of this.#batch) {
+      const capture = this.#captures.get(id);
+      if (capture === undefined) continue;
+      this.#captured = [...this.#captured, await capturedContent(id, capture, receivedAtMs)];
+      this.#captures.delete(id);
       this.#capturedBytes -= capture.bytes;
     }
   }
