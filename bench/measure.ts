@@ -42,6 +42,25 @@ export interface CaseResult {
   readonly runs: readonly RunResult[];
 }
 
+/** A case that was measured several times, as one with the rounds of all. */
+export function pooled(results: readonly CaseResult[]): readonly CaseResult[] {
+  return Array.from(Map.groupBy(results, ({ spec }) => spec).values(), merged);
+}
+
+function merged(parts: readonly CaseResult[]): CaseResult {
+  const [first] = parts;
+  if (first === undefined) throw new TypeError('nothing was measured');
+  const runs = first.runs.map(({ spec, skipped }) => ({
+    spec,
+    skipped,
+    visits: parts.flatMap((part, start) => {
+      const { visits } = part.runs.find((run) => run.spec === spec) ?? { visits: [] };
+      return visits.map((visit) => ({ ...visit, round: start * part.spec.rounds + visit.round }));
+    }),
+  }));
+  return { spec: first.spec, runs };
+}
+
 export interface Bench {
   readonly load: LoadClient;
   readonly upstream: Upstream;
@@ -50,8 +69,8 @@ export interface Bench {
   readonly warmUpRounds: number;
 }
 
-/** Work that a peer does just after its last byte belongs to the visit. */
-const TAIL_MS = 30;
+/** Work that a peer does after its last byte belongs to the visit, also what it writes in batches, as a request log is. */
+const TAIL_MS = 300;
 const WARM_UP_MAX = 24_000;
 const MEMORY_WARM_UP_MAX = 20;
 const MEMORY_POLL_MS = 250;

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { measureAgents } from './agents.ts';
 import { caseFigures } from './figures.ts';
 import { LoadClient } from './load-client.ts';
-import { type Bench, type CaseResult, measureCase } from './measure.ts';
+import { type Bench, type CaseResult, measureCase, pooled } from './measure.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
 import { ADAPTERS } from './peers/all.ts';
 import { gatewayOfCheckout } from './peers/gateway.ts';
@@ -225,18 +225,19 @@ async function main(): Promise<number> {
     await Promise.all([load.stop(), upstream.child.stop()]);
     rmSync(folder, { recursive: true, force: true });
   }
+  const pooledResults = pooled(results);
   const report: Report = {
     command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
     startedAt: startedAt.toISOString(),
     durationS: (Date.now() - startedAt.getTime()) / 1_000,
     placement: placement.note,
     notes,
-    cases: results.map(caseFigures),
-    targets: judge(results),
+    cases: pooledResults.map(caseFigures),
+    targets: judge(pooledResults),
     audits: session.audits,
     failures,
   };
-  finish(report, results, options);
+  finish(report, pooledResults, options);
   return failures.length === 0 ? 0 : 1;
 }
 

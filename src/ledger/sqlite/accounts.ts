@@ -259,12 +259,7 @@ function countAnew(accounts: AccountCache, { tree, node }: Found, unit: 'credit'
   const cap = unit === 'credit' ? node.account.creditCap : node.account.tokenCap;
   const period: Period = cap?.period ?? 'none';
   const startMs = periodStartMs(period, accounts.nowMs);
-  const row = accounts.sql
-    .cold(`SELECT coalesce(sum(CASE k.mode WHEN 'credit' THEN e.amount ELSE 0 END), 0) AS credit,
-        coalesce(sum(e.tokens), 0) AS tokens
-      FROM entries e JOIN keys k ON k.id = e.key_id
-      WHERE e.root_id = ?1 AND e.at_ms >= ?2 AND EXISTS (SELECT 1 FROM json_each(e.path) WHERE value = ?3)`)
-    .get(tree.rootId, startMs, node.account.id);
+  const row = accounts.sql.chargedAlong.get(tree.rootId, startMs, node.account.id);
   const used = row === undefined ? 0n : amount(row, unit);
   accounts.trees.markDirty(node);
   if (unit === 'credit') {

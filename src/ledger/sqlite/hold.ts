@@ -150,7 +150,8 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
   spendPromotions(accounts, account, hold, charged);
   accounts.countTokens(account, nodesOf(account, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);
   const call = request.usage ?? request.call ?? null;
-  const entry = [
+  const along = hold.path !== null;
+  sql.charges.add([
     hold.keyId,
     'charge',
     hold.id,
@@ -163,9 +164,11 @@ export function charge(accounts: AccountCache, account: Account, hold: Hold, req
     call?.format ?? null,
     account.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
     saturate(call?.providerCostNanos ?? 0n),
-  ];
-  if (hold.path === null) sql.charges.add(entry);
-  else sql.addPathCharge.run(...entry, tokens, hold.tokens, account.path?.tree.rootId ?? null, hold.path);
+    along ? tokens : 0,
+    along ? hold.tokens : 0,
+    along ? (account.path?.tree.rootId ?? null) : null,
+    hold.path,
+  ]);
   if (request.usage !== null) recordUsage(accounts, account, hold, request.usage, atMs);
   else sql.unrolled.add([hold.keyId, hold.id]);
   if (hold.claimName !== null) endClaim(accounts, hold.keyId, hold.claimName, request.reply, request.noReplyReason);

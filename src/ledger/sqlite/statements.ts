@@ -21,6 +21,8 @@ export function coldStatements(database: DatabaseSync): ColdStatements {
 const CHARGE_COLUMNS = [
   ...['key_id', 'kind', 'id', 'amount', 'held', 'at_ms', 'flag'],
   ...['model', 'provider', 'format', 'cost_nanos', 'provider_cost_nanos'],
+  // Of a key of an account.
+  ...['tokens', 'held_tokens', 'root_id', 'path'],
 ];
 const USAGE_COLUMNS = [
   ...['key_id', 'at_ms', 'hold_id', 'request_id', 'model', 'provider', 'format', 'streamed', 'outcome', 'source'],
@@ -78,10 +80,12 @@ export function prepareStatements(database: DatabaseSync) {
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
     chargedSince: charges.select(`
       SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
-    /** Of a key of an account. */
-    addPathCharge: prepare(`
-      INSERT INTO entries (${CHARGE_COLUMNS.join(', ')}, tokens, held_tokens, root_id, path)
-      VALUES (${CHARGE_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?)`),
+    /** On paths through an account. */
+    chargedAlong: charges.select(`
+      SELECT coalesce(sum(CASE k.mode WHEN 'credit' THEN e.amount ELSE 0 END), 0) AS credit,
+        coalesce(sum(e.tokens), 0) AS tokens
+      FROM entries e JOIN keys k ON k.id = e.key_id
+      WHERE e.root_id = ? AND e.at_ms >= ? AND EXISTS (SELECT 1 FROM json_each(e.path) WHERE value = ?)`),
     rootOfAccount: prepare('SELECT root_id FROM tree_accounts WHERE id = ?'),
     saveNode: prepare(`
       UPDATE tree_accounts SET purchased = ?, used = ?, reserved = ?, reserved_tokens = ?, live_holds = ?,

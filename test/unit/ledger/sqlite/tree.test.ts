@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { Operation, Result } from '../../../../src/ledger/operations.ts';
 import { openDatabase } from '../../../../src/ledger/sqlite/database.ts';
 import { openEngine } from '../../../../src/ledger/sqlite/engine.ts';
-import { admitRequest, ManualClock, newAccount, newKey } from '../../../contract/fixtures.ts';
+import { admitRequest, ManualClock, newAccount, newKey, settleRequest } from '../../../contract/fixtures.ts';
 import { aroundCommits } from '../../../support/commits.ts';
 
 function kindOf(result: Result | undefined): unknown {
@@ -51,6 +51,31 @@ test('[F8] [F37] after a failed commit an account still knows what all of its ke
   assert.ok(summary && 'reserved' in summary && summary.reserved === 60n);
   assert.ok(report && 'findings' in report);
   assert.deepEqual(report.findings, []);
+});
+
+test('a new cap of an account counts the charges of its own batch', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
+  const file = join(folder, 'ledger.db');
+  const engine = openEngine(openDatabase(file), file, new ManualClock());
+  t.after(() => {
+    engine.close();
+    rmSync(folder, { recursive: true });
+  });
+  const org = newAccount();
+  const key = newKey({ accountId: org.id });
+  engine.apply([
+    { op: 'registerOwner', owner: 'o', leaseMs: 60_000 },
+    { op: 'createAccount', request: org },
+    { op: 'addAccountCredit', accountId: org.id, entryId: 'first', amountNanos: 100n, note: null },
+    { op: 'createKey', request: key },
+    { op: 'admit', owner: 'o', request: admitRequest(key.id, 'h1', 60n) },
+  ]);
+  const results = engine.apply([
+    { op: 'settle', request: settleRequest(key.id, 'h1', 60n) },
+    { op: 'changeAccount', accountId: org.id, change: { creditCap: { amount: 70n, period: 'day' } } },
+    { op: 'admit', owner: 'o', request: admitRequest(key.id, 'h2', 20n) },
+  ]);
+  assert.deepEqual(results.map(kindOf), ['settled', 'account', 'insufficient']);
 });
 
 test('accounts that a damaged file puts below each other are an error, not a path without an end', (t) => {
