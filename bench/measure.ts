@@ -44,7 +44,7 @@ export interface CaseResult {
 
 /** A case that was measured several times, as one with the rounds of all. */
 export function pooled(results: readonly CaseResult[]): readonly CaseResult[] {
-  return Array.from(Map.groupBy(results, ({ spec }) => spec).values(), merged);
+  return Array.from(Map.groupBy(results, ({ spec }) => spec.id).values(), merged);
 }
 
 function merged(parts: readonly CaseResult[]): CaseResult {
@@ -54,7 +54,7 @@ function merged(parts: readonly CaseResult[]): CaseResult {
     spec,
     skipped,
     visits: parts.flatMap((part, start) => {
-      const { visits } = part.runs.find((run) => run.spec === spec) ?? { visits: [] };
+      const { visits } = part.runs.find((run) => run.spec.name === spec.name) ?? { visits: [] };
       return visits.map((visit) => ({ ...visit, round: start * part.spec.rounds + visit.round }));
     }),
   }));

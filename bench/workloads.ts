@@ -322,22 +322,22 @@ function idempotency(pick: Pick): Workload {
 }
 
 /**
- * Where a tenth is aimed at: two processes of the same program differ by that much for as long as they live, by what V8 has
- * made of them and where. So all are started several times, and the rounds of all starts count.
+ * Where a tenth is aimed at: processes of one program differ by about that for as long as they live, by what V8 has made of
+ * them. So all are started many times, for one round forth and one back.
  */
-const severalStarts = (spec: CaseSpec, pick: Pick): Workload['stages'] => Array<[CaseSpec]>(pick([6, 1])).fill([spec]);
+function manyStarts(spec: Omit<CaseSpec, 'requests' | 'rounds'>, pick: Pick): Workload['stages'] {
+  return Array<[CaseSpec]>(pick([8, 1])).fill([{ ...spec, requests: pick([4_000, 800]), rounds: pick([2, 5]) }]);
+}
 
 function observed(pick: Pick): Workload {
   const silent = 'gateway silent';
-  const spec: CaseSpec = {
+  const spec = {
     id: 'W10',
     title:
       'W1 with request log, metrics and 1 % of traces, against the same without; the access log and all traces beside it',
-    figure: 'cpu',
-    unit: 'request',
+    figure: 'cpu' as const,
+    unit: 'request' as const,
     concurrency: 16,
-    requests: pick([2_000, 800]),
-    rounds: pick([8, 5]),
     cutAfterMarks: null,
     runs: [
       run(silent, silent, SMALL, silent),
@@ -347,19 +347,17 @@ function observed(pick: Pick): Workload {
       run('gateway with its defaults', 'gateway', SMALL, silent),
     ],
   };
-  return { id: 'W10', title: 'observability', stages: severalStarts(spec, pick) };
+  return { id: 'W10', title: 'observability', stages: manyStarts(spec, pick) };
 }
 
 function growth(pick: Pick): Workload {
-  const spec: CaseSpec = {
+  const spec = {
     id: 'W11',
     title:
       'W1 on the books of a month (10 million usage records of 100,000 keys), and with keys below three levels of accounts, against an empty ledger',
-    figure: 'cpu',
-    unit: 'request',
+    figure: 'cpu' as const,
+    unit: 'request' as const,
     concurrency: 16,
-    requests: pick([2_000, 800]),
-    rounds: pick([8, 5]),
     cutAfterMarks: null,
     runs: [
       run('bare', 'bare', SMALL, 'bare'),
@@ -370,7 +368,7 @@ function growth(pick: Pick): Workload {
       run('gateway grown', 'gateway grown', SMALL, 'gateway'),
     ],
   };
-  return { id: 'W11', title: 'growth', stages: severalStarts(spec, pick) };
+  return { id: 'W11', title: 'growth', stages: manyStarts(spec, pick) };
 }
 
 /** Those that speak TLS on both sides. */

@@ -12,6 +12,7 @@ import {
   type AuditView,
   type CreatedKey,
   type ImportedKeysView,
+  type KeyPageView,
   type KeyView,
   type LastAuditView,
   type ListedOperatorView,
@@ -28,6 +29,7 @@ export class NotRunningError extends Error {
   override name = 'NotRunningError';
 }
 
+const KEYS_PER_PAGE = '1000';
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 interface CallOptions {
@@ -96,9 +98,17 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['keys', 'import'], input);
   }
 
+  /** Page by page, so that a gateway with many keys is not held up. */
   async listKeys(): Promise<readonly KeyView[]> {
-    const { data } = await this.#call<{ readonly data: readonly KeyView[] }>('GET', ['keys']);
-    return data;
+    const keys: KeyView[] = [];
+    let cursor: string | null = null;
+    do {
+      const parameters = Object.entries({ limit: KEYS_PER_PAGE, ...(cursor !== null && { cursor }) });
+      const page: KeyPageView = await this.#call('GET', ['keys'], undefined, { parameters });
+      keys.push(...page.data);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return keys;
   }
 
   showKey(keyId: string): Promise<KeyView> {

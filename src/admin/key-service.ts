@@ -17,11 +17,13 @@ import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
-import { type KeyFilters, keyPage } from './key-page.ts';
 import { requireKnownModels } from './limits.ts';
-import { KeyImportBody } from './schema/keys.ts';
+import { KeyImportBody, type KeyQuery } from './schema/keys.ts';
+import type { View } from './schema/view.ts';
 import { invalid, validBody } from './validate.ts';
 import { keyView, withPromotions } from './view.ts';
+
+export type KeyFilters = View<typeof KeyQuery>;
 
 export interface KeyServiceOptions {
   readonly ledger: LedgerAdmin;
@@ -134,8 +136,21 @@ export class KeyService {
     return summaries.map((summary) => keyView(summary, this.#options.gatewayOrigin));
   }
 
-  async find(query: KeyFilters): Promise<KeyPageView> {
-    return keyPage(await this.list(), query);
+  /** A page of them. Keys are never removed, so that it begins after the last key of the one before. */
+  async find({ limit, cursor, account, ...filters }: KeyFilters): Promise<KeyPageView> {
+    const { ledger, gatewayOrigin } = this.#options;
+    if (cursor !== undefined && (await ledger.getKey(cursor)) === null) {
+      throw invalid('cursor', 'is not the next_cursor of a page before');
+    }
+    const found = await ledger.listKeys({
+      ...filters,
+      after: cursor,
+      accountIds: account === undefined ? undefined : [account],
+      // One more says whether there is another page.
+      limit: limit === undefined ? undefined : limit + 1,
+    });
+    const data = found.slice(0, limit).map((summary) => keyView(summary, gatewayOrigin));
+    return { object: 'list', data, next_cursor: found.length > data.length ? (data.at(-1)?.id ?? null) : null };
   }
 
   async show(keyId: string): Promise<KeyView> {

@@ -91,13 +91,8 @@ export class Requests {
   }
 
   async list(search: Search, nowMs: number): Promise<RequestPageView> {
-    const { account, below = 'yes', ...filters } = search;
-    // An account has no keys that are not in reach: the caller does not find it otherwise.
-    const keys =
-      account === undefined
-        ? await this.#reach?.()
-        : await this.#keysOf(account === NO_ACCOUNT ? null : account, below === 'yes');
-    const query = { ...this.#read(filters, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
+    const keys = await this.#keys(search);
+    const query = { ...this.#read(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
     const page = (await this.#reader?.list(query)) ?? { entries: [], next: null };
     return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }
@@ -105,11 +100,12 @@ export class Requests {
   /** What has ended since `position`; null: from now on. `newest`: only the last so many, and whether there were more. */
   async tail(filters: Filters, position: string | null, nowMs: number, newest?: number): Promise<Tail> {
     const query = this.#read(filters, nowMs);
-    const keys = await this.#reach?.();
     // One more than wanted tells that there are others. Among those that do not all fit, none can be passed over.
-    const all = keys === undefined && Object.keys(filters).length === 0;
+    const all = this.#reach === null && Object.keys(filters).length === 0;
     const last = newest === undefined || !all ? undefined : newest + 1;
     const tail = (await this.#reader?.tail(position, last)) ?? { entries: [], position: position ?? '0' };
+    // With the first call, so that an account that is not there is an error; then only where it matters.
+    const keys = position === null || tail.entries.length > 0 ? await this.#keys(filters) : undefined;
     const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
     const shown = newest === undefined ? entries : entries.slice(-newest);
     return {
@@ -125,6 +121,13 @@ export class Requests {
     return keys === undefined
       ? all
       : all.filter(({ key_id }) => keys.has(key_id)).map((request) => ({ ...request, provider: '' }));
+  }
+
+  /** Of whom requests are asked for; undefined: of everybody. */
+  async #keys({ account, below = 'yes' }: Filters): Promise<ReadonlySet<string> | undefined> {
+    if (account === undefined) return this.#reach?.();
+    // An account has no keys that are not in reach: the caller does not find it otherwise.
+    return this.#keysOf(account === NO_ACCOUNT ? null : account, below === 'yes');
   }
 
   #read(search: Search, nowMs: number): RequestQuery {

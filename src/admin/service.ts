@@ -28,8 +28,7 @@ import {
 } from './api.ts';
 import { AuditTrail, auditTrailEntryView } from './audit-trail.ts';
 import { readAuditTrailQuery } from './input.ts';
-import type { KeyFilters } from './key-page.ts';
-import { KeyService, type KeyServiceOptions } from './key-service.ts';
+import { type KeyFilters, KeyService, type KeyServiceOptions } from './key-service.ts';
 import { MoneyService } from './money-service.ts';
 import type { OidcSignIn } from './oidc.ts';
 import { OperatorsAdmin } from './operators.ts';
@@ -150,7 +149,7 @@ export class AdminService implements AdminApi {
   get requests(): Requests {
     const { requests = NO_REQUESTS } = this.#options;
     const subtree = this.#subtree;
-    const reach = subtree === null ? null : () => subtree.keyIds();
+    const reach = subtree === null ? null : async () => new Set(await subtree.keyIds());
     return requests.within(reach, (accountId, below) => this.#keysOf(accountId, below));
   }
 
@@ -311,8 +310,7 @@ export class AdminService implements AdminApi {
 
   async #keysOf(accountId: string | null, below: boolean): Promise<ReadonlySet<string>> {
     if (accountId !== null) await this.accounts.show(accountId);
-    if (accountId !== null && below) return new SubtreeLedger(this.#ledger, accountId).keyIds();
-    const keys = await this.#ledger.listKeys();
-    return new Set(keys.filter(({ key }) => key.accountId === accountId).map(({ key }) => key.id));
+    if (accountId !== null && below) return new Set(await new SubtreeLedger(this.#ledger, accountId).keyIds());
+    return new Set(await this.#ledger.keyIds(accountId === null ? null : [accountId]));
   }
 }

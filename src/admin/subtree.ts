@@ -15,6 +15,7 @@ import type {
   FoundCharge,
   KeyChangeOutcome,
   KeyExpiry,
+  KeyListQuery,
   KeyPlaceOutcome,
   KeySummary,
   LedgerAdmin,
@@ -134,9 +135,13 @@ export class SubtreeLedger implements LedgerAdmin {
     throw ofTheOperator('an import of keys');
   }
 
-  async listKeys(): Promise<readonly KeySummary[]> {
-    const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
-    return (await this.#ledger.listKeys()).filter(({ key }) => key.accountId !== null && inside.has(key.accountId));
+  async listKeys(query: KeyListQuery = {}): Promise<readonly KeySummary[]> {
+    return this.#ledger.listKeys({ ...query, accountIds: await this.#inside(query.accountIds) });
+  }
+
+  /** Without accounts: of all of the subtree. */
+  async keyIds(accountIds?: readonly string[] | null): Promise<readonly string[]> {
+    return accountIds === null ? [] : this.#ledger.keyIds(await this.#inside(accountIds));
   }
 
   async findKey(): Promise<KeyRecord | null> {
@@ -188,7 +193,7 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async usageReport(query: UsageQuery): Promise<UsageOutcome> {
-    const own = await this.keyIds();
+    const own = new Set(await this.keyIds());
     const keys = query.keys === undefined ? own : new Set([...query.keys].filter((id) => own.has(id)));
     return this.#ledger.usageReport({ ...query, keys });
   }
@@ -201,9 +206,10 @@ export class SubtreeLedger implements LedgerAdmin {
     throw ofTheOperator('a document of the store');
   }
 
-  /** The keys of the subtree, as they are now. */
-  async keyIds(): Promise<ReadonlySet<string>> {
-    return new Set((await this.listKeys()).map(({ key }) => key.id));
+  /** Those of the accounts that are below, as they are now. */
+  async #inside(accountIds?: readonly string[]): Promise<readonly string[]> {
+    const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
+    return accountIds === undefined ? [...inside] : accountIds.filter((id) => inside.has(id));
   }
 
   async #hasAccount(accountId: string): Promise<boolean> {

@@ -123,7 +123,8 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
 
     createKey: (request) => operations.run<'createKey'>({ op: 'createKey', request }),
     createKeys: (requests) => operations.run<'createKeys'>({ op: 'createKeys', requests }),
-    listKeys: () => operations.run<'listKeys'>({ op: 'listKeys' }),
+    listKeys: (query = {}) => operations.run<'listKeys'>({ op: 'listKeys', query }),
+    keyIds: (accountIds) => operations.run<'keyIds'>({ op: 'keyIds', accountIds }),
     getKey: (keyId) => operations.run<'getKey'>({ op: 'getKey', keyId }),
     changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),
     addSecret: (keyId, digest, prefix) => operations.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),

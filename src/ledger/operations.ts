@@ -21,6 +21,7 @@ import type {
   ItemsOutcome,
   KeyChangeOutcome,
   KeyExpiry,
+  KeyListQuery,
   KeyPlaceOutcome,
   KeySummary,
   Mark,
@@ -67,7 +68,8 @@ interface OperationTypes {
 
   createKey: [{ readonly request: NewKey }, KeyRecord];
   createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
-  listKeys: [unknown, readonly KeySummary[]];
+  listKeys: [{ readonly query?: KeyListQuery }, readonly KeySummary[]];
+  keyIds: [{ readonly accountIds: readonly string[] | null }, readonly string[]];
   expiringKeys: [{ readonly after: KeyExpiry; readonly untilMs: number; readonly limit: number }, readonly KeyExpiry[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];

@@ -260,6 +260,20 @@ export interface StoredDocument {
   readonly atMs: number;
 }
 
+/** Which keys are listed; what is absent does not matter. */
+export interface KeyListQuery {
+  /** Those that come after this key. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly status?: KeyStatus | undefined;
+  readonly mode?: KeyRecord['mode'] | undefined;
+  /** Keys of one of these. */
+  readonly accountIds?: readonly string[] | undefined;
+  readonly label?: string | undefined;
+  /** A part of the label, of the id, or of the beginning of a secret, in any case of letters. */
+  readonly search?: string | undefined;
+}
+
 /** The operator's side of the store; used by `admin/` only. */
 export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKey(request: NewKey): Promise<KeyRecord>;
@@ -267,8 +281,10 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   createKeys(requests: readonly NewKey[]): Promise<readonly KeyRecord[]>;
   /** The key that a secret with this digest belongs to. */
   findKey(digest: string): Promise<KeyRecord | null>;
-  /** Newest first. */
-  listKeys(): Promise<readonly KeySummary[]>;
+  /** Newest first; without a query, all of them. */
+  listKeys(query?: KeyListQuery): Promise<readonly KeySummary[]>;
+  /** The ids of the keys of these accounts; null: of those without one. */
+  keyIds(accountIds: readonly string[] | null): Promise<readonly string[]>;
   /** Those that expire next after a moment, in the order in which they do; revoked ones are left out. */
   expiringKeys(after: KeyExpiry, untilMs: number, limit: number): Promise<readonly KeyExpiry[]>;
   getKey(keyId: string): Promise<KeySummary | null>;

@@ -16,7 +16,7 @@ export interface FirstKeys {
 
 /** Null when the store already has keys. */
 export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> {
-  if ((await admin.listKeys()).length > 0) return null;
+  if ((await admin.findKeys({ limit: 1 })).data.length > 0) return null;
   const credit = await admin.createKey({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' });
   const tokenBudget = await admin.createKey({
     mode: 'token_budget',

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AMOUNT_MAX } from '../../src/core/money.ts';
 import { StoreError } from '../../src/ledger/errors.ts';
-import { Bench, newKey, type OpenBooks } from './fixtures.ts';
+import type { KeyListQuery } from '../../src/ledger/port.ts';
+import { Bench, newAccount, newKey, type OpenBooks } from './fixtures.ts';
 
 export function keyContract(open: OpenBooks): void {
   test('keys that expire are found in the order in which they do, a page at a time, without revoked ones', async () => {
@@ -154,6 +155,39 @@ export function keyContract(open: OpenBooks): void {
     assert.equal((await bench.summary(keyId)).purchased, AMOUNT_MAX);
     assert.equal((await ledger.addCredit('nobody', 'order-1', 1n, null)).kind, 'unknown_key');
     assert.equal((await ledger.addCredit(await bench.budgetKey(5n), 'order-1', 1n, null)).kind, 'refused');
+    await bench.close();
+  });
+
+  test('keys are listed a page at a time, and by what is asked for', async () => {
+    const bench = await Bench.open(open);
+    const { ledger, clock } = bench;
+    const account = newAccount();
+    await ledger.createAccount(account);
+    const old = await bench.creditKey(5n, { label: 'Old Elan', expiresAtMs: clock.nowMs() + 1_000 });
+    const budget = await bench.budgetKey(7n);
+    const team = newKey({ accountId: account.id, label: 'team' });
+    await ledger.createKey(team);
+    clock.advance(1_000);
+    const newest = await bench.creditKey(1n, { label: 'team' });
+    const listed = async (query: KeyListQuery) => (await ledger.listKeys(query)).map(({ key }) => key.id);
+
+    assert.deepEqual(await listed({}), [newest, team.id, budget, old]);
+    assert.deepEqual(await listed({ limit: 2 }), [newest, team.id]);
+    assert.deepEqual(await listed({ limit: 2, after: team.id }), [budget, old]);
+    assert.deepEqual(await listed({ after: old }), []);
+    assert.deepEqual(await listed({ after: 'key_unknown' }), []);
+    assert.deepEqual(await listed({ status: 'expired' }), [old]);
+    assert.deepEqual(await listed({ status: 'active', mode: 'credit' }), [newest, team.id]);
+    assert.deepEqual(await listed({ label: 'team' }), [newest, team.id]);
+    assert.deepEqual(await listed({ label: 'tea' }), []);
+    assert.deepEqual(await listed({ accountIds: [account.id, 'acc_other'] }), [team.id]);
+    assert.deepEqual(await listed({ accountIds: [] }), []);
+    assert.deepEqual(await listed({ search: 'OLD el' }), [old]);
+    assert.deepEqual(await listed({ search: budget.toUpperCase() }), [budget]);
+    assert.equal((await listed({ search: 'MG_C_0000001' })).length, 4);
+    assert.deepEqual(await listed({ search: '%' }), []);
+    assert.deepEqual(await ledger.keyIds([account.id]), [team.id]);
+    assert.deepEqual((await ledger.keyIds(null)).toSorted(), [newest, budget, old].toSorted());
     await bench.close();
   });
 

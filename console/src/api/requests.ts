@@ -65,7 +65,7 @@ const LIVE_EACH = 20;
 export function useLiveRequests(on: boolean, filters: RequestFilters) {
   const [requests, setRequests] = useState<readonly LoggedRequest[]>([]);
   const [more, setMore] = useState(false);
-  const { since: _since, until: _until, account: _account, below: _below, ...wanted } = filters;
+  const { since: _since, until: _until, ...wanted } = filters;
   const address = addressOf('/admin/v1/requests/stream', {}, { ...wanted, newest: String(LIVE_EACH) });
   const latest = useRef<LoggedRequest[]>([]);
   useEffect(() => {

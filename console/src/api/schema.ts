@@ -1423,6 +1423,10 @@ export interface paths {
           slower_than?: string;
           /** @description In credits. */
           costlier_than?: string;
+          /** @description Keys of the account with this id and of those below it; none: keys that have no account. */
+          account?: string;
+          /** @description no: without the accounts below `account`. Default yes. */
+          below?: 'yes' | 'no';
           /** @description Only the last so many of each half second, and an event `more` where there were others. Default: all. */
           newest?: number;
         };

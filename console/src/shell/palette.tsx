@@ -4,7 +4,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter';
 import { useAccounts } from '../api/admin.ts';
 import { useModels } from '../api/models.ts';
-import { useKeys } from '../api/queries.ts';
+import { useFoundKeys } from '../api/queries.ts';
 import { modelHref } from '../pages/models/model-href.ts';
 import { IconAccounts, IconKeys, IconModels, IconRequests, IconSearch } from '../ui/icons.tsx';
 import { usePlaces } from './navigation.ts';
@@ -104,7 +104,7 @@ function Finder({ close }: { close: () => void }) {
 
 function useHits(text: string): readonly Hit[] {
   const accounts = useAccounts();
-  const keys = useKeys();
+  const keys = useFoundKeys(text, HITS_MAX, text !== '');
   const models = useModels();
   const places = usePlaces();
   return useMemo(() => {
@@ -125,8 +125,8 @@ function useHits(text: string): readonly Hit[] {
     const payers = (accounts.data ?? [])
       .filter((account) => text !== '' && fits(account.id, account.name, account.external_id))
       .map(({ id, name }) => ({ href: `/accounts/${id}`, label: name, detail: 'Account', icon: IconAccounts }));
-    const found = (keys.data ?? [])
-      .filter((key) => text !== '' && fits(key.id, key.label, ...key.prefixes))
+    const found = (text === '' ? [] : (keys.data ?? []))
+      .filter((key) => fits(key.id, key.label, ...key.prefixes))
       .map((key) => ({
         href: `/keys/${key.id}`,
         label: key.label ?? key.id,

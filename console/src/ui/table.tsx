@@ -89,8 +89,10 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
 
   useKeys(body, href !== undefined);
   const end = useEnd(() => {
-    if (shown < all.length) setShown((before) => before + STEP);
-    else more?.();
+    if (shown >= all.length && more === undefined) return;
+    // Also for rows that have yet to come: the end stays in view until they do, and nobody notices it again.
+    setShown((before) => before + STEP);
+    if (shown >= all.length) more?.();
   });
 
   const download = (): void => {

@@ -20,6 +20,15 @@ const filters = {
   condition: Type.Optional(Type.Enum(Object.keys(CONDITIONS), { description: 'A condition of docs/errors.md.' })),
   slower_than: Type.Optional(Type.String({ maxLength: 20, description: 'A time such as 500ms or 2s.' })),
   costlier_than: Type.Optional(Type.String({ maxLength: 40, description: 'In credits.' })),
+  account: Type.Optional(
+    Type.String({
+      maxLength: TEXT_MAX,
+      description: 'Keys of the account with this id and of those below it; none: keys that have no account.',
+    }),
+  ),
+  below: Type.Optional(
+    Type.Enum(['yes', 'no'], { description: 'no: without the accounts below `account`. Default yes.' }),
+  ),
 };
 
 export const RequestFilters = Type.Object(filters, { additionalProperties: false });
@@ -42,15 +51,6 @@ export const RequestStreamQuery = Type.Object(
 export const RequestSearch = Type.Object(
   {
     ...filters,
-    account: Type.Optional(
-      Type.String({
-        maxLength: TEXT_MAX,
-        description: 'Keys of the account with this id and of those below it; none: keys that have no account.',
-      }),
-    ),
-    below: Type.Optional(
-      Type.Enum(['yes', 'no'], { description: 'no: without the accounts below `account`. Default yes.' }),
-    ),
     since: Type.Optional(Type.String({ maxLength: 40, description: time })),
     until: Type.Optional(Type.String({ maxLength: 40, description: time })),
     before: Type.Optional(

@@ -11,6 +11,7 @@ const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'summary',
   'getKey',
   'listKeys',
+  'keyIds',
   'expiringKeys',
   'getAccount',
   'listAccounts',

@@ -33,6 +33,7 @@ const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
 /** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
 const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
   'listKeys',
+  'keyIds',
   'listAccounts',
   'audit',
   'usageReport',

@@ -189,19 +189,6 @@ export async function getKey({ query, nowMs }: Work, keyId: string): Promise<Key
   return keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
 }
 
-export async function listKeys({ query, nowMs }: Work): Promise<readonly KeySummary[]> {
-  const prefixes = new Map<string, string[]>();
-  for (const row of await query('SELECT key_id, prefix FROM gateway.secrets ORDER BY key_id, number DESC')) {
-    const ofKey = prefixes.get(text(row, 'key_id'));
-    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
-    else ofKey.push(text(row, 'prefix'));
-  }
-  const rows = await query(`${WITH_PENDING} ORDER BY a.created_at_ms DESC, a.created_number DESC`, [nowMs]);
-  return rows.map((row) =>
-    keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []),
-  );
-}
-
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
 export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
   await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);
@@ -217,7 +204,7 @@ export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locke
 }
 
 /** With what of its promotional credit is due and has not expired yet; `$1` is the time. */
-const WITH_PENDING = `SELECT a.*, CASE WHEN a.promo_ms <= greatest($1, a.seen_ms) AND a.root_id IS NULL
+export const WITH_PENDING = `SELECT a.*, CASE WHEN a.promo_ms <= greatest($1, a.seen_ms) AND a.root_id IS NULL
   THEN gateway.pending_expiry(a.key_id, true, greatest($1, a.seen_ms)) END AS pending FROM gateway.accounts a`;
 
 /** As it will be when what is due has expired. */
@@ -231,7 +218,7 @@ export function isDue(row: Row, nowMs: number): boolean {
   return row.promo_ms !== null && integer(row, 'promo_ms') <= nowMs;
 }
 
-function timeOf(row: Row, nowMs: number): number {
+export function timeOf(row: Row, nowMs: number): number {
   return Math.max(nowMs, integer(row, 'seen_ms'));
 }
 

@@ -11,6 +11,7 @@ import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
+import { keyIds, listKeys } from './key-list.ts';
 import {
   addCredit,
   addSecret,
@@ -19,7 +20,6 @@ import {
   createKeys,
   expiringKeys,
   getKey,
-  listKeys,
   revokeSecret,
   type Work,
 } from './keys.ts';
@@ -63,6 +63,7 @@ const REPORT_TIMEOUT_MS = 600_000;
 const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'audit',
   'listKeys',
+  'keyIds',
   'usageReport',
   'findCharge',
   'statement',
@@ -169,7 +170,9 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
     case 'createKeys':
       return createKeys(work, operation.requests);
     case 'listKeys':
-      return listKeys(work);
+      return listKeys(work, operation.query);
+    case 'keyIds':
+      return keyIds(work, operation.accountIds);
     case 'getKey':
       return getKey(work, operation.keyId);
     case 'changeKey':

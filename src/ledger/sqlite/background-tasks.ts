@@ -2,9 +2,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { UsageQuery } from '../../core/usage-report.ts';
 import type { Outcome } from '../operations.ts';
+import type { KeyListQuery } from '../port.ts';
 import { audit } from './audit.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
-import { listKeys } from './keys.ts';
+import { defineKeyFunctions, keyIds, listKeys } from './key-list.ts';
 import { findCharge } from './money.ts';
 import { statement } from './statement.ts';
 import { coldStatements } from './statements.ts';
@@ -14,7 +15,9 @@ import { type RollupStep, readStep } from './usage-rollup.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
-  | { readonly op: 'audit' | 'listKeys'; readonly nowMs: number }
+  | { readonly op: 'audit'; readonly nowMs: number }
+  | { readonly op: 'listKeys'; readonly query?: KeyListQuery; readonly nowMs: number }
+  | { readonly op: 'keyIds'; readonly accountIds: readonly string[] | null }
   | {
       readonly op: 'statement';
       readonly id: string;
@@ -37,6 +40,7 @@ export type BackgroundAnswer =
 export function serveTasks(port: MessagePort, file: string): void {
   const database = joinDatabase(file);
   defineTimeFunctions(database);
+  defineKeyFunctions(database);
   const sql = coldStatements(database);
 
   const read = (task: Exclude<BackgroundTask, { op: 'checkpoint' }>): BackgroundOutcome => {
@@ -44,7 +48,9 @@ export function serveTasks(port: MessagePort, file: string): void {
       case 'audit':
         return audit(sql, task.nowMs);
       case 'listKeys':
-        return listKeys(sql, task.nowMs);
+        return listKeys(sql, task.nowMs, task.query);
+      case 'keyIds':
+        return keyIds(sql, task.accountIds);
       case 'statement':
         return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
       case 'usageReport':

@@ -22,17 +22,8 @@ import { isMachineFailure, openDatabase, rollBack, servingError } from './databa
 import { getDocument, putDocument } from './documents.ts';
 
 import { extend, mark, settle, voidById } from './hold.ts';
-import {
-  addCredit,
-  addSecret,
-  changeKey,
-  createKey,
-  expiringKeys,
-  findKey,
-  getKey,
-  listKeys,
-  revokeSecret,
-} from './keys.ts';
+import { defineKeyFunctions, keyIds, listKeys } from './key-list.ts';
+import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
 import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
@@ -98,6 +89,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 /** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
 export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
   defineTimeFunctions(database);
+  defineKeyFunctions(database);
   const accounts = new AccountCache(database, journal);
   accounts.nowMs = clock.nowMs();
   takeOver(database, accounts, journal);
@@ -253,7 +245,9 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'listKeys':
       expireAll(accounts);
       accounts.persistAll();
-      return listKeys(accounts.sql.cold, accounts.nowMs);
+      return listKeys(accounts.sql.cold, accounts.nowMs, operation.query);
+    case 'keyIds':
+      return keyIds(accounts.sql.cold, operation.accountIds);
     case 'getKey':
       return getKey(accounts, operation.keyId);
     case 'changeKey':

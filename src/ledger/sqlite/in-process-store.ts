@@ -184,7 +184,7 @@ class InProcessStore implements Store {
         const nowMs = this.#clock.nowMs();
         await this.#write(true);
         results.push((await this.#background.do({ ...operation, nowMs } as BackgroundTask)) as Outcome);
-      } else if (op === 'usageReport' || op === 'findCharge') {
+      } else if (op === 'usageReport' || op === 'findCharge' || op === 'keyIds') {
         if (this.#broken !== null) throw this.#broken;
         results.push((await this.#background.do(operation)) as Outcome);
       } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));

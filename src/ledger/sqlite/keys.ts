@@ -15,13 +15,12 @@ import {
   wrongPurchase,
 } from '../rules/key-rules.ts';
 import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
-import { readTotals } from './account.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
 import { addEntry } from './entries.ts';
 import { purchase } from './money.ts';
 import { expirePromotions } from './promotions.ts';
-import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
+import type { ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
@@ -141,20 +140,6 @@ export function getKey(accounts: AccountCache, keyId: string): KeySummary | null
   const account = accounts.get(keyId);
   if (account !== undefined) expirePromotions(accounts, account);
   return account === undefined ? null : keySummary(account, accounts.nowMs, secretPrefixes(accounts, keyId));
-}
-
-/** The totals in memory must have been written. */
-export function listKeys(sql: ColdStatements, nowMs: number): readonly KeySummary[] {
-  const prefixes = new Map<string, string[]>();
-  for (const row of sql('SELECT key_id, prefix FROM secrets ORDER BY key_id, number DESC').all()) {
-    const ofKey = prefixes.get(text(row, 'key_id'));
-    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
-    else ofKey.push(text(row, 'prefix'));
-  }
-  return sql(`${ACCOUNT_COLUMNS} ORDER BY k.created_at_ms DESC, k.rowid DESC`)
-    .all()
-    .map(readTotals)
-    .map((totals) => keySummary(totals, nowMs, prefixes.get(totals.key.id) ?? []));
 }
 
 /** Newest first. */

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Account, useAccount, useAccounts } from '../../api/admin.ts';
 import { call } from '../../api/client.ts';
-import { type Key, useKeysOf } from '../../api/queries.ts';
+import { type Key, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { count, exactCredits, nanosOf, plural, shortCredits } from '../../ui/format.ts';
 import { IconMore } from '../../ui/icons.tsx';
@@ -26,7 +26,7 @@ type Dialog = 'edit' | 'move' | 'credit' | 'create' | null;
 export function AccountPage({ id }: { id: string }) {
   const { data: account, error, isPending, refetch } = useAccount(id);
   const accounts = useAccounts().data ?? [];
-  const keys = useKeysOf(id).data;
+  const { keys, all, more } = useKeyPages({ account: id });
   const { mayWrite } = useSession();
   const [dialog, setDialog] = useState<Dialog>(null);
   const close = (): void => setDialog(null);
@@ -78,6 +78,8 @@ export function AccountPage({ id }: { id: string }) {
             columns={KEY_COLUMNS}
             rowId={(key) => key.id}
             href={keyHref}
+            sortable={all}
+            more={more}
           />
         )}
       </Section>

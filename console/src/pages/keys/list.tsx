@@ -1,8 +1,8 @@
 /** All keys: who can spend how much. */
 import { Button, Select } from '@mantine/core';
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { type CreatedKey, type Key, useKeys } from '../../api/queries.ts';
+import { type CreatedKey, type Key, type KeyFilters, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { SearchBox, useFilters } from '../../ui/filters.tsx';
 import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
@@ -16,7 +16,7 @@ import { Amount, KeyStatus, keyName, limitText, purseOf } from './key-words.tsx'
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 
-const STATUSES = ['active', 'suspended', 'disabled', 'expired', 'revoked'];
+const STATUSES = ['active', 'suspended', 'disabled', 'expired', 'revoked'] as const;
 
 const COLUMNS: readonly Column<Key>[] = [
   {
@@ -111,15 +111,13 @@ function Left({ of }: { of: Key }) {
 }
 
 export function KeysPage() {
-  const { data: keys, error, isPending, refetch } = useKeys();
   const { mayWrite } = useSession();
   const { filters, set } = useFilters(['q', 'status', 'create', 'account'] as const);
+  const wanted = wantedKeys(filters.q, filters.status);
+  const filtered = Object.keys(wanted).length > 0;
+  const { keys, all, more, error, isPending, refetch } = useKeyPages(wanted);
   const [created, setCreated] = useState<CreatedKey | null>(null);
   const [, navigate] = useLocation();
-  const shown = useMemo(
-    () => (keys ?? []).filter((key) => fits(key, filters.q, filters.status)),
-    [keys, filters.q, filters.status],
-  );
   const search = useCallback((text: string) => set('q', text), [set]);
   const create = mayWrite && (
     <Button leftSection={<IconPlus size={14} />} data-key="c" onClick={() => set('create', '1')}>
@@ -127,21 +125,24 @@ export function KeysPage() {
     </Button>
   );
   return (
-    <Page title="Keys" answer={keys && <Answer keys={keys} />} actions={create}>
+    <Page title="Keys" answer={keys && !filtered && <Answer keys={keys} all={all} />} actions={create}>
       <Failure error={error} retry={() => void refetch()} />
       {isPending && <Loading rows={8} />}
-      {keys?.length === 0 && (
+      {keys?.length === 0 && !filtered && (
         <Empty title="No keys yet" action={create}>
           A key is what an application sends with every request. It has a balance of its own, and can never spend more.
         </Empty>
       )}
-      {keys !== undefined && keys.length > 0 && (
+      {keys !== undefined && (keys.length > 0 || filtered) && (
         <DataTable
           name="Keys"
-          rows={shown}
+          rows={keys}
           columns={COLUMNS}
           rowId={(key) => key.id}
           href={(key) => `/keys/${key.id}`}
+          // In the order in which they come, as long as not all are there.
+          sortable={all}
+          more={more}
           tools={
             <>
               <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, prefix or id" />
@@ -151,7 +152,7 @@ export function KeysPage() {
                 aria-label="Status"
                 placeholder="Any status"
                 clearable
-                data={STATUSES}
+                data={[...STATUSES]}
                 value={filters.status ?? null}
                 onChange={(value) => set('status', value)}
               />
@@ -182,7 +183,14 @@ export function KeysPage() {
   );
 }
 
-function Answer({ keys }: { keys: readonly Key[] }) {
+function Answer({ keys, all }: { keys: readonly Key[]; all: boolean }) {
+  if (!all) {
+    return (
+      <>
+        The newest <strong>{plural(keys.length, 'key')}</strong>; the others by scrolling, or by a search.
+      </>
+    );
+  }
   const active = keys.filter((key) => key.status === 'active').length;
   const credit = keys.filter((key) => key.mode === 'credit' && key.status === 'active' && key.account === undefined);
   const ofAccounts = keys.filter((key) => key.account !== undefined && key.status === 'active').length;
@@ -198,9 +206,7 @@ function Answer({ keys }: { keys: readonly Key[] }) {
   );
 }
 
-function fits(key: Key, text: string | undefined, status: string | undefined): boolean {
-  if (status !== undefined && key.status !== status) return false;
-  if (text === undefined) return true;
-  const wanted = text.toLowerCase();
-  return [key.id, key.label ?? '', ...key.prefixes].some((name) => name.toLowerCase().includes(wanted));
+function wantedKeys(text: string | undefined, status: string | undefined): KeyFilters {
+  const known = STATUSES.find((one) => one === status);
+  return { ...(text !== undefined && { search: text }), ...(known !== undefined && { status: known }) };
 }

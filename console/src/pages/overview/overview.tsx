@@ -3,7 +3,7 @@ import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { useAccounts } from '../../api/admin.ts';
-import { useKeys } from '../../api/queries.ts';
+import { useFoundKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
 import { useSession } from '../../api/session.tsx';
 import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
@@ -59,7 +59,7 @@ export function OverviewPage() {
     [groups.data, measure],
   );
   const empty = total !== undefined && total.requests === 0 && total.cancelled === 0;
-  const keys = useKeys(empty);
+  const newest = useFoundKeys('', 1, empty);
   return (
     <Page
       title="Overview"
@@ -82,7 +82,7 @@ export function OverviewPage() {
           <div className={css.paste}>
             <Code
               label="A first request"
-              text={`curl ${keys.data?.[0]?.base_url ?? 'http://127.0.0.1:8080/v1'}/chat/completions \\
+              text={`curl ${newest.data?.[0]?.base_url ?? 'http://127.0.0.1:8080/v1'}/chat/completions \\
   -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"sandbox/alpha","messages":[{"role":"user","content":"Hello!"}]}'`}
             />

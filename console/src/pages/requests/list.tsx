@@ -2,8 +2,8 @@
 import { Button, Select } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { type Account, useAccounts } from '../../api/admin.ts';
-import { type Key, useKeys } from '../../api/queries.ts';
+import { useAccounts } from '../../api/admin.ts';
+import { type Key, useFoundKeys, useKey } from '../../api/queries.ts';
 import {
   type LoggedRequest,
   REQUEST_FILTERS,
@@ -101,6 +101,9 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
 ];
 
+/** In the choice of a key; a search finds the others. */
+const KEYS_OFFERED = 50;
+
 const LABELS: Readonly<Record<RequestFilter, string>> = {
   status: 'status',
   key: 'key',
@@ -125,17 +128,11 @@ export function RequestsPage() {
   const stored = useRequests(filters);
   const [choosing, setChoosing] = useState(false);
   const empty = stored.data?.pages[0]?.data.length === 0;
-  const keys = useKeys(choosing || empty || filters.key !== undefined || filters.account !== undefined);
+  const [soughtKey, setSoughtKey] = useState('');
+  const chosen = useKey(filters.key ?? '', 60_000, filters.key !== undefined).data;
+  const keys = useFoundKeys(soughtKey === nameOf(chosen) ? '' : soughtKey, KEYS_OFFERED, choosing || empty);
   const accounts = useAccounts();
-  const ofAccount = useMemo(
-    () => keysOfAccount(filters.account, filters.below !== 'no', keys.data ?? [], accounts.data ?? []),
-    [filters.account, filters.below, keys.data, accounts.data],
-  );
-  const { requests: tailed, more: passed } = useLiveRequests(live, filters);
-  const arrived = useMemo(
-    () => tailed.filter(({ key_id }) => ofAccount?.has(key_id ?? '') !== false),
-    [tailed, ofAccount],
-  );
+  const { requests: arrived, more: passed } = useLiveRequests(live, filters);
   const seesProviders = useSession().may('get /admin/v1/providers');
   const columns = useMemo(
     () => REQUEST_COLUMNS.filter(({ id }) => id !== 'provider' || seesProviders),
@@ -151,12 +148,12 @@ export function RequestsPage() {
     if (/^req_[0-9a-z]{8,}$/i.test(id)) navigate(`/requests/${id}`);
     else if (id !== '') set('model', id);
   };
-  const keyNames = keys.data?.map((key) => ({ value: key.id, label: key.label ?? key.id })) ?? [];
+  const offered = new Map(
+    [...(chosen === undefined ? [] : [chosen]), ...(keys.data ?? [])].map((key) => [key.id, key]),
+  );
   const shownFilters = {
     ...filters,
-    ...(filters.key !== undefined && {
-      key: keyNames.find(({ value }) => value === filters.key)?.label ?? filters.key,
-    }),
+    ...(filters.key !== undefined && { key: nameOf(chosen) ?? filters.key }),
     ...(filters.account !== undefined && {
       account: accounts.data?.find(({ id }) => id === filters.account)?.name ?? filters.account,
     }),
@@ -215,7 +212,11 @@ export function RequestsPage() {
                 placeholder="Any key"
                 clearable
                 searchable
-                data={keyNames}
+                data={Array.from(offered.values(), (key) => ({ value: key.id, label: key.label ?? key.id }))}
+                // Found by the gateway, also by an id or the beginning of a secret.
+                filter={({ options }) => options}
+                searchValue={soughtKey}
+                onSearchChange={setSoughtKey}
                 onDropdownOpen={() => setChoosing(true)}
                 value={filters.key ?? null}
                 onChange={(value) => set('key', value)}
@@ -247,19 +248,8 @@ export function RequestsPage() {
   );
 }
 
-/** Null: of everybody. The live view has no such filter of its own. */
-function keysOfAccount(
-  account: string | undefined,
-  below: boolean,
-  keys: readonly Key[],
-  accounts: readonly Account[],
-): ReadonlySet<string> | null {
-  if (account === undefined) return null;
-  const parents = new Map(accounts.map(({ id, parent }) => [id, parent]));
-  const fits = (id: string | null): boolean =>
-    id === account || (below && id !== null && fits(parents.get(id) ?? null));
-  const wanted = keys.filter((key) => (account === 'none' ? key.account === undefined : fits(key.account ?? null)));
-  return new Set(wanted.map(({ id }) => id));
+function nameOf(key: Key | undefined): string | undefined {
+  return key && (key.label ?? key.id);
 }
 
 /** A live request may be in the log by now: it is shown once. */

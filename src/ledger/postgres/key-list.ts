@@ -1,0 +1,62 @@
+/** Keys for the operator, in the order in which they were made. */
+import type { KeyListQuery, KeySummary } from '../port.ts';
+import { keySummary } from '../rules/key-rules.ts';
+import { readTotals, text } from './columns.ts';
+import { timeOf, WITH_PENDING, type Work, withoutPending } from './keys.ts';
+
+export async function listKeys({ query, nowMs }: Work, wanted: KeyListQuery = {}): Promise<readonly KeySummary[]> {
+  const values: unknown[] = [nowMs];
+  const value = (given: unknown): string => `$${values.push(given)}`;
+  const conditions = conditionsOf(wanted, value);
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const limit = wanted.limit === undefined ? '' : `LIMIT ${value(wanted.limit)}`;
+  const rows = await query(
+    `${WITH_PENDING} ${where} ORDER BY a.created_at_ms DESC, a.created_number DESC ${limit}`,
+    values,
+  );
+  const prefixes = new Map<string, string[]>();
+  const secrets = await query(
+    'SELECT key_id, prefix FROM gateway.secrets WHERE key_id = ANY($1) ORDER BY key_id, number DESC',
+    [rows.map((row) => text(row, 'key_id'))],
+  );
+  for (const row of secrets) {
+    const ofKey = prefixes.get(text(row, 'key_id'));
+    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
+    else ofKey.push(text(row, 'prefix'));
+  }
+  return rows.map((row) =>
+    keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []),
+  );
+}
+
+/** `$1` is the time. */
+function conditionsOf(wanted: KeyListQuery, value: (given: unknown) => string): readonly string[] {
+  const { after, status, mode, accountIds, label, search } = wanted;
+  const conditions: string[] = [];
+  if (after !== undefined) {
+    conditions.push(`(a.created_at_ms, a.created_number) <
+      (SELECT created_at_ms, created_number FROM gateway.accounts WHERE key_id = ${value(after)})`);
+  }
+  if (status !== undefined) {
+    conditions.push(`CASE WHEN a.status = 'active' AND a.expires_at_ms <= greatest($1, a.seen_ms) THEN 'expired'
+      ELSE a.status END = ${value(status)}`);
+  }
+  if (mode !== undefined) conditions.push(`a.mode = ${value(mode)}`);
+  if (accountIds !== undefined) conditions.push(`a.account_id = ANY(${value(accountIds)})`);
+  if (label !== undefined) conditions.push(`a.label = ${value(label)}`);
+  if (search !== undefined) {
+    const part = value(search);
+    const has = (column: string): string => `position(lower(${part}) in lower(${column})) > 0`;
+    conditions.push(`(${has("coalesce(a.label, '')")} OR ${has('a.key_id')}
+      OR EXISTS (SELECT 1 FROM gateway.secrets s WHERE s.key_id = a.key_id AND ${has('s.prefix')}))`);
+  }
+  return conditions;
+}
+
+export async function keyIds({ query }: Work, accountIds: readonly string[] | null): Promise<readonly string[]> {
+  const rows =
+    accountIds === null
+      ? await query('SELECT key_id FROM gateway.accounts WHERE account_id IS NULL')
+      : await query('SELECT key_id FROM gateway.accounts WHERE account_id = ANY($1)', [accountIds]);
+  return rows.map((row) => text(row, 'key_id'));
+}

@@ -1,0 +1,84 @@
+/** The console of a gateway with more keys than a page has: they come by scrolling, and what is searched is found by the gateway. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { adminFetch } from '../support/admin-fetch.ts';
+import { axeViolations, startBrowser, watchedPage } from '../support/browser.ts';
+import { builtConsole } from '../support/console-build.ts';
+import { freePort } from '../support/free-port.ts';
+import { call, startedGateway } from '../support/started-gateway.ts';
+
+await builtConsole();
+const started = await startBrowser();
+const skip = 'reason' in started ? started.reason : false;
+
+const KEYS = 450;
+/** For what never comes. */
+const NEVER_MS = 400_000;
+
+describe('the console of a gateway with many keys', { skip }, () => {
+  after(async () => {
+    if ('browser' in started) await started.browser.close();
+  });
+
+  test('shows them a page at a time; the first of all is found in the list, in the palette and as a filter of requests', async () => {
+    if ('reason' in started) return;
+    const port = await freePort();
+    const origin = `http://127.0.0.1:${port}`;
+    await using gateway = await startedGateway({ env: { GATEWAY_ADMIN_PORT: String(port) } });
+    const keys = Array.from({ length: KEYS }, (_, index) => ({
+      mode: 'credit',
+      credit: '1',
+      label: `Customer ${String(index + 1).padStart(3, '0')}`,
+    }));
+    const first = await gateway.admin.createKey({ mode: 'credit', credit: '1', label: 'Oldest of all' });
+    await gateway.admin.importKeys({ keys });
+    const answer = await call(`${gateway.origin}/v1/chat/completions`, {
+      key: first.key,
+      body: { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] },
+    });
+    assert.equal(answer.status, 200);
+
+    const context = await started.browser.newContext({
+      viewport: { width: 1_280, height: 800 },
+      reducedMotion: 'reduce',
+    });
+    context.setDefaultTimeout(NEVER_MS);
+    const { page, complaints } = await watchedPage(context, origin);
+    const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
+    await page.goto((body as { url: string }).url);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+
+    await page.goto(`${origin}/keys`);
+    await page.getByText('The newest 200 keys').waitFor();
+    await page.getByRole('link', { name: `Customer ${KEYS}`, exact: true }).waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    await page.getByPlaceholder('Name, prefix or id').fill('oldest OF');
+    await page.getByRole('link', { name: 'Oldest of all' }).waitFor();
+    assert.equal(await page.getByRole('row').count(), 2, 'the head and the one that was found');
+    await page.getByPlaceholder('Name, prefix or id').fill('nobody has this name');
+    await page.getByRole('link', { name: 'Oldest of all' }).waitFor({ state: 'detached' });
+
+    await page.goto(`${origin}/keys`);
+    await page.getByText('The newest 200 keys').waitFor();
+    const oldest = page.getByRole('link', { name: 'Oldest of all', exact: true });
+    while ((await oldest.count()) === 0) {
+      await page.keyboard.press('End');
+      await page.waitForTimeout(50);
+    }
+    await page.getByText(`${KEYS + 3} keys`).waitFor();
+
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('oldest');
+    await page.getByRole('option', { name: 'Oldest of all' }).waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.goto(`${origin}/requests`);
+    await page.getByRole('combobox', { name: 'Key' }).fill('oldest');
+    await page.getByRole('option', { name: 'Oldest of all' }).click();
+    await page.waitForURL(new RegExp(`key=${first.id}`));
+    await page.getByText('1 request', { exact: true }).waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+});
