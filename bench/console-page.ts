@@ -8,7 +8,7 @@ const USAGE_EVERY_MS = 30_000;
 const ACCOUNTS_EVERY_MS = 15_000;
 const RUNNING_EVERY_MS = 3_000;
 const SERIES = 6;
-const ROWS = 1_000;
+const ROWS = 300;
 
 type Grouping = 'model' | 'account' | 'key' | 'provider' | 'format';
 const PERIODS: readonly (readonly [name: string, step: 'hour' | 'day', hours: number])[] = [

@@ -62,12 +62,6 @@ export function sourcesOf(query: UsageQuery, accountDaysMs: number | null = null
   return sources.filter((source) => source.sinceMs < source.untilMs);
 }
 
-/** The beginnings of its hours or days. */
-export function startsOf({ table, sinceMs, untilMs }: UsageSource): readonly number[] {
-  const stepMs = table === 'usage_key_days' ? DAY_MS : HOUR_MS;
-  return Array.from({ length: Math.ceil((untilMs - sinceMs) / stepMs) }, (_, index) => sinceMs + index * stepMs);
-}
-
 /** By the columns of a rollup `r` and of the keys `k`. */
 const COLUMNS: Readonly<Record<UsageDimension, string>> = {
   day: `r.start_ms / ${DAY_MS} * ${DAY_MS}`,

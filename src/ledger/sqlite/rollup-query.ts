@@ -7,12 +7,11 @@ import {
   isByKey,
   namesKeys,
   sourcesOf,
-  startsOf,
   type UsageSource,
 } from '../rules/usage-sources.ts';
 import { rankedDimensions, type TopGroups } from '../rules/usage-top.ts';
 import { accountDaysFrom } from './account-days.ts';
-import type { Row } from './columns.ts';
+import { integer, type Row } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 export interface Statement {
@@ -52,7 +51,7 @@ export function rollupQuery(sql: ColdStatements, query: UsageQuery, { columns, s
   }
   const keys = fewKeys(query, top?.valuesOf('key'));
   const sources = sourcesOf(query, alone ? accountDaysFrom(sql) : null).map((source) =>
-    alone ? accountSource(source, columns) : keySource(query, source, columns, keys),
+    alone ? accountSource(source, columns) : keySource(sql, query, source, columns, keys),
   );
   const dimensions = query.by.map((dimension, index) => `${column(dimension)} AS d${index}, `);
   return {
@@ -73,6 +72,7 @@ const ACCOUNT = 'r.account_id';
 
 /** Only columns that are asked for: what a row of a union has is copied, whether or not it is used. */
 function keySource(
+  sql: ColdStatements,
   query: UsageQuery,
   source: UsageSource,
   figures: readonly string[],
@@ -83,7 +83,7 @@ function keySource(
   const times = asked.has('day') || asked.has('hour') ? ['start_ms'] : [];
   const calls = ['model', 'provider', 'format'].filter((name) => asked.has(name));
   const columns = [...(isByKey(query) ? ['key_id'] : []), ...times, ...calls, ...figures].join(', ');
-  const starts = keys === null ? [] : startsOf(source);
+  const starts = keys === null ? [] : startsIn(sql, source);
   if (keys === null || starts.length * keys.size > SEARCHES_MAX) {
     return { text: `SELECT ${columns} FROM ${table} WHERE start_ms >= ? AND start_ms < ?`, values: [sinceMs, untilMs] };
   }
@@ -92,6 +92,17 @@ function keySource(
       AND key_id IN (SELECT value FROM json_each(?))`,
     values: [list(starts), list(keys)],
   };
+}
+
+/** The hours or days of a source of which there is something, with one search for each. */
+function startsIn(sql: ColdStatements, { table, sinceMs, untilMs }: UsageSource): readonly number[] {
+  return sql(`WITH RECURSIVE starts(start_ms) AS (
+      SELECT min(start_ms) FROM ${table} WHERE start_ms >= ?1
+      UNION ALL SELECT (SELECT min(r.start_ms) FROM ${table} r WHERE r.start_ms > s.start_ms) FROM starts s
+        WHERE s.start_ms < ?2
+    ) SELECT start_ms FROM starts WHERE start_ms < ?2`)
+    .all(sinceMs, untilMs)
+    .map((row) => integer(row, 'start_ms'));
 }
 
 function accountSource({ table, sinceMs, untilMs }: UsageSource, columns: readonly string[]): Statement {

@@ -148,7 +148,7 @@ export function OverviewPage() {
 
 const EMPTY: readonly UsageRow[] = [];
 /** Groups in the table. */
-const ROWS_MAX = 1_000;
+const ROWS_MAX = 300;
 
 /**
  * The figures of each hour, day or month: of the groups with the most, and of all together, whose rest is that of the
