@@ -158,11 +158,6 @@ export class UsageFold {
     this.#total.add(sums, times);
   }
 
-  addCharge(group: UsageGroup, sums: UsageSums, firstByteMs: number | null, durationMs: number | null): void {
-    this.#tallyOf(group).addCharge(sums, firstByteMs, durationMs);
-    this.#total.addCharge(sums, firstByteMs, durationMs);
-  }
-
   #tallyOf(group: UsageGroup): UsageTally {
     const name = JSON.stringify(group);
     let found = this.#groups.get(name);

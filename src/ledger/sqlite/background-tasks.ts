@@ -12,6 +12,7 @@ import { coldStatements } from './statements.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
 import { type RollupStep, readStep } from './usage-rollup.ts';
+import { UsageTail } from './usage-tail.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
@@ -42,6 +43,7 @@ export function serveTasks(port: MessagePort, file: string): void {
   defineTimeFunctions(database);
   defineKeyFunctions(database);
   const sql = coldStatements(database);
+  const tail = new UsageTail();
 
   const read = (task: Exclude<BackgroundTask, { op: 'checkpoint' }>): BackgroundOutcome => {
     switch (task.op) {
@@ -54,7 +56,7 @@ export function serveTasks(port: MessagePort, file: string): void {
       case 'statement':
         return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
       case 'usageReport':
-        return usageReport(sql, task.query);
+        return usageReport(sql, task.query, tail);
       case 'findCharge':
         return findCharge(sql, task.requestId);
       case 'readRollup':

@@ -4,20 +4,20 @@ import { groupOf, namesKeys } from '../rules/usage-sources.ts';
 import { inOrder, ORDER_SUMS, type RankedGroup, TopGroups } from '../rules/usage-top.ts';
 import { groupFrom, list, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
-import { type ChargeFact, readWatermark } from './usage-rollup.ts';
+import { readWatermark, type Tallied } from './usage-rollup.ts';
 
 export function topGroups(
   sql: ColdStatements,
   query: UsageQuery,
   { count, order }: NonNullable<UsageQuery['top']>,
-  tail: readonly ChargeFact[],
+  tail: readonly Tallied[],
 ): TopGroups {
   const behind = new Map<string, RankedGroup>();
-  for (const { place, sums } of tail) {
+  for (const { place, tally } of tail) {
     const group = groupOf(query, place);
     if (group === null) continue;
     const name = nameOf(group);
-    behind.set(name, { group, value: (behind.get(name)?.value ?? 0) + inOrder(order, sums) });
+    behind.set(name, { group, value: (behind.get(name)?.value ?? 0) + inOrder(order, tally.sums) });
   }
   const ranked = rankedRollups(sql, query, count, order, [...behind.keys()]).map(({ group, value }) => {
     const name = nameOf(group);

@@ -6,13 +6,14 @@ import { integer, text } from './columns.ts';
 import { groupFrom, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 import { topGroups } from './usage-ranking.ts';
-import { type ChargeFact, chargesWithoutRecord, chargesWithRecord, readWatermark } from './usage-rollup.ts';
+import type { Tallied } from './usage-rollup.ts';
 import { SUMS_OF_GROUP, sumsFrom } from './usage-sums.ts';
+import { UsageTail } from './usage-tail.ts';
 
-/** In a transaction, so that rollups and charges are of one moment. */
-export function usageReport(sql: ColdStatements, query: UsageQuery): UsageOutcome {
+/** In a transaction, so that rollups and charges are of one moment. `kept`: of the connection, where it reads what is committed. */
+export function usageReport(sql: ColdStatements, query: UsageQuery, kept = new UsageTail()): UsageOutcome {
   const catchingUp = isFarBehind(sql);
-  const tail = catchingUp ? [] : [...unrolledCharges(sql)];
+  const tail = catchingUp ? [] : kept.read(sql, query);
   if (query.top === undefined || !ranksGroups(query)) return fullReport(sql, query, tail, catchingUp, null);
   const top = topGroups(sql, { ...query, by: rankedDimensions(query.by) }, query.top, tail);
   const report = fullReport(sql, query, tail, catchingUp, top);
@@ -26,7 +27,7 @@ const COLUMNS = [...USAGE_SUMS, 'times'];
 function fullReport(
   sql: ColdStatements,
   query: UsageQuery,
-  tail: readonly ChargeFact[],
+  tail: readonly Tallied[],
   catchingUp: boolean,
   top: TopGroups | null,
 ): UsageOutcome {
@@ -39,18 +40,13 @@ function fullReport(
     if (row.charges_low === null) continue;
     fold.add(groupFrom(query, row), sumsFrom(row), JSON.parse(text(row, 'times')) as number[]);
   }
-  for (const fact of tail) {
-    const group = groupOf(query, fact.place);
+  for (const { place, tally } of tail) {
+    const group = groupOf(query, place);
     if (group !== null && (top === null || top.placeOf(query.by, group) !== null)) {
-      fold.addCharge(group, fact.sums, fact.firstByteMs, fact.durationMs);
+      fold.add(group, tally.sums, tally.times);
     }
   }
   return fold.outcome(query.rowsMax, catchingUp);
-}
-
-function* unrolledCharges(sql: ColdStatements): Generator<ChargeFact> {
-  yield* chargesWithRecord(sql, readWatermark(sql).number, Number.MAX_SAFE_INTEGER);
-  yield* chargesWithoutRecord(sql, Number.MAX_SAFE_INTEGER);
 }
 
 /** Numbers have no large gaps, so that the two ends tell how many there are. */

@@ -100,13 +100,21 @@ export function readWatermark(sql: ColdStatements): Watermark {
 }
 
 /** The charges with a usage record behind the watermark, in their order. */
-export function* chargesWithRecord(sql: ColdStatements, after: number, limit: number): Generator<ChargeFact> {
+export function* chargesWithRecord(
+  sql: ColdStatements,
+  after: number,
+  limit = Number.MAX_SAFE_INTEGER,
+): Generator<ChargeFact> {
   for (const row of sql(WITH_RECORD).iterate(after, limit)) yield factOf(row);
 }
 
 /** The charges without a usage record that no rollup counts. */
-export function* chargesWithoutRecord(sql: ColdStatements, limit: number): Generator<ChargeFact> {
-  for (const row of sql(WITHOUT_RECORD).iterate(0, limit)) yield factOf(row);
+export function* chargesWithoutRecord(
+  sql: ColdStatements,
+  after: number,
+  limit = Number.MAX_SAFE_INTEGER,
+): Generator<ChargeFact> {
+  for (const row of sql(WITHOUT_RECORD).iterate(after, limit)) yield factOf(row);
 }
 
 /** What to add next: up to `limit` charges, as long as they come to no more than `rowsMax` rows. */
@@ -135,7 +143,7 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
   };
   // Whatever the rollup by account needs comes first, in a step of its own: charges are added to it as it is then.
   const first = more;
-  const unrolledTo = first ? 0 : last(chargesWithoutRecord(sql, limit + 1), 0);
+  const unrolledTo = first ? 0 : last(chargesWithoutRecord(sql, 0, limit + 1), 0);
   const number = first ? after : last(chargesWithRecord(sql, after, limit + 1), after);
   const built = more ? null : readBuiltDay(sql, accountsState);
   // From the finest one, which is a few rows: a charge is looked at once.
@@ -201,9 +209,18 @@ const ADD = {
   usage_key_days: addStatement('usage_key_days', ['start_ms', 'key_id', 'model', 'provider', 'format']),
 } as const;
 
+export interface Tallied {
+  readonly place: UsagePlace;
+  readonly tally: UsageTally;
+}
+
 /** The rows of one rollup, by their key. */
-class Tallies {
-  readonly #tallies = new Map<string, { readonly place: UsagePlace; readonly tally: UsageTally }>();
+export class Tallies {
+  readonly #tallies = new Map<string, Tallied>();
+
+  get all(): readonly Tallied[] {
+    return [...this.#tallies.values()];
+  }
 
   get size(): number {
     return this.#tallies.size;

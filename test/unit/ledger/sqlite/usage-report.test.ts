@@ -9,6 +9,7 @@ import { type ColdStatements, coldStatements } from '../../../../src/ledger/sqli
 import { defineTimeFunctions } from '../../../../src/ledger/sqlite/time-counts.ts';
 import { usageReport } from '../../../../src/ledger/sqlite/usage-report.ts';
 import { addToRollups, readStep } from '../../../../src/ledger/sqlite/usage-rollup.ts';
+import { UsageTail } from '../../../../src/ledger/sqlite/usage-tail.ts';
 
 /** A database with the schema up to a migration, and the statements that were asked for. */
 function opened(to = Number.POSITIVE_INFINITY) {
@@ -91,6 +92,33 @@ test('records from before the rollups are added to them, with the amounts of the
   assert.deepEqual(sums(), expected);
   assert.deepEqual(addToRollups(sql, readStep(sql, 100)), { charges: 2, more: false });
   assert.deepEqual(sums(), expected);
+});
+
+test('charges behind the rollups are read once for all reports, and counted once before and after they are added', () => {
+  const { database, sql } = opened();
+  const kept = new UsageTail();
+  const charge = (id: string, amount: number): void =>
+    database.exec(`
+      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, cost_nanos, provider_cost_nanos)
+        VALUES ('c', 'charge', '${id}', ${amount}, 50, 1000, ${amount}, 1);
+      INSERT INTO unrolled (key_id, hold_id) VALUES ('c', '${id}')`);
+  const charged = (by: UsageQuery['by']) => {
+    const report = usageReport(sql, query({ by }), kept);
+    assert.ok(report.kind === 'usage');
+    return report.rows.map(({ group, sums }) => [...group, sums.charges, sums.charged_nanos]);
+  };
+  database.exec(`INSERT INTO keys (id, version, mode, label, status, provider_scope, period, created_at_ms, prefix)
+    VALUES ('c', 1, 'credit', 'before', 'active', 'all', 'month', 0, '')`);
+  charge('h1', 40);
+  assert.deepEqual(charged(['label']), [['before', 1n, 40n]]);
+  charge('h2', 2);
+  database.exec("UPDATE keys SET label = 'after'");
+  assert.deepEqual(charged(['label']), [['after', 2n, 42n]]);
+  addToRollups(sql, readStep(sql, 100));
+  assert.deepEqual(charged(['label']), [['after', 2n, 42n]]);
+  charge('h3', 1);
+  assert.deepEqual(charged(['key']), [['c', 3n, 43n]]);
+  assert.deepEqual(charged(['key']), [['c', 3n, 43n]]);
 });
 
 test('what was read for another state of the rollups is not added to them', () => {
