@@ -321,10 +321,7 @@ function idempotency(pick: Pick): Workload {
   return { id: 'W8', title: 'idempotency', stages: [[spec]] };
 }
 
-/**
- * Where a tenth is aimed at: processes of one program differ by about that for as long as they live, by what V8 has made of
- * them. So all are started many times, for one round forth and one back.
- */
+/** Where a tenth is aimed at: processes of one program differ by about that for as long as they live. */
 function manyStarts(spec: Omit<CaseSpec, 'requests' | 'rounds'>, pick: Pick): Workload['stages'] {
   return Array<[CaseSpec]>(pick([8, 1])).fill([{ ...spec, requests: pick([4_000, 800]), rounds: pick([2, 5]) }]);
 }
