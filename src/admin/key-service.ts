@@ -132,8 +132,7 @@ export class KeyService {
   }
 
   async list(): Promise<readonly KeyView[]> {
-    const summaries = await this.#options.ledger.listKeys();
-    return summaries.map((summary) => keyView(summary, this.#options.gatewayOrigin));
+    return (await this.find({})).data;
   }
 
   /** A page of them. Keys are never removed, so that it begins after the last key of the one before. */

@@ -3,9 +3,16 @@ import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, type TestContext, test } from 'node:test';
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { adminFetch } from '../support/admin-fetch.ts';
-import { axeViolations, complaintsOf, startBrowser, type WatchedPage, watchedPage } from '../support/browser.ts';
+import {
+  axeViolations,
+  complaintsOf,
+  newContext,
+  startBrowser,
+  type WatchedPage,
+  watchedPage,
+} from '../support/browser.ts';
 import { certificateOfLocalhost } from '../support/certificate.ts';
 import { builtConsole } from '../support/console-build.ts';
 import { freePort } from '../support/free-port.ts';
@@ -18,21 +25,6 @@ const started = await startBrowser();
 const skip = 'reason' in started ? started.reason : false;
 
 const HOOK_SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
-/** For what never comes; a slow machine is not meant by it. */
-const NEVER_MS = 400_000;
-
-async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  if ('reason' in started) throw new Error(started.reason);
-  const context = await started.browser.newContext({
-    viewport: { width: 1_280, height: 800 },
-    // Halfway through a fade a text has not its contrast yet.
-    reducedMotion: 'reduce',
-    ...options,
-  });
-  context.setDefaultTimeout(NEVER_MS);
-  return context;
-}
-
 describe('the console', { skip }, () => {
   let gateway: StartedGateway;
   let context: BrowserContext;
@@ -59,7 +51,7 @@ describe('the console', { skip }, () => {
         GATEWAY_OIDC_REDIRECT: redirect,
       },
     });
-    context = await newContext();
+    context = await newContext(started);
     watched = await watchedPage(context, origin);
     page = watched.page;
   });
@@ -100,7 +92,7 @@ describe('the console', { skip }, () => {
   });
 
   test('through the organisation: the role of the claim; without one, nobody is signed in and is told whom to ask', async () => {
-    const own = await newContext();
+    const own = await newContext(started);
     const { page: signing, complaints } = await watchedPage(own, origin, provider.issuer);
     provider.claims = { email: 'nobody@example.com' };
     await signing.goto(origin);
@@ -333,7 +325,7 @@ describe('the console', { skip }, () => {
       account_id: customer?.id,
     });
     const { token } = made.body as { token: string };
-    const own = await newContext();
+    const own = await newContext(started);
     const { page: seen, complaints } = await watchedPage(own, origin);
     const refused: string[] = [];
     seen.on('response', (answer) => answer.status() === 403 && refused.push(answer.url()));
@@ -425,7 +417,7 @@ describe('the console', { skip }, () => {
   test('a viewer sees everything and changes nothing', async () => {
     const made = await adminFetch(gateway.dataDir)('/operators', 'POST', { name: 'Vera', role: 'viewer' });
     const { token } = made.body as { token: string };
-    const own = await newContext();
+    const own = await newContext(started);
     const { page: seen, complaints } = await watchedPage(own, origin);
     await seen.goto(`${origin}/keys`);
     await seen.getByLabel('Token', { exact: true }).fill(token);

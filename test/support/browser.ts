@@ -2,18 +2,22 @@
  * A real Chromium for tests of the console: the one that comes as an npm package, else the system's. What a page
  * does wrong is kept: messages of its console, requests to other places, and what axe finds.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Browser, type BrowserContext, chromium, type LaunchOptions, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type LaunchOptions,
+  type Page,
+} from 'playwright-core';
+import { oneAtATime } from './one-at-a-time.ts';
 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'];
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 /** For a browser that never starts; a slow machine is not meant by it. */
 const START_MS = 300_000;
-const LOCK_POLL_MS = 100;
 
 export type BrowserStart = { readonly browser: Browser } | { readonly reason: string };
 
@@ -33,28 +37,26 @@ export async function startBrowser(env: Readonly<Record<string, string>> = {}): 
   return { reason: `no Chromium runs on this machine: ${reasons.join('; ') || 'none was found'}` };
 }
 
-/** Unpacked once into the folder for temporary files; a second test file waits until the first one has done so. */
+/** Unpacked once into the folder for temporary files. */
 async function packaged(): Promise<string> {
   const { default: packed } = await import('@sparticuz/chromium');
-  const lock = join(tmpdir(), 'gateway-chromium.lock');
-  while (!taken(lock)) await delay(LOCK_POLL_MS);
-  try {
-    return await packed.executablePath();
-  } finally {
-    rmSync(lock, { recursive: true, force: true });
-  }
+  return oneAtATime('chromium', () => packed.executablePath());
 }
 
-/** One that a killed process has left is not in the way for ever. */
-function taken(lock: string): boolean {
-  const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-  if (since !== undefined && Date.now() - since > START_MS) rmSync(lock, { recursive: true, force: true });
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch {
-    return false;
-  }
+/** For what never comes; a slow machine is not meant by it. */
+const NEVER_MS = 400_000;
+
+/** A window of the console's tests. */
+export async function newContext(started: BrowserStart, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  if ('reason' in started) throw new Error(started.reason);
+  const context = await started.browser.newContext({
+    viewport: { width: 1_280, height: 800 },
+    // Halfway through a fade a text has not its contrast yet.
+    reducedMotion: 'reduce',
+    ...options,
+  });
+  context.setDefaultTimeout(NEVER_MS);
+  return context;
 }
 
 export interface WatchedPage {

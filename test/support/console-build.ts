@@ -4,10 +4,15 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { oneAtATime } from './one-at-a-time.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export async function builtConsole(): Promise<void> {
+export function builtConsole(): Promise<void> {
+  return oneAtATime('console-build', buildIfOlder);
+}
+
+async function buildIfOlder(): Promise<void> {
   const built = statSync(join(root, 'console/dist/account/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const pages = ['console/index.html', 'console/account/index.html'];
   const settings = ['console/vite.config.ts', 'console/vite.account.config.ts'];

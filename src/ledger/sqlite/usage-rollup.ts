@@ -245,7 +245,7 @@ export class Tallies {
   }
 
   rows(): readonly RollupRow[] {
-    return [...this.#tallies.values()].map(({ place: { startMs, keyId, model, provider, format }, tally }) => ({
+    return this.all.map(({ place: { startMs, keyId, model, provider, format }, tally }) => ({
       startMs,
       keyId,
       model,

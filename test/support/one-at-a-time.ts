@@ -1,0 +1,30 @@
+/** What several test files need and only one may make: the others wait until it is there. */
+import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const POLL_MS = 100;
+/** A lock that a killed process has left is not in the way for ever. */
+const LEFT_BEHIND_MS = 300_000;
+
+export async function oneAtATime<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const lock = join(tmpdir(), `gateway-${name}.lock`);
+  while (!taken(lock)) await delay(POLL_MS);
+  try {
+    return await work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+function taken(lock: string): boolean {
+  const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+  if (since !== undefined && Date.now() - since > LEFT_BEHIND_MS) rmSync(lock, { recursive: true, force: true });
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    return false;
+  }
+}
