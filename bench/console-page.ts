@@ -5,7 +5,6 @@ import { runCli } from './books.ts';
 const PROGRAM = fileURLToPath(new URL('../bin/gateway.mjs', import.meta.url));
 /** As in console/src/api. */
 const USAGE_EVERY_MS = 30_000;
-const ACCOUNTS_EVERY_MS = 15_000;
 const RUNNING_EVERY_MS = 3_000;
 const SERIES = 6;
 const ROWS = 300;
@@ -53,8 +52,8 @@ export class OpenConsole {
   /** The overview in one tab, the live view in another. */
   async follow(): Promise<void> {
     this.#every(USAGE_EVERY_MS, () => this.#reports('model', 'day', 30 * 24));
-    this.#every(ACCOUNTS_EVERY_MS, () => this.#get('/admin/v1/accounts'));
     this.#every(RUNNING_EVERY_MS, () => this.#get('/admin/v1/requests/running'));
+    await this.#get('/admin/v1/accounts?limit=1');
     await this.#get('/admin/v1/requests?limit=50');
     const stream = await fetch(`${this.#origin}/admin/v1/requests/stream?newest=20`, {
       headers: { cookie: this.#cookie },
@@ -70,7 +69,7 @@ export class OpenConsole {
       groupings.map((by) => {
         const view = () =>
           Promise.all([
-            ...['session', 'accounts', 'requests/running'].map((path) => this.#get(`/admin/v1/${path}`)),
+            ...['session', 'requests/running'].map((path) => this.#get(`/admin/v1/${path}`)),
             this.#reports(by, step, hours),
           ]);
         return [`by ${by}, ${period}`, view] as const;

@@ -1,7 +1,8 @@
 /** From visits to the figures of the tables. Void rounds count nowhere. */
+
+import type { CaseSpec } from './case.ts';
 import type { CaseResult, RunResult, Visit } from './measure.ts';
 import { bootstrapMedian, type Interval, median, pairedDifference, pairedRatio, type Series } from './stats.ts';
-import type { CaseSpec } from './workloads.ts';
 
 export interface RunFigures {
   readonly name: string;

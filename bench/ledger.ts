@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KeyRecord } from '../src/core/key.ts';
+import { newRequestId } from '../src/http/request-id.ts';
 import type { BatcherOptions } from '../src/ledger/group-commit/batcher.ts';
 import { GroupCommit } from '../src/ledger/group-commit/group-commit.ts';
 import { createLedgerOn, type OwnedLedger } from '../src/ledger/ledger.ts';
@@ -17,6 +18,7 @@ import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
 import { openWriterThreadStore } from '../src/ledger/sqlite/writer-thread-store.ts';
 import type { OperationRunner } from '../src/ledger/store.ts';
+import { newAccount } from '../test/contract/fixtures.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
 import { table } from './report.ts';
@@ -31,6 +33,8 @@ interface Case {
   readonly name: string;
   readonly keys: number;
   readonly concurrency: number;
+  /** Of accounts above the keys. */
+  readonly levels: number;
   /** Operations per transaction; null leaves it to the ledger. */
   readonly batchMax: number | null;
   readonly pairs: number;
@@ -67,6 +71,8 @@ const BACKENDS: readonly Backend[] = [
 ];
 const HOLD_NANOS = 10_000_000n;
 const CHARGE_NANOS = 700_000n;
+const HOLD_TOKENS = 4_296n;
+const CHARGE_TOKENS = 450n;
 const CREDIT_NANOS = 10n ** 15n;
 const REQUESTS_PER_MINUTE = 1_000_000;
 const HOLD_TTL_MS = 600_000;
@@ -91,12 +97,20 @@ function cases(quick: boolean): readonly Case[] {
   const few = quick ? 100 : 500;
   const many = quick ? 2_000 : 10_000;
   return [
-    { name: 'one at a time', keys: 1, concurrency: 1, batchMax: null, pairs: few },
-    { name: 'unbatched, one hot key', keys: 1, concurrency: 64, batchMax: 1, pairs: few },
-    { name: 'unbatched, many keys', keys: 64, concurrency: 64, batchMax: 1, pairs: few },
-    { name: REFERENCE, keys: 1, concurrency: 64, batchMax: null, pairs: many },
-    { name: 'batched, many keys', keys: 64, concurrency: 64, batchMax: null, pairs: many },
-    { name: 'batched, one hot key, 512 at once', keys: 1, concurrency: 512, batchMax: null, pairs: many },
+    { name: 'one at a time', keys: 1, concurrency: 1, levels: 0, batchMax: null, pairs: few },
+    { name: 'unbatched, one hot key', keys: 1, concurrency: 64, levels: 0, batchMax: 1, pairs: few },
+    { name: 'unbatched, many keys', keys: 64, concurrency: 64, levels: 0, batchMax: 1, pairs: few },
+    { name: REFERENCE, keys: 1, concurrency: 64, levels: 0, batchMax: null, pairs: many },
+    {
+      name: 'batched, one hot key, three levels of accounts',
+      keys: 1,
+      concurrency: 64,
+      levels: 3,
+      batchMax: null,
+      pairs: many,
+    },
+    { name: 'batched, many keys', keys: 64, concurrency: 64, levels: 0, batchMax: null, pairs: many },
+    { name: 'batched, one hot key, 512 at once', keys: 1, concurrency: 512, levels: 0, batchMax: null, pairs: many },
   ];
 }
 
@@ -104,7 +118,8 @@ async function start(backend: Backend, spec: Case): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-bench-'));
   const ledger = createLedgerOn(await backend.open(folder, spec.batchMax === null ? {} : { batchMax: spec.batchMax }));
   const maintenance = await startMaintenance(ledger);
-  const keys = await Promise.all(Array.from({ length: spec.keys }, () => newKey(ledger)));
+  const accountId = await lowestAccount(ledger, spec.levels);
+  const keys = await Promise.all(Array.from({ length: spec.keys }, () => newKey(ledger, accountId)));
   return {
     spec,
     backend: backend.name,
@@ -120,7 +135,20 @@ async function start(backend: Backend, spec: Case): Promise<Running> {
   };
 }
 
-function newKey(ledger: OwnedLedger): Promise<KeyRecord> {
+/** The root pays, the others have a cap. */
+async function lowestAccount(ledger: OwnedLedger, levels: number): Promise<string | null> {
+  let lowest: string | null = null;
+  for (let level = 0; level < levels; level++) {
+    const creditCap = lowest === null ? null : { amount: CREDIT_NANOS, period: 'month' as const };
+    const request = newAccount({ parentId: lowest, name: `level ${level}`, creditCap });
+    await ledger.createAccount(request);
+    if (lowest === null) await ledger.addAccountCredit(request.id, randomUUID(), CREDIT_NANOS, null);
+    lowest = request.id;
+  }
+  return lowest;
+}
+
+function newKey(ledger: OwnedLedger, accountId: string | null): Promise<KeyRecord> {
   return ledger.createKey({
     id: randomUUID(),
     mode: 'credit',
@@ -131,24 +159,33 @@ function newKey(ledger: OwnedLedger): Promise<KeyRecord> {
     expiresAtMs: null,
     budget: null,
     period: 'month',
-    credit: CREDIT_NANOS,
+    accountId,
+    credit: accountId === null ? CREDIT_NANOS : 0n,
     secret: { digest: randomUUID(), prefix: randomUUID().slice(0, 12) },
   });
 }
 
 async function pair(ledger: OwnedLedger, key: KeyRecord): Promise<void> {
-  const id = randomUUID();
+  const id = newRequestId();
   const admitted = await ledger.admit({
     keyId: key.id,
     keyVersion: key.version,
     claim: null,
-    hold: { id, amount: HOLD_NANOS, amountMin: HOLD_NANOS, ttlMs: HOLD_TTL_MS },
+    hold: {
+      id,
+      amount: HOLD_NANOS,
+      amountMin: HOLD_NANOS,
+      tokens: HOLD_TOKENS,
+      tokensMin: HOLD_TOKENS,
+      ttlMs: HOLD_TTL_MS,
+    },
   });
   if (admitted.kind !== 'admitted') throw new Error(`not admitted: ${admitted.kind}`);
   const settled = await ledger.settle({
     holdId: id,
     keyId: key.id,
     charge: CHARGE_NANOS,
+    chargeTokens: CHARGE_TOKENS,
     usage: { ...USAGE, requestId: id },
     reply: null,
     noReplyReason: 'charged_incomplete',

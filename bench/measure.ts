@@ -1,5 +1,6 @@
 /** Takes the peers through a stage of a workload, round by round, and keeps what was seen. */
 import { randomUUID } from 'node:crypto';
+import type { CaseSpec, RunSpec } from './case.ts';
 import { treeUse } from './cpu.ts';
 import type { Job, LoadResult } from './load.ts';
 import type { LoadClient } from './load-client.ts';
@@ -8,7 +9,6 @@ import { sleep } from './processes.ts';
 import { expectedMarks, modelName, PATHS, requestBody, terminalText } from './requests.ts';
 import type { UpstreamCounts } from './upstream.ts';
 import type { Upstream } from './upstream-process.ts';
-import type { CaseSpec, RunSpec } from './workloads.ts';
 
 export interface Visit {
   readonly round: number;
@@ -65,13 +65,13 @@ export interface Bench {
   readonly load: LoadClient;
   readonly upstream: Upstream;
   readonly say: (line: string) => void;
-  /** How many rounds' worth of requests a peer serves before it is measured. */
+  /** How many rounds go before those that are measured. */
   readonly warmUpRounds: number;
 }
 
 /** Work that a peer does after its last byte belongs to the visit, also what it writes in batches, as a request log is. */
 const TAIL_MS = 300;
-const WARM_UP_MAX = 24_000;
+const WARM_UP_MAX = 48_000;
 const MEMORY_WARM_UP_MAX = 20;
 const MEMORY_POLL_MS = 250;
 const MEMORY_REST_MS = 3_000;
@@ -91,10 +91,14 @@ export async function measureCase(
     if (peer && reason === null) runs.push({ spec: run, peer, visits: [] });
     else if (reason !== null) skipped.push({ spec: run, visits: [], skipped: reason });
   }
-  for (const run of runs) await warmUp(bench, spec, run.spec, run.peer);
+  // Forth in one round and back in the next, so that a drift of the machine falls on all alike.
+  const inTurn = (round: number) => (round % 2 === 0 ? runs : runs.toReversed());
+  // In turn from the start: a peer that rests for long can lose some of what its engine has compiled.
+  for (const [round, requests] of warmUpRounds(bench, spec).entries()) {
+    for (const run of inTurn(round)) await warmUp(bench, spec, run.spec, run.peer, requests);
+  }
   for (let round = 0; round < spec.rounds; round++) {
-    // Forth in one round and back in the next, so that a drift of the machine falls on all alike.
-    for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
+    for (const run of inTurn(round)) {
       const visit = await visitOnce(bench, spec, run.spec, run.peer, round);
       if (visit.problem !== null)
         bench.say(`  void: ${spec.id}, ${run.spec.name}, round ${round + 1}: ${visit.problem}`);
@@ -127,13 +131,20 @@ async function whyNot(peer: RunningPeer, run: RunSpec): Promise<string | null> {
   }
 }
 
-async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer): Promise<void> {
-  const warm = { ...run, shape: run.warmUpShape };
+/**
+ * How many requests each round before the measured ones has. An engine that compiles what runs often needs tens of thousands
+ * of requests before it is done with that.
+ */
+function warmUpRounds(bench: Bench, spec: CaseSpec): readonly number[] {
   // Garbage of a long warm-up would make room for the streams to come and hide what they take: memory is measured from
   // a peer that has hardly worked, so that the figure errs upwards.
-  const most = spec.figure === 'memory' ? MEMORY_WARM_UP_MAX : WARM_UP_MAX;
-  // An engine that compiles what runs often needs tens of thousands of requests before it is done with that.
-  const requests = Math.min(spec.requests * bench.warmUpRounds, most);
+  if (spec.figure === 'memory') return [Math.min(spec.requests, MEMORY_WARM_UP_MAX)];
+  const rounds = Math.min(spec.warmUpRounds ?? bench.warmUpRounds, Math.ceil(WARM_UP_MAX / spec.requests));
+  return Array<number>(rounds).fill(spec.requests);
+}
+
+async function warmUp(bench: Bench, spec: CaseSpec, run: RunSpec, peer: RunningPeer, requests: number): Promise<void> {
+  const warm = { ...run, shape: run.warmUpShape };
   const concurrency = Math.min(spec.concurrency, requests);
   const result = await bench.load.run({ ...jobFor(spec, warm, peer), requests, concurrency });
   peer.books?.record(warm.shape, result.completedBySet, result.failed);

@@ -1,9 +1,9 @@
 /** The tables, as Markdown that also reads well in a terminal. */
 import { cpus, release } from 'node:os';
+import type { Figure } from './case.ts';
 import type { CaseFigures, RunFigures } from './figures.ts';
 import type { Interval } from './stats.ts';
 import type { TargetOutcome } from './targets.ts';
-import type { Figure } from './workloads.ts';
 
 export interface Report {
   readonly command: string;

@@ -4,6 +4,7 @@
  * is the gateway of another checkout. `npm run bench -- agents` is an
  * experiment of its own, see agents.ts.
  */
+
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { measureAgents } from './agents.ts';
+import type { CaseSpec, Workload } from './case.ts';
 import { caseFigures } from './figures.ts';
 import { LoadClient } from './load-client.ts';
 import { type Bench, type CaseResult, measureCase, pooled } from './measure.ts';
@@ -22,7 +24,7 @@ import { type Report, renderCase, renderReport } from './report.ts';
 import { judge } from './targets.ts';
 import { makeTlsFiles, type TlsFiles } from './tls.ts';
 import { startUpstream } from './upstream-process.ts';
-import { allWorkloads, type CaseSpec, type Workload } from './workloads.ts';
+import { allWorkloads } from './workloads.ts';
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
 const GATEWAY = 'gateway';

@@ -1,42 +1,6 @@
 /** The workloads W1 to W11: what is sent, by how many at once, to whom, and which run each ratio is against. */
+import type { CaseSpec, RunSpec, Workload } from './case.ts';
 import type { RequestShape } from './requests.ts';
-
-export interface RunSpec {
-  /** Its row in the table; unique within the case. */
-  readonly name: string;
-  readonly peer: string;
-  readonly shape: RequestShape;
-  /** What the peer is warmed up with; the same but for answers that take long. */
-  readonly warmUpShape: RequestShape;
-  /** The row that its ratio is against. */
-  readonly reference: string;
-  readonly keys: number;
-  readonly idempotent: boolean;
-}
-
-/** Which columns a case is about. */
-export type Figure = 'cpu' | 'latency' | 'memory' | 'throughput';
-
-export interface CaseSpec {
-  readonly id: string;
-  readonly title: string;
-  readonly figure: Figure;
-  readonly unit: 'request' | 'chunk';
-  readonly concurrency: number;
-  readonly requests: number;
-  readonly rounds: number;
-  readonly cutAfterMarks: number | null;
-  /** TLS from the client and to the upstream; the same for all cases of a stage. */
-  readonly secure?: boolean;
-  readonly runs: readonly RunSpec[];
-}
-
-export interface Workload {
-  readonly id: string;
-  readonly title: string;
-  /** Peers are started afresh for every stage, and the books are checked at its end. A case of several stages is one in the report. */
-  readonly stages: readonly (readonly CaseSpec[])[];
-}
 
 /** Full or quick, in this order. */
 type Size = readonly [full: number, quick: number];
@@ -321,9 +285,13 @@ function idempotency(pick: Pick): Workload {
   return { id: 'W8', title: 'idempotency', stages: [[spec]] };
 }
 
-/** Where a tenth is aimed at: processes of one program differ by about that for as long as they live. */
+/**
+ * Where a tenth is aimed at: processes of one program differ by about that for as long as they live, and while an engine still
+ * compiles, that is a third of the figure. The visits are short, so that nobody rests for long.
+ */
 function manyStarts(spec: Omit<CaseSpec, 'requests' | 'rounds'>, pick: Pick): Workload['stages'] {
-  return Array<[CaseSpec]>(pick([8, 1])).fill([{ ...spec, requests: pick([4_000, 800]), rounds: pick([2, 5]) }]);
+  const sized = { requests: pick([2_000, 800]), rounds: pick([10, 5]), warmUpRounds: pick([24, 1]) };
+  return Array<[CaseSpec]>(pick([6, 1])).fill([{ ...spec, ...sized }]);
 }
 
 function observed(pick: Pick): Workload {

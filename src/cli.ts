@@ -145,11 +145,12 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
     return;
   }
-  if (first === 'requests' || first === 'top') {
-    await runRequests(findCommand([SHOW_REQUEST, LIST_REQUESTS, TOP], line), line);
+  const shape = findCommand(ALL_COMMANDS, line);
+  if (shape === SHOW_REQUEST || shape === LIST_REQUESTS || shape === TOP) {
+    await runRequests(shape, line);
     return;
   }
-  const command = findCommand(COMMANDS, line, ALL_COMMANDS);
+  const command = findCommand(COMMANDS, line);
   const given = readArguments(command, line);
   const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
   try {
@@ -171,7 +172,8 @@ async function runRequests(command: CommandShape, line: readonly string[]): Prom
   process.once('SIGINT', () => stopped.abort());
   process.stdout.once('error', () => stopped.abort());
   if (command === SHOW_REQUEST) print(await showRequest(settings, given));
-  else if (command === LIST_REQUESTS) await listRequests(settings, given, print, stopped.signal);
+  else if (command === LIST_REQUESTS)
+    await listRequests(settings, given, print, stopped.signal, () => connectAdmin(settings, false));
   else {
     const client = new AdminClient(socketPath(settings.dataDir));
     await top(client, given, print, process.stdout.isTTY === true, stopped.signal);
@@ -263,7 +265,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
-    ...(requestLog !== null && { requests: new Requests(requestLog, async () => []) }),
+    requests: new Requests(requestLog, async () => []),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
@@ -273,7 +275,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     api: new AdminService(options, COMMAND),
     close: async () => {
       await data.close();
-      await requestLog?.close();
+      await requestLog.close();
       await ledger.close();
     },
   };

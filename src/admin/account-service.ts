@@ -4,6 +4,7 @@ import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../core/money.ts';
 import { PERIODS, type Period } from '../core/period.ts';
 import type {
   AccountChange,
+  AccountListQuery,
   AccountOutcome,
   AccountSummary,
   KeyPlaceOutcome,
@@ -11,21 +12,27 @@ import type {
   OtherVersion,
   UnknownAccount,
 } from '../ledger/port.ts';
-import { type AccountsApi, type AccountView, AdminError } from './api.ts';
+import { type AccountPageView, type AccountsApi, type AccountView, AdminError } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { readCredit } from './input.ts';
 import { limitsView, readLimits, requireKnownModels } from './limits.ts';
+import { pageOf, requireCursor } from './page.ts';
 import {
   AccountChangeBody,
   AccountKeyBody,
   AccountMoveBody,
+  AccountQuery,
   type AccountSettings,
   NewAccountBody,
+  NO_PARENT,
 } from './schema/accounts.ts';
-import { fieldNames, unexpected, validBody } from './validate.ts';
+import type { View } from './schema/view.ts';
+import { fieldNames, invalid, unexpected, validBody, validQuery } from './validate.ts';
 import { withPromotions } from './view.ts';
+
+export type AccountFilters = View<typeof AccountQuery>;
 
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AccountService implements AccountsApi {
@@ -74,14 +81,52 @@ export class AccountService implements AccountsApi {
     return this.show(id);
   }
 
-  async list(): Promise<readonly AccountView[]> {
-    return (await this.#ledger.listAccounts()).map((summary) => accountView(summary, this.#top));
+  async list(filters: object = {}): Promise<readonly AccountView[]> {
+    return (await this.find(validQuery(AccountQuery, filters))).data;
+  }
+
+  async find({ limit: perPage, cursor, parent, below, ...filters }: AccountFilters): Promise<AccountPageView> {
+    if (cursor !== undefined) requireCursor(await this.#ledger.getAccount(cursor));
+    const query = { ...filters, after: cursor, ...(await this.#placeOf(parent, below === 'yes')) };
+    const top = await this.#topmost();
+    return pageOf(
+      perPage,
+      (limit) => this.#ledger.listAccounts({ ...query, limit }),
+      (summary) => accountView(summary, top),
+    );
+  }
+
+  /** Those that have one of the names as their id or as their external id, by all of these; an id counts before an external one. */
+  async named(names: readonly string[]): Promise<ReadonlyMap<string, AccountRecord>> {
+    const [byId, byExternalId] = await Promise.all([
+      this.#ledger.listAccounts({ ids: names }),
+      this.#ledger.listAccounts({ externalIds: names }),
+    ]);
+    return new Map([
+      ...byExternalId.map(({ account }) => [account.externalId ?? '', account] as const),
+      ...[...byExternalId, ...byId].map(({ account }) => [account.id, account] as const),
+    ]);
+  }
+
+  async #topmost(): Promise<AccountRecord | null> {
+    return this.#top === null ? null : ((await this.#ledger.getAccount(this.#top))?.account ?? null);
+  }
+
+  /** Nothing is below an account that does not exist; whoever asks is told rather than shown an empty list. */
+  async #placeOf(parent: string | undefined, below: boolean): Promise<Pick<AccountListQuery, 'parentId' | 'belowId'>> {
+    if (below && (parent === undefined || parent === NO_PARENT)) {
+      throw invalid('below', 'says how far below parent: give the id of an account as parent');
+    }
+    if (parent === undefined) return {};
+    if (parent === NO_PARENT) return { parentId: null };
+    if ((await this.#ledger.getAccount(parent)) === null) throw unknownAccount(parent, 'parent');
+    return below ? { belowId: parent } : { parentId: parent };
   }
 
   async show(accountId: string): Promise<AccountView> {
     const summary = await this.#ledger.getAccount(accountId);
     if (summary === null) throw unknownAccount(accountId);
-    const view = accountView(summary, this.#top);
+    const view = accountView(summary, await this.#topmost());
     return view.balance === null ? view : withPromotions(view, (await this.#ledger.promotions(accountId)) ?? []);
   }
 
@@ -178,10 +223,11 @@ function requireAccount(
   if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
 }
 
-function unknownAccount(accountId: string): AdminError {
+function unknownAccount(accountId: string, field: string | null = null): AdminError {
   return new AdminError(
     'unknown_account',
     `account ${JSON.stringify(accountId)} does not exist: list the accounts with "gateway accounts list"`,
+    { field },
   );
 }
 
@@ -220,8 +266,8 @@ function isPeriod(text: string): text is Period {
   return PERIODS.some((period) => period === text);
 }
 
-/** Of what is above `top`, not even the ids are shown. */
-function accountView(summary: AccountSummary, top: string | null): AccountView {
+/** Of what is above `top`, neither ids nor names are shown. */
+function accountView(summary: AccountSummary, top: AccountRecord | null): AccountView {
   const { account, purchased, used, reserved } = summary;
   const isRoot = account.parentId === null;
   return {
@@ -231,8 +277,10 @@ function accountView(summary: AccountSummary, top: string | null): AccountView {
     external_id: account.externalId,
     labels: account.labels,
     status: account.status,
-    parent: account.id === top ? null : account.parentId,
-    root: top ?? account.rootId,
+    parent: account.id === top?.id ? null : account.parentId,
+    root: top?.id ?? account.rootId,
+    root_name: top?.name ?? summary.rootName,
+    is_parent: summary.isParent,
     ...limitsView(account),
     ...capViews(account),
     created_at: new Date(account.createdAtMs).toISOString(),

@@ -3,7 +3,7 @@
  * and the client of a running gateway. Inputs and results have the shapes of the schemas in schema/; the service
  * validates the inputs.
  */
-import type { Account as AccountSchema } from './schema/accounts.ts';
+import type { AccountList as AccountListSchema, Account as AccountSchema } from './schema/accounts.ts';
 import type {
   AccountWebhook as AccountWebhookSchema,
   AlertDeliveryList as AlertDeliveryListSchema,
@@ -58,8 +58,8 @@ export interface AdminApi {
   createKey(input: object): Promise<CreatedKey>;
   /** All of them or none. */
   importKeys(input: object): Promise<ImportedKeysView>;
-  /** Newest first. */
-  listKeys(): Promise<readonly KeyView[]>;
+  /** Newest first; those that fit `filters`, as the query of the list has them. */
+  listKeys(filters?: object): Promise<readonly KeyView[]>;
   showKey(keyId: string): Promise<KeyView>;
   /** With `version`, only where that is still the version of the key. */
   changeKey(keyId: string, input: object, version?: number): Promise<KeyView>;
@@ -114,8 +114,8 @@ export interface AlertsApi {
 /** Accounts in a tree, and the keys that belong to them. */
 export interface AccountsApi {
   create(input: object): Promise<AccountView>;
-  /** In the order of their creation. */
-  list(): Promise<readonly AccountView[]>;
+  /** In the order of their creation; without filters, all of them. */
+  list(filters?: object): Promise<readonly AccountView[]>;
   show(accountId: string): Promise<AccountView>;
   /** With `version`, only where that is still the version of the account. */
   change(accountId: string, input: object, version?: number): Promise<AccountView>;
@@ -149,6 +149,7 @@ export type CreatedKey = View<typeof CreatedKeySchema>;
 export type ImportedKeysView = View<typeof ImportedKeysSchema>;
 export type RequestContentView = View<typeof RequestContentSchema>;
 export type AccountView = View<typeof AccountSchema>;
+export type AccountPageView = View<typeof AccountListSchema>;
 export type RefundView = View<typeof RefundSchema>;
 export type StatementView = View<typeof StatementSchema>;
 export type PromotionListView = View<typeof PromotionListSchema>;

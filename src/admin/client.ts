@@ -12,7 +12,6 @@ import {
   type AuditView,
   type CreatedKey,
   type ImportedKeysView,
-  type KeyPageView,
   type KeyView,
   type LastAuditView,
   type ListedOperatorView,
@@ -23,13 +22,14 @@ import {
   type RequestContentView,
   type UsageView,
 } from './api.ts';
+import type { Page } from './page.ts';
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
 export class NotRunningError extends Error {
   override name = 'NotRunningError';
 }
 
-const KEYS_PER_PAGE = '1000';
+const PER_PAGE = '1000';
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
 interface CallOptions {
@@ -55,7 +55,7 @@ export class AdminClient implements AdminApi {
   };
   readonly accounts: AccountsApi = {
     create: (input) => this.#call('POST', ['accounts'], input),
-    list: async () => (await this.#call<{ readonly data: readonly AccountView[] }>('GET', ['accounts'])).data,
+    list: (filters = {}) => this.#allPages<AccountView>('accounts', filters),
     show: (id) => this.#call('GET', ['accounts', id]),
     change: (id, input, version) => this.#call('PATCH', ['accounts', id], input, { version }),
     move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
@@ -98,17 +98,8 @@ export class AdminClient implements AdminApi {
     return this.#call('POST', ['keys', 'import'], input);
   }
 
-  /** Page by page, so that a gateway with many keys is not held up. */
-  async listKeys(): Promise<readonly KeyView[]> {
-    const keys: KeyView[] = [];
-    let cursor: string | null = null;
-    do {
-      const parameters = Object.entries({ limit: KEYS_PER_PAGE, ...(cursor !== null && { cursor }) });
-      const page: KeyPageView = await this.#call('GET', ['keys'], undefined, { parameters });
-      keys.push(...page.data);
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    return keys;
+  listKeys(filters: object = {}): Promise<readonly KeyView[]> {
+    return this.#allPages<KeyView>('keys', filters);
   }
 
   showKey(keyId: string): Promise<KeyView> {
@@ -163,6 +154,19 @@ export class AdminClient implements AdminApi {
   async runningRequests(): Promise<readonly RunningRequest[]> {
     const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
     return data;
+  }
+
+  /** Page by page, so that a gateway with many of them is not held up. */
+  async #allPages<T>(list: string, filters: object): Promise<readonly T[]> {
+    const all: T[] = [];
+    let cursor: string | null = null;
+    do {
+      const parameters = Object.entries({ ...filters, limit: PER_PAGE, ...(cursor !== null && { cursor }) });
+      const page: Page<T> = await this.#call('GET', [list], undefined, { parameters });
+      all.push(...page.data);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return all;
   }
 
   async #call<T>(

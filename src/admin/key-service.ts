@@ -1,26 +1,21 @@
 /** Keys on an opened store: made, changed, given secrets and credit, each recorded in the audit trail. */
+import type { AccountRecord } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
 import { digestOfKey, keyDigest, keyPrefix, keyStatus, type Mode, modeOfKeyText, newKeyText } from '../core/key.ts';
 import { periodEndMs } from '../core/period.ts';
 import type { KeyChangeOutcome, KeySummary, LedgerAdmin, NewKey } from '../ledger/port.ts';
 import { isObject } from '../lib/json.ts';
 import type { AccountService } from './account-service.ts';
-import {
-  type AccountView,
-  AdminError,
-  type CreatedKey,
-  type ImportedKeysView,
-  type KeyPageView,
-  type KeyView,
-} from './api.ts';
+import { AdminError, type CreatedKey, type ImportedKeysView, type KeyPageView, type KeyView } from './api.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { requireKnownModels } from './limits.ts';
-import { KeyImportBody, type KeyQuery } from './schema/keys.ts';
+import { pageOf, requireCursor } from './page.ts';
+import { KeyImportBody, KeyQuery } from './schema/keys.ts';
 import type { View } from './schema/view.ts';
-import { invalid, validBody } from './validate.ts';
+import { invalid, validBody, validQuery } from './validate.ts';
 import { keyView, withPromotions } from './view.ts';
 
 export type KeyFilters = View<typeof KeyQuery>;
@@ -91,7 +86,7 @@ export class KeyService {
 
   async #import(input: unknown): Promise<ImportedKeysView> {
     const { keys, dry_run = false } = validBody(KeyImportBody, input);
-    const accounts = await this.#accounts.list();
+    const accounts = await this.#accounts.named([...new Set(keys.map(accountNamed).filter((name) => name !== null))]);
     const made: PlannedKey[] = [];
     const digests = new Map<string, number>();
     for (const [index, given] of keys.entries()) {
@@ -117,11 +112,11 @@ export class KeyService {
   }
 
   /** Whether it can be made is known now, but for what the ledger alone knows. */
-  async #planned(given: unknown, accounts: readonly AccountView[]): Promise<PlannedKey> {
+  async #planned(given: unknown, accounts: ReadonlyMap<string, AccountRecord>): Promise<PlannedKey> {
     const { key: taken, ...settings } = isObject(given) ? given : {};
     const plan = readNewKey(taken === undefined ? given : settings);
     this.#requireKnown(plan.providerScope, plan.models);
-    const account = accounts.find(({ id }) => id === plan.accountId);
+    const account = plan.accountId === null ? undefined : accounts.get(plan.accountId);
     if (plan.accountId !== null && account === undefined) {
       throw invalid('account', `is ${JSON.stringify(plan.accountId)}: there is no account with this id or external id`);
     }
@@ -131,25 +126,19 @@ export class KeyService {
     return { plan, text, request: { ...plan, id: newId('key'), secret: { digest, prefix } } };
   }
 
-  async list(): Promise<readonly KeyView[]> {
-    return (await this.find({})).data;
+  async list(filters: object): Promise<readonly KeyView[]> {
+    return (await this.find(validQuery(KeyQuery, filters))).data;
   }
 
-  /** A page of them. Keys are never removed, so that it begins after the last key of the one before. */
-  async find({ limit, cursor, account, ...filters }: KeyFilters): Promise<KeyPageView> {
+  async find({ limit: perPage, cursor, account, below, ...filters }: KeyFilters): Promise<KeyPageView> {
     const { ledger, gatewayOrigin } = this.#options;
-    if (cursor !== undefined && (await ledger.getKey(cursor)) === null) {
-      throw invalid('cursor', 'is not the next_cursor of a page before');
-    }
-    const found = await ledger.listKeys({
-      ...filters,
-      after: cursor,
-      accountIds: account === undefined ? undefined : [account],
-      // One more says whether there is another page.
-      limit: limit === undefined ? undefined : limit + 1,
-    });
-    const data = found.slice(0, limit).map((summary) => keyView(summary, gatewayOrigin));
-    return { object: 'list', data, next_cursor: found.length > data.length ? (data.at(-1)?.id ?? null) : null };
+    if (cursor !== undefined) requireCursor(await ledger.getKey(cursor));
+    const query = { ...filters, after: cursor, accountId: account, below: below === 'yes' };
+    return pageOf(
+      perPage,
+      (limit) => ledger.listKeys({ ...query, limit }),
+      (summary) => keyView(summary, gatewayOrigin),
+    );
   }
 
   async show(keyId: string): Promise<KeyView> {
@@ -301,11 +290,14 @@ export class KeyService {
 }
 
 /** An account may be named by its external id. */
-function withAccountId(given: unknown, accounts: readonly AccountView[]): unknown {
-  const named: unknown = Reflect.get(Object(given), 'account');
-  if (typeof named !== 'string' || accounts.some(({ id }) => id === named)) return given;
-  const account = accounts.find(({ external_id }) => external_id === named);
+function withAccountId(given: unknown, accounts: ReadonlyMap<string, AccountRecord>): unknown {
+  const account = accounts.get(accountNamed(given) ?? '');
   return account === undefined ? given : { ...Object(given), account: account.id };
+}
+
+function accountNamed(given: unknown): string | null {
+  const named: unknown = Reflect.get(Object(given), 'account');
+  return typeof named === 'string' ? named : null;
 }
 
 function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {

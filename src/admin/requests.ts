@@ -1,15 +1,17 @@
 /** What an operator can ask about requests: those of the log, and those that run now. */
-import { CONDITIONS } from '../core/conditions.ts';
 import { AMOUNT_MAX, parseCredits } from '../core/money.ts';
-import type { RunningRequest } from '../core/request-record.ts';
+import { clientText, type RunningRequest } from '../core/request-record.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import { explain } from '../observe/explain.ts';
 import { textOf } from '../observe/request-log/captured.ts';
-import { type RequestEntry, type RequestView, viewOf } from '../observe/request-log/entry.ts';
+import type { RequestEntry } from '../observe/request-log/entry.ts';
 import type { RequestLogReader, RequestQuery } from '../observe/request-log/store.ts';
+import { type RequestView, viewOf } from '../observe/request-log/view.ts';
 import { AdminError } from './api.ts';
+import { readTime } from './input.ts';
 import type { RequestContent, RequestFilters, RequestSearch } from './schema/requests.ts';
 import type { View } from './schema/view.ts';
+import { invalid } from './validate.ts';
 
 const LIMIT_DEFAULT = 50;
 
@@ -62,13 +64,13 @@ export class Requests {
   }
 
   async show(id: string): Promise<{ readonly request: RequestView; readonly explanation: readonly string[] }> {
-    const entry = (await this.#reader?.find(id)) ?? null;
+    const entry = (await this.#read((log) => log.find(id))) ?? null;
     const keys = await this.#reach?.();
     if (entry === null || keys?.has(entry.keyId ?? '') === false) {
       const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
       throw new AdminError(
         'not_found',
-        `no request ${shown} is in the log: check the id (x-request-id of the answer), and whether it is older than request_log.keep_days or had no valid key`,
+        `no request ${shown} is in the log: check the id (x-request-id of the answer), and whether it is older than request_log.keep_days or had no valid key; of those the access log has all, this log a few${id.startsWith('req_') ? '' : '. What the client calls it is found with "gateway requests list --client-request-id ID"'}`,
       );
     }
     const request = this.#view(entry);
@@ -78,7 +80,7 @@ export class Requests {
   /** What was captured of it. */
   async content(id: string): Promise<View<typeof RequestContent>> {
     await this.show(id);
-    const found = (await this.#reader?.captured(id)) ?? null;
+    const found = (await this.#read((log) => log.captured(id))) ?? null;
     if (found === null) {
       throw new AdminError(
         'not_found',
@@ -92,18 +94,18 @@ export class Requests {
 
   async list(search: Search, nowMs: number): Promise<RequestPageView> {
     const keys = await this.#keys(search);
-    const query = { ...this.#read(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
-    const page = (await this.#reader?.list(query)) ?? { entries: [], next: null };
+    const query = { ...this.#queryOf(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
+    const page = (await this.#read((log) => log.list(query))) ?? { entries: [], next: null };
     return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
   }
 
   /** What has ended since `position`; null: from now on. `newest`: only the last so many, and whether there were more. */
   async tail(filters: Filters, position: string | null, nowMs: number, newest?: number): Promise<Tail> {
-    const query = this.#read(filters, nowMs);
+    const query = this.#queryOf(filters, nowMs);
     // One more than wanted tells that there are others. Among those that do not all fit, none can be passed over.
     const all = this.#reach === null && Object.keys(filters).length === 0;
     const last = newest === undefined || !all ? undefined : newest + 1;
-    const tail = (await this.#reader?.tail(position, last)) ?? { entries: [], position: position ?? '0' };
+    const tail = (await this.#read((log) => log.tail(position, last))) ?? { entries: [], position: position ?? '0' };
     // With the first call, so that an account that is not there is an error; then only where it matters.
     const keys = position === null || tail.entries.length > 0 ? await this.#keys(filters) : undefined;
     const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
@@ -130,7 +132,21 @@ export class Requests {
     return this.#keysOf(account === NO_ACCOUNT ? null : account, below === 'yes');
   }
 
-  #read(search: Search, nowMs: number): RequestQuery {
+  /** What cannot be read is said as such: nothing else of the gateway depends on the log. */
+  async #read<T>(ask: (log: RequestLogReader) => Promise<T>): Promise<T | undefined> {
+    try {
+      return this.#reader === null ? undefined : await ask(this.#reader);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new AdminError(
+        'unavailable',
+        `the request log cannot be read (${reason}): see "The request log" in docs/observability.md`,
+        { cause },
+      );
+    }
+  }
+
+  #queryOf(search: Search, nowMs: number): RequestQuery {
     if (this.#reach !== null && search.provider !== undefined) {
       throw new AdminError('forbidden', 'provider: which provider served a request, the operator sees', {
         field: 'provider',
@@ -146,8 +162,8 @@ export class Requests {
 }
 
 export function readSearch(search: Search, nowMs: number): RequestQuery {
-  const sinceMs = search.since === undefined ? null : readTime('since', search.since, nowMs);
-  const untilMs = search.until === undefined ? null : readTime('until', search.until, nowMs);
+  const sinceMs = search.since === undefined ? null : timeOf('since', search.since, nowMs);
+  const untilMs = search.until === undefined ? null : timeOf('until', search.until, nowMs);
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) {
     throw invalid('until', 'must be later than since');
   }
@@ -156,8 +172,10 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
     model: search.model ?? null,
     provider: search.provider ?? null,
     format: search.format ?? null,
-    status: search.status === undefined ? null : readStatus(search.status),
-    condition: search.condition === undefined ? null : readCondition(search.condition),
+    // As it is kept.
+    clientRequestId: clientText(search.client_request_id ?? null),
+    status: search.status === undefined ? null : statusesOf(search.status),
+    condition: search.condition ?? null,
     sinceMs,
     untilMs,
     slowerThanMs: search.slower_than === undefined ? null : readDuration(search.slower_than),
@@ -167,10 +185,11 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
   };
 }
 
-function readTime(field: string, text: string, nowMs: number): number {
+function timeOf(field: string, text: string, nowMs: number): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const ms = unit === undefined ? Date.parse(text) : nowMs - Number(count) * (UNITS[unit] ?? 0);
-  if (Number.isFinite(ms) && ms >= 0 && (unit !== undefined || /^\d{4}-\d{2}-\d{2}/.test(text))) return ms;
+  if (unit !== undefined) return Math.max(0, nowMs - Number(count) * (UNITS[unit] ?? 0));
+  const ms = readTime(text);
+  if (ms !== null && ms >= 0) return ms;
   throw invalid(
     field,
     `is ${JSON.stringify(text)}: must be a time such as 2026-01-31T12:00:00Z, or how long ago such as 30m, 24h or 7d`,
@@ -179,15 +198,10 @@ function readTime(field: string, text: string, nowMs: number): number {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: HOUR_MS, d: DAY_MS };
 
-function readStatus(text: string): { readonly from: number; readonly to: number } {
-  if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };
-  if (/^[1-5]\d\d$/.test(text)) return { from: Number(text), to: Number(text) };
-  throw invalid('status', `is ${JSON.stringify(text)}: must be a status such as 429, or a class such as 5xx`);
-}
-
-function readCondition(text: string): string {
-  if (Object.hasOwn(CONDITIONS, text)) return text;
-  throw invalid('condition', `is ${JSON.stringify(text)}: expected one of ${Object.keys(CONDITIONS).join(', ')}`);
+/** As its schema has it. */
+function statusesOf(text: string): { readonly from: number; readonly to: number } {
+  const from = Number(text.replace('xx', '00'));
+  return { from, to: text.endsWith('xx') ? from + 99 : from };
 }
 
 function readDuration(text: string): number {
@@ -207,17 +221,15 @@ function readCost(text: string): bigint {
   throw invalid('costlier_than', `is ${JSON.stringify(text)}: must be an amount of credits such as 0.25`);
 }
 
-function invalid(field: string, what: string): AdminError {
-  return new AdminError('invalid_input', `${field} ${what}`, { field });
-}
-
 function fits(entry: RequestEntry, query: RequestQuery): boolean {
-  const { keyId, model, provider, format, status, condition, slowerThanMs, costlierThanNanos } = query;
+  const { keyId, model, provider, format, clientRequestId, status, condition } = query;
+  const { slowerThanMs, costlierThanNanos } = query;
   return (
     (keyId == null || entry.keyId === keyId) &&
     (model == null || entry.model === model) &&
     (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
     (format == null || viewOf(entry).format === format) &&
+    (clientRequestId == null || viewOf(entry).client_request_id === clientRequestId) &&
     (status == null || (entry.status !== null && entry.status >= status.from && entry.status <= status.to)) &&
     (condition == null || entry.condition === condition) &&
     (slowerThanMs == null || entry.durationMs > slowerThanMs) &&

@@ -38,7 +38,7 @@ import { DoctorBody, TargetTestBody } from './schema/state.ts';
 import type { View } from './schema/view.ts';
 import { SubtreeLedger } from './subtree.ts';
 import { readUsageQuery } from './usage-query.ts';
-import { usageView } from './usage-view.ts';
+import { type AccountNames, accountsIn, usageView } from './usage-view.ts';
 import { validBody } from './validate.ts';
 import { auditView, lastAuditView } from './view.ts';
 
@@ -149,7 +149,7 @@ export class AdminService implements AdminApi {
   get requests(): Requests {
     const { requests = NO_REQUESTS } = this.#options;
     const subtree = this.#subtree;
-    const reach = subtree === null ? null : async () => new Set(await subtree.keyIds());
+    const reach = subtree === null ? null : async () => new Set(await subtree.ownKeyIds());
     return requests.within(reach, (accountId, below) => this.#keysOf(accountId, below));
   }
 
@@ -214,8 +214,8 @@ export class AdminService implements AdminApi {
     return this.#keys.import(input);
   }
 
-  listKeys(): Promise<readonly KeyView[]> {
-    return this.#keys.list();
+  listKeys(filters: object = {}): Promise<readonly KeyView[]> {
+    return this.#keys.list(filters);
   }
 
   findKeys(query: KeyFilters): Promise<KeyPageView> {
@@ -300,7 +300,10 @@ export class AdminService implements AdminApi {
     const keys = accountId === null ? null : await this.#keysOf(accountId, true);
     const query = keys === null ? asked : { ...asked, keys };
     const report = await this.#ledger.usageReport(query);
-    if (report.kind === 'usage') return usageView(query, report, this.#subtree === null);
+    if (report.kind === 'usage') {
+      const names = await this.#accountNames(accountsIn(query.by, report.rows));
+      return usageView(query, report, names, this.#subtree === null);
+    }
     throw new AdminError(
       'invalid_input',
       `by gives more than ${query.rowsMax} rows: ask for fewer dimensions, a shorter time, or one key, label or model`,
@@ -308,9 +311,13 @@ export class AdminService implements AdminApi {
     );
   }
 
+  async #accountNames(ids: readonly string[]): Promise<AccountNames> {
+    const found = ids.length === 0 ? [] : await this.#ledger.listAccounts({ ids });
+    return new Map(found.map(({ account }) => [account.id, account.name]));
+  }
+
   async #keysOf(accountId: string | null, below: boolean): Promise<ReadonlySet<string>> {
     if (accountId !== null) await this.accounts.show(accountId);
-    if (accountId !== null && below) return new Set(await new SubtreeLedger(this.#ledger, accountId).keyIds());
-    return new Set(await this.#ledger.keyIds(accountId === null ? null : [accountId]));
+    return new Set(await this.#ledger.keyIds(accountId, below));
   }
 }

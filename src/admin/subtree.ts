@@ -7,6 +7,7 @@ import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountCreditOutcome,
+  AccountListQuery,
   AccountOutcome,
   AccountSummary,
   AuditReport,
@@ -47,10 +48,15 @@ export class SubtreeLedger implements LedgerAdmin {
     this.#top = top;
   }
 
-  async listAccounts(): Promise<readonly AccountSummary[]> {
-    const all = await this.#ledger.listAccounts();
-    const inside = accountsBelow(all, this.#top);
-    return all.filter(({ account }) => inside.has(account.id));
+  /** The account at the top is its only root. */
+  async listAccounts(query: AccountListQuery = {}): Promise<readonly AccountSummary[]> {
+    const { parentId, belowId, within } = query;
+    const top = this.#top;
+    if (top === null) return [];
+    if (parentId === null) return this.#ledger.listAccounts({ ...query, parentId: undefined, ids: [top] });
+    const of = parentId ?? belowId ?? within;
+    if (of === undefined) return this.#ledger.listAccounts({ ...query, within: top });
+    return (await this.#hasAccount(of)) ? this.#ledger.listAccounts(query) : [];
   }
 
   async getAccount(accountId: string): Promise<AccountSummary | null> {
@@ -136,12 +142,19 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async listKeys(query: KeyListQuery = {}): Promise<readonly KeySummary[]> {
-    return this.#ledger.listKeys({ ...query, accountIds: await this.#inside(query.accountIds) });
+    const { accountId } = query;
+    if (accountId !== undefined) return (await this.#hasAccount(accountId)) ? this.#ledger.listKeys(query) : [];
+    return this.#top === null ? [] : this.#ledger.listKeys({ ...query, accountId: this.#top, below: true });
   }
 
-  /** Without accounts: of all of the subtree. */
-  async keyIds(accountIds?: readonly string[] | null): Promise<readonly string[]> {
-    return accountIds === null ? [] : this.#ledger.keyIds(await this.#inside(accountIds));
+  async keyIds(accountId: string | null, below = false): Promise<readonly string[]> {
+    if (accountId === null || !(await this.#hasAccount(accountId))) return [];
+    return this.#ledger.keyIds(accountId, below);
+  }
+
+  /** All of the subtree. */
+  async ownKeyIds(): Promise<readonly string[]> {
+    return this.#top === null ? [] : this.#ledger.keyIds(this.#top, true);
   }
 
   async findKey(): Promise<KeyRecord | null> {
@@ -193,7 +206,7 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async usageReport(query: UsageQuery): Promise<UsageOutcome> {
-    const own = new Set(await this.keyIds());
+    const own = new Set(await this.ownKeyIds());
     const keys = query.keys === undefined ? own : new Set([...query.keys].filter((id) => own.has(id)));
     return this.#ledger.usageReport({ ...query, keys });
   }
@@ -206,14 +219,14 @@ export class SubtreeLedger implements LedgerAdmin {
     throw ofTheOperator('a document of the store');
   }
 
-  /** Those of the accounts that are below, as they are now. */
-  async #inside(accountIds?: readonly string[]): Promise<readonly string[]> {
-    const inside = accountsBelow(await this.#ledger.listAccounts(), this.#top);
-    return accountIds === undefined ? [...inside] : accountIds.filter((id) => inside.has(id));
-  }
-
+  /** Whether it is the account at the top or below it, as they are now. */
   async #hasAccount(accountId: string): Promise<boolean> {
-    return accountsBelow(await this.#ledger.listAccounts(), this.#top).has(accountId);
+    for (let id: string | null = accountId; id !== null; ) {
+      const found: AccountSummary | null = await this.#ledger.getAccount(id);
+      if (found !== null && id === this.#top) return true;
+      id = found?.account.parentId ?? null;
+    }
+    return false;
   }
 
   #refuseTop(accountId: string): void {
@@ -223,13 +236,6 @@ export class SubtreeLedger implements LedgerAdmin {
       `${accountId} is the account that you administer: what it is and may, the operator says`,
     );
   }
-}
-
-/** The ids of an account and of all accounts below it; empty where it does not exist. */
-export function accountsBelow(accounts: readonly AccountSummary[], top: string | null): ReadonlySet<string> {
-  const parents = new Map(accounts.map(({ account }) => [account.id, account.parentId]));
-  const isInside = (id: string | null): boolean => id !== null && (id === top || isInside(parents.get(id) ?? null));
-  return new Set([...parents.keys()].filter(isInside));
 }
 
 function ofTheOperator(what: string, field: string | null = null): AdminError {

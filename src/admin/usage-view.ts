@@ -3,10 +3,14 @@ import { creditsFromNanos } from '../core/money.ts';
 import type { UsageDimension, UsageFigures, UsageOutcome, UsageQuery, UsageRow } from '../core/usage-report.ts';
 import type { UsageFiguresView, UsageRowView, UsageView } from './api.ts';
 
+/** What accounts are called, by their ids. */
+export type AccountNames = ReadonlyMap<string, string>;
+
 /** `ownCost`: whether the caller may see what the calls cost the operator. */
 export function usageView(
   query: UsageQuery,
   report: UsageOutcome & { readonly kind: 'usage' },
+  names: AccountNames,
   ownCost: boolean,
 ): UsageView {
   return {
@@ -15,14 +19,29 @@ export function usageView(
     until: new Date(query.untilMs).toISOString(),
     by: query.by,
     complete: !report.catchingUp,
-    data: report.rows.map((row) => rowView(query.by, row, ownCost)),
+    data: report.rows.map((row) => rowView(query.by, row, names, ownCost)),
     total: figuresView(report.total, ownCost),
   };
 }
 
-function rowView(by: readonly UsageDimension[], row: UsageRow, ownCost: boolean): UsageRowView {
+function rowView(by: readonly UsageDimension[], row: UsageRow, names: AccountNames, ownCost: boolean): UsageRowView {
   const group = by.map((dimension, index) => [dimension, dimensionView(dimension, row.group[index] ?? null)]);
-  return { ...Object.fromEntries(group), ...figuresView(row, ownCost) };
+  const account = accountOf(by, row);
+  return {
+    ...Object.fromEntries(group),
+    ...(account !== undefined && { account_name: account === null ? null : (names.get(account) ?? null) }),
+    ...figuresView(row, ownCost),
+  };
+}
+
+/** Undefined where the report is not by account. */
+function accountOf(by: readonly UsageDimension[], { group }: UsageRow): string | null | undefined {
+  const index = by.indexOf('account');
+  return index < 0 ? undefined : dimensionView('account', group[index] ?? null);
+}
+
+export function accountsIn(by: readonly UsageDimension[], rows: readonly UsageRow[]): readonly string[] {
+  return [...new Set(rows.map((row) => accountOf(by, row)).filter((id) => typeof id === 'string'))];
 }
 
 function dimensionView(dimension: UsageDimension, value: string | number | null): string | null {

@@ -1,23 +1,7 @@
 /** Where traces and metrics are sent, by the variables that every OpenTelemetry program knows. */
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { OtlpTarget, TelemetrySettings } from '../core/telemetry.ts';
 import { type Environment, SettingError } from './settings.ts';
-
-export interface TelemetrySettings {
-  /** Null: they are not sent. */
-  readonly traces: OtlpTarget | null;
-  readonly metrics: OtlpTarget | null;
-  readonly protocol: 'http/protobuf' | 'http/json';
-  readonly timeoutMs: number;
-  readonly serviceName: string;
-  readonly resource: Readonly<Record<string, string>>;
-  /** Whether the client's own decision counts, and how many of the other requests are sampled. */
-  readonly sampler: { readonly parentBased: boolean; readonly ratio: number };
-  readonly metricsIntervalMs: number;
-}
-
-export interface OtlpTarget {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 /** Null where nothing of it is set, or all of it is switched off: then nothing of it is even loaded. */
 export function readTelemetry(env: Environment): TelemetrySettings | null {
@@ -59,8 +43,8 @@ function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string
     );
   }
   const headers = {
-    ...readPairs(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
-    ...readPairs(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
+    ...readHeaders(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
+    ...readHeaders(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
   };
   return { url: address, headers };
 }
@@ -117,6 +101,19 @@ function readPairs(env: Environment, name: string): Record<string, string> {
       ' cannot be read: must be name=value pairs separated by commas, values percent-encoded',
     );
   }
+}
+
+function readHeaders(env: Environment, name: string): Record<string, string> {
+  const headers = readPairs(env, name);
+  try {
+    for (const [header, value] of Object.entries(headers)) {
+      validateHeaderName(header);
+      validateHeaderValue(header, value);
+    }
+  } catch {
+    throw new SettingError(name, ' cannot be sent: must be names of HTTP headers, with values of one line each');
+  }
+  return headers;
 }
 
 function readMilliseconds(env: Environment, name: string, fallback: number): number {

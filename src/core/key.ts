@@ -1,7 +1,7 @@
 /** The caller's key: its text, its state, and what it may do. */
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { RateLimits, Restrictions } from './limits.ts';
+import type { InheritedLimits, RateLimits, Restrictions } from './limits.ts';
 import type { Period } from './period.ts';
 
 export type Mode = 'credit' | 'token_budget';
@@ -27,8 +27,8 @@ export interface KeyRecord extends RateLimits, Restrictions {
   readonly accountId: string | null;
   /** The most that a credit key of an account may spend in its period, in nanos; null means no cap of its own. */
   readonly cap: bigint | null;
-  /** Of the accounts above it that restrict something, from the nearest to the root: a copy, so that no account is read. */
-  readonly inherited: readonly Restrictions[];
+  /** Of the accounts above it that limit something of this, from the nearest to the root: a copy, so that none is read. */
+  readonly inherited: readonly InheritedLimits[];
   /** For how many days the content of its requests is kept; null: it is not. */
   readonly captureDays: number | null;
   readonly createdAtMs: number;

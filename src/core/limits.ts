@@ -20,6 +20,12 @@ export interface Restrictions {
   readonly addresses: readonly string[] | null;
 }
 
+/** Of an account, as the keys below it carry it. */
+export interface InheritedLimits extends Restrictions {
+  /** It limits tokens per minute: the input of a request has to be estimated before it is admitted. */
+  readonly tpmLimited: boolean;
+}
+
 const RATE_LIMIT_NAMES = {
   rpmLimit: 'requests per minute',
   tpmLimit: 'tokens per minute',

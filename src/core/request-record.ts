@@ -121,6 +121,8 @@ export class RequestRecord {
   /** Null where the request was not authenticated. */
   keyId: string | null = null;
   keyLabel: string | null = null;
+  /** Of the key, when the request came. */
+  accountId: string | null = null;
   mode: Mode | null = null;
 
   /** The model as the client named it, cut: anything. */
@@ -185,9 +187,10 @@ export class RequestRecord {
   }
 
   /** Once, when the key is known, whether or not it may be used. */
-  authenticated({ id, label, mode, captureDays }: KeyRecord, observer: RequestObserver): void {
+  authenticated({ id, label, accountId, mode, captureDays }: KeyRecord, observer: RequestObserver): void {
     this.keyId = id;
     this.keyLabel = label;
+    this.accountId = accountId;
     this.mode = mode;
     this.capture = captureDays === null ? null : new Capture(captureDays);
     observer.started(this);

@@ -6,7 +6,8 @@ export interface TraceParent {
   readonly sampled: boolean;
 }
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+/** Version 00 has exactly these 55 characters; a later one may go on after a further dash. */
+const TRACEPARENT = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 const SAMPLED = 1;
 
 /** Null where it is not valid: the standard says to go on as if there were none. */

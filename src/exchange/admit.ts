@@ -218,10 +218,13 @@ function holdRequest(id: string, key: KeyRecord, plan: Plan): HoldRequest {
   const { amount, amountMin } = holdAmounts(key.mode, plan);
   const ttlMs = plan.totalMs + HOLD_MARGIN_MS;
   const hold = { id, amount, amountMin, ttlMs };
-  if (key.accountId === null && key.tpmLimit === null) return hold;
-  // What limits on tokens per minute count; an account above the key may have one.
-  const limited = { ...hold, inputTokens: plan.input.likely };
+  const limited = isTpmLimited(key) ? { ...hold, inputTokens: plan.input.likely } : hold;
   return key.accountId === null || key.mode !== 'credit' ? limited : { ...limited, ...holdTokens(plan) };
+}
+
+/** Only then is the prompt read to estimate its tokens: 6 µs for a short one, 160 µs for one of 50 KB. */
+function isTpmLimited({ tpmLimit, inherited }: KeyRecord): boolean {
+  return tpmLimit !== null || inherited.some(({ tpmLimited }) => tpmLimited);
 }
 
 type Refusal = Exclude<AdmitOutcome, { kind: 'key_changed' | 'admitted' | 'replay' }>;

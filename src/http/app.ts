@@ -13,7 +13,7 @@ import type { ClientRequest } from '../exchange/request.ts';
 import { run } from '../exchange/run.ts';
 import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
 import { withCors } from './cors.ts';
-import { HttpRequest } from './http-request.ts';
+import { clientAddress, HttpRequest } from './http-request.ts';
 import { openApiBytes } from './openapi.ts';
 import { REFERENCE_PATH, REFERENCE_SCRIPT_PATH, sendReference, sendReferenceScript } from './reference.ts';
 import { refusalOf } from './refusal.ts';
@@ -60,7 +60,7 @@ export function requestHandler(options: AppOptions): RequestHandler {
     const path = pathOf(request);
     // A connection that was busy when the drain began may still bring requests.
     if (!options.accepting() && path !== LIVENESS && path !== READINESS) {
-      plainReply(request, response).error(new GatewayError('service_unavailable', { message: DRAINING }));
+      refuse(options, request, response, new GatewayError('service_unavailable', { message: DRAINING }));
       return;
     }
     const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? elsewhere;
@@ -68,9 +68,15 @@ export function requestHandler(options: AppOptions): RequestHandler {
   };
   const elsewhere: Handler = (request, response) => {
     const served = options.pages?.serve(request, response, pathOf(request), requestOrigin(request, options.secure));
-    if (served !== true) refuseRoute(request, response);
+    if (served !== true) refuseRoute(options, request, response);
   };
-  const refusal: RequestHandler['refusal'] = (fault) => refusalOf(fault, options.headerCount);
+  const refusal: RequestHandler['refusal'] = (fault) => {
+    const record = new RequestRecord(newRequestId(), null, options.gateway.clock.nowMs());
+    const refused = refusalOf(record, fault, options.headerCount);
+    // Whoever opens connections without end shall not write the log; that they are refused, it has by the minute.
+    if (fault !== 'too_many_connections') record.finish(options.gateway.observer);
+    return refused;
+  };
   return withCors({ onRequest, refusal }, options.corsOrigins ?? []);
 }
 
@@ -126,17 +132,19 @@ function routesOf(options: AppOptions): Routes {
   add('GET', REFERENCE_PATH, (_request, response) => void sendReference(response));
   add('GET', REFERENCE_SCRIPT_PATH, (request, response) => {
     void sendReferenceScript(request, response).then((sent) => {
-      if (!sent) refuseRoute(request, response);
+      if (!sent) refuseRoute(options, request, response);
     });
   });
-  add('GET', LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));
-  add('GET', READINESS, (request, response) => {
-    const reply = plainReply(request, response);
-    void options.ready().then((ready) => {
-      if (ready) reply.json({ status: 'ready' });
-      else reply.error(new GatewayError('service_unavailable', { message: NOT_READY }));
+  for (const method of ['GET', 'HEAD']) {
+    add(method, LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));
+    add(method, READINESS, (request, response) => {
+      const reply = plainReply(request, response);
+      void options.ready().then((ready) => {
+        if (ready) reply.json({ status: 'ready' });
+        else reply.error(new GatewayError('service_unavailable', { message: NOT_READY }));
+      });
     });
-  });
+  }
   return routes;
 }
 
@@ -152,12 +160,9 @@ async function serve<E extends Endpoint>(
   const receivedAtMs = gateway.clock.nowMs();
   const record = new RequestRecord(requestId, endpoint, receivedAtMs);
   const reply = new Reply(response, record, endpoint, endpoint.envelope);
-  const { headers } = incoming;
   gateway.inFlight.requestStarted();
   try {
-    record.clientRequestId = clientText(headers.get('x-request-id'));
-    record.userAgent = clientText(headers.first('user-agent'));
-    record.traceparent = clientText(headers.first('traceparent'));
+    noteClient(record, gateway, proxies, incoming);
     const request = new HttpRequest<E>(incoming, proxies, {
       endpoint,
       originMode,
@@ -166,7 +171,6 @@ async function serve<E extends Endpoint>(
       receivedAtMs,
       record,
     });
-    if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(request.clientAddress);
     await operation(gateway, request, reply);
   } catch (err) {
     if (!(err instanceof GatewayError))
@@ -179,6 +183,19 @@ async function serve<E extends Endpoint>(
     record.finish(gateway.observer);
     gateway.inFlight.requestEnded();
   }
+}
+
+function noteClient(
+  record: RequestRecord,
+  gateway: Gateway,
+  proxies: TrustedProxies | null,
+  incoming: IncomingRequest,
+): void {
+  const { headers } = incoming;
+  record.clientRequestId = clientText(headers.get('x-request-id') ?? headers.get('x-client-request-id'));
+  record.userAgent = clientText(headers.first('user-agent'));
+  record.traceparent = clientText(headers.first('traceparent'));
+  if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(clientAddress(incoming, proxies));
 }
 
 /** What is done for a request to an endpoint. It answers, or throws what `reply.error` answers with. */
@@ -198,33 +215,37 @@ function answeredAsJson<E extends Endpoint>(
   };
 }
 
-function refuseRoute(request: IncomingRequest, response: ServerResponse): void {
+function refuseRoute(options: AppOptions, request: IncomingRequest, response: ServerResponse): void {
   const path = pathOf(request);
   const relative = pathBelowOrigin(path);
   const pattern = parameterisedPath(relative) ?? relative;
   const endpoints: readonly Endpoint[] = Object.values(ENDPOINTS).filter((row) => row.path === pattern);
   const [endpoint] = endpoints;
-  const reply = plainReply(request, response);
+  const allow = endpoint ? endpoints.map(({ method }) => method).join(', ') : OPEN_PATHS[path];
   if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
     response.requireUpgrade('HTTP/1.1');
-    reply.error(new GatewayError('upgrade_required'));
-  } else if (endpoint) {
-    const allow = endpoints.map(({ method }) => method).join(', ');
-    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), [
-      'allow',
-      allow,
-    ]);
-  } else if (OPEN_PATHS[path] !== undefined) {
-    const allow = OPEN_PATHS[path];
-    reply.error(new GatewayError('method_not_allowed', { message: `This route accepts ${allow} only.` }), [
-      'allow',
-      allow,
-    ]);
+    refuse(options, request, response, new GatewayError('upgrade_required'));
+  } else if (allow !== undefined) {
+    const message = `This route accepts ${allow} only.`;
+    refuse(options, request, response, new GatewayError('method_not_allowed', { message }), ['allow', allow]);
   } else {
-    reply.error(
-      new GatewayError('not_found', { message: `There is no route ${request.method} ${path.slice(0, 200)}.` }),
-    );
+    const message = `There is no route ${request.method} ${path.slice(0, 200)}.`;
+    refuse(options, request, response, new GatewayError('not_found', { message }));
   }
+}
+
+/** What comes to no endpoint is observed all the same: its answer has an id, too. */
+function refuse(
+  { gateway, proxies = null }: AppOptions,
+  request: IncomingRequest,
+  response: ServerResponse,
+  error: GatewayError,
+  headers: readonly string[] = [],
+): void {
+  const reply = plainReply(request, response, gateway.clock.nowMs());
+  noteClient(reply.record, gateway, proxies, request);
+  reply.error(error, headers);
+  reply.record.finish(gateway.observer);
 }
 
 /** The routes that need no credential, and the methods that they take. */
@@ -236,13 +257,13 @@ const OPEN_PATHS: Readonly<Record<string, string | undefined>> = Object.assign(O
     ]),
   ),
   [REFERENCE_PATH]: 'GET',
-  [LIVENESS]: 'GET',
-  [READINESS]: 'GET',
+  [LIVENESS]: 'GET, HEAD',
+  [READINESS]: 'GET, HEAD',
 });
 
-function plainReply(request: IncomingRequest, response: ServerResponse): Reply {
+function plainReply(request: IncomingRequest, response: ServerResponse, receivedAtMs = 0): Reply {
   const path = pathBelowOrigin(pathOf(request));
-  const record = new RequestRecord(newRequestId(), null, 0);
+  const record = new RequestRecord(newRequestId(), null, receivedAtMs);
   return new Reply(response, record, null, /^\/v1\/messages(\/|$)/.test(path) ? 'B' : 'A');
 }
 

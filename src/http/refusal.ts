@@ -1,10 +1,10 @@
 /** What is refused as HTTP still gets an envelope and a request id, and then its connection closes. */
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
+import type { RequestRecord } from '../core/request-record.ts';
 import type { RequestFault } from '../transport/errors.ts';
 import type { Refusal } from '../transport/server.ts';
 import { errorBody, failureHeaders } from './reply.ts';
-import { newRequestId } from './request-id.ts';
 
 const MESSAGES: Readonly<Record<RequestFault, string>> = {
   malformed: 'The request is not valid HTTP.',
@@ -15,11 +15,15 @@ const MESSAGES: Readonly<Record<RequestFault, string>> = {
   too_many_connections: 'The gateway has as many connections as it can serve. Retry later.',
 };
 
-export function refusalOf(fault: RequestFault, headerCount: number): Refusal {
-  const requestId = newRequestId();
+export function refusalOf(record: RequestRecord, fault: RequestFault, headerCount: number): Refusal {
+  const { requestId } = record;
   const condition = fault === 'too_many_connections' ? 'service_unavailable' : 'invalid_request';
   const message = fault === 'too_many_fields' ? `The request has more than ${headerCount} headers.` : MESSAGES[fault];
   const failure = failureOf(null, new GatewayError(condition, { message }));
   const headers = ['content-type', 'application/json', 'x-request-id', requestId, ...failureHeaders(failure)];
-  return { status: failure.status, headers, content: errorBody('A', failure, requestId) };
+  const content = errorBody('A', failure, requestId);
+  record.failed(failure.condition, failure.message);
+  record.status = failure.status;
+  record.sent(content);
+  return { status: failure.status, headers, content };
 }

@@ -9,7 +9,7 @@ import { purseOf, tokensLeft } from '../endpoints/usage.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import { mayUse } from '../exchange/restrictions.ts';
 import type { LedgerAdmin, Summary } from '../ledger/port.ts';
-import type { RequestView } from '../observe/request-log/entry.ts';
+import type { RequestView } from '../observe/request-log/view.ts';
 import type { HolderSession } from './session.ts';
 import type { WrittenStatement } from './statement.ts';
 import type { KeyholderRequest, KeyholderView } from './view.ts';

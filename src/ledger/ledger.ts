@@ -124,7 +124,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     createKey: (request) => operations.run<'createKey'>({ op: 'createKey', request }),
     createKeys: (requests) => operations.run<'createKeys'>({ op: 'createKeys', requests }),
     listKeys: (query = {}) => operations.run<'listKeys'>({ op: 'listKeys', query }),
-    keyIds: (accountIds) => operations.run<'keyIds'>({ op: 'keyIds', accountIds }),
+    keyIds: (accountId, below = false) => operations.run<'keyIds'>({ op: 'keyIds', accountId, below }),
     getKey: (keyId) => operations.run<'getKey'>({ op: 'getKey', keyId }),
     changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),
     addSecret: (keyId, digest, prefix) => operations.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
@@ -147,7 +147,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     statement: (id, sinceMs, untilMs) => operations.run<'statement'>({ op: 'statement', id, sinceMs, untilMs }),
     refund: (request) => operations.run<'refund'>({ op: 'refund', request }),
     getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),
-    listAccounts: () => operations.run<'listAccounts'>({ op: 'listAccounts' }),
+    listAccounts: (query = {}) => operations.run<'listAccounts'>({ op: 'listAccounts', query }),
     getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
     putDocument: async (name, value) => {
       await operations.run<'putDocument'>({ op: 'putDocument', name, value });

@@ -63,7 +63,7 @@ export async function startMaintenance(ledger: OwnedLedger, options: Maintenance
     every(
       options.rollUpIntervalMs ?? ROLL_UP_INTERVAL_MS,
       async () => {
-        while (!stopped && (await ledger.rollUp()).more) await sleep(ROLL_UP_PAUSE_MS, undefined, { ref: false });
+        while (!stopped && (await ledger.rollUp()).more) await sleep(ROLL_UP_PAUSE_MS);
       },
       false,
     ),

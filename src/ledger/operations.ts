@@ -7,6 +7,7 @@ import { DAY_MS } from '../core/time.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountCreditOutcome,
+  AccountListQuery,
   AccountOutcome,
   AccountSummary,
   AdmitOutcome,
@@ -69,7 +70,7 @@ interface OperationTypes {
   createKey: [{ readonly request: NewKey }, KeyRecord];
   createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
   listKeys: [{ readonly query?: KeyListQuery }, readonly KeySummary[]];
-  keyIds: [{ readonly accountIds: readonly string[] | null }, readonly string[]];
+  keyIds: [{ readonly accountId: string | null; readonly below: boolean }, readonly string[]];
   expiringKeys: [{ readonly after: KeyExpiry; readonly untilMs: number; readonly limit: number }, readonly KeyExpiry[]];
   getKey: [{ readonly keyId: string }, KeySummary | null];
   changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
@@ -91,7 +92,7 @@ interface OperationTypes {
   promotions: [{ readonly id: string }, readonly OpenPromotion[] | null];
   statement: [{ readonly id: string; readonly sinceMs: number; readonly untilMs: number }, StatementOutcome];
   getAccount: [{ readonly accountId: string }, AccountSummary | null];
-  listAccounts: [unknown, readonly AccountSummary[]];
+  listAccounts: [{ readonly query?: AccountListQuery }, readonly AccountSummary[]];
   audit: [unknown, AuditReport];
   usageReport: [{ readonly query: UsageQuery }, UsageOutcome];
   getDocument: [{ readonly name: string }, StoredDocument | null];

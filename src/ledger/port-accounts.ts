@@ -1,5 +1,5 @@
 /** The part of the ledger's port that is about accounts in a tree. */
-import type { AccountRecord } from '../core/account.ts';
+import type { AccountRecord, AccountStatus } from '../core/account.ts';
 import type { RateLimits, Restrictions } from '../core/limits.ts';
 import type { KeyChangeOutcome, OtherVersion } from './port.ts';
 import type { PurchaseDetails } from './port-money.ts';
@@ -26,8 +26,26 @@ export interface LedgerAccounts {
     details?: PurchaseDetails,
   ): Promise<AccountCreditOutcome>;
   getAccount(accountId: string): Promise<AccountSummary | null>;
-  /** In the order of their creation. */
-  listAccounts(): Promise<readonly AccountSummary[]>;
+  /** In the order of their creation; without a query, all of them. */
+  listAccounts(query?: AccountListQuery): Promise<readonly AccountSummary[]>;
+}
+
+/** Which accounts are wanted. */
+export interface AccountListQuery {
+  /** Those that come after this account. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly status?: AccountStatus | undefined;
+  /** Those directly below this account; null: roots. */
+  readonly parentId?: string | null | undefined;
+  /** Those below this account, however far. */
+  readonly belowId?: string | undefined;
+  /** This account, and those below it. */
+  readonly within?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly externalIds?: readonly string[] | undefined;
+  /** A part of the name, of the id, or of the operator's own id, in any case of letters. */
+  readonly search?: string | undefined;
 }
 
 /** Of a key or an account; absent where there are none. */
@@ -82,4 +100,8 @@ export interface AccountSummary {
   readonly reserved: bigint;
   readonly reservedTokens: bigint;
   readonly liveHolds: number;
+  /** What its root is called. */
+  readonly rootName: string;
+  /** Whether it is the parent of another one. */
+  readonly isParent: boolean;
 }

@@ -267,8 +267,9 @@ export interface KeyListQuery {
   readonly limit?: number | undefined;
   readonly status?: KeyStatus | undefined;
   readonly mode?: KeyRecord['mode'] | undefined;
-  /** Keys of one of these. */
-  readonly accountIds?: readonly string[] | undefined;
+  readonly accountId?: string | undefined;
+  /** Also those of the accounts below `accountId`. */
+  readonly below?: boolean | undefined;
   readonly label?: string | undefined;
   /** A part of the label, of the id, or of the beginning of a secret, in any case of letters. */
   readonly search?: string | undefined;
@@ -283,8 +284,8 @@ export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
   findKey(digest: string): Promise<KeyRecord | null>;
   /** Newest first; without a query, all of them. */
   listKeys(query?: KeyListQuery): Promise<readonly KeySummary[]>;
-  /** The ids of the keys of these accounts; null: of those without one. */
-  keyIds(accountIds: readonly string[] | null): Promise<readonly string[]>;
+  /** The ids of the keys of an account, and with `below` of the accounts below it; null: of those without one. */
+  keyIds(accountId: string | null, below?: boolean): Promise<readonly string[]>;
   /** Those that expire next after a moment, in the order in which they do; revoked ones are left out. */
   expiringKeys(after: KeyExpiry, untilMs: number, limit: number): Promise<readonly KeyExpiry[]>;
   getKey(keyId: string): Promise<KeySummary | null>;

@@ -3,7 +3,7 @@ import { ADVICE, IN_BAND_ADVICE } from '../core/advice.ts';
 import { CONDITIONS, type Condition } from '../core/conditions.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import { printable } from '../lib/printable.ts';
-import type { AttemptView, RequestView } from './request-log/entry.ts';
+import type { AttemptView, RequestView } from './request-log/view.ts';
 
 const WIDTH = 100;
 const TIME_COLUMN = 12;
@@ -37,7 +37,9 @@ function identity(view: RequestView): string {
   const key =
     view.key_id === null
       ? 'no known key'
-      : `key ${view.key_id}${view.key_label === null ? '' : ` "${printable(view.key_label)}"`}`;
+      : `key ${view.key_id}${view.key_label === null ? '' : ` "${printable(view.key_label)}"`}${
+          view.account_id === null ? '' : ` of account ${view.account_id}`
+        }`;
   const model =
     view.model === null ? null : `model ${printable(view.model)}${view.model_known ? '' : ' (not in the catalog)'}`;
   const parts = [
@@ -55,7 +57,7 @@ function timeline(view: RequestView): readonly string[] {
   const moments: Moment[] = [
     { ms: 0, text: received(view) },
     ...(view.admitted_ms === null ? [] : [{ ms: view.admitted_ms, text: `admitted, ${amount(view, view.held)} held` }]),
-    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1)),
+    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1, view.stopped)),
     ...signOfLife(view),
     ...(view.first_content_ms === null ? [] : [{ ms: view.first_content_ms, text: 'first content to the client' }]),
     ...(view.settled_ms === null ? [] : [{ ms: view.settled_ms, text: settled(view) }]),
@@ -112,7 +114,14 @@ const IDEMPOTENCY: Readonly<Record<string, string>> = {
   in_flight: 'the request that used it first was still running',
 };
 
-function attemptMoments(attempt: AttemptView, number: number): readonly Moment[] {
+const STOPPED: Readonly<Record<string, string>> = {
+  client_gone: ', since the client had gone',
+  deadline: ', since its time was over',
+  drain: ', which was shutting down',
+  operator: ', since an operator had stopped the request',
+};
+
+function attemptMoments(attempt: AttemptView, number: number, stopped: string | null): readonly Moment[] {
   const credential = attempt.credential === 0 ? '' : `, credential ${attempt.credential}`;
   const how = attempt.lane === 'translate' ? `translated to ${attempt.format}` : attempt.format;
   const waited = attempt.waited_ms > 0 ? `, after a pause of ${milliseconds(attempt.waited_ms)}` : '';
@@ -132,13 +141,13 @@ function attemptMoments(attempt: AttemptView, number: number): readonly Moment[]
       text: `attempt ${number}: ${attempt.provider} ${attempt.model} is called (${how}${credential})${waited}`,
     },
     ...answered,
-    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt)}` },
+    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt, stopped)}` },
   ];
 }
 
-function attemptEnd({ outcome, condition, message, retry_after_s }: AttemptView): string {
+function attemptEnd({ outcome, condition, message, retry_after_s }: AttemptView, stopped: string | null): string {
   if (outcome === 'complete') return 'complete';
-  if (outcome === 'stopped') return 'stopped by the gateway';
+  if (outcome === 'stopped') return `stopped by the gateway${STOPPED[stopped ?? ''] ?? ''}`;
   const wish = retry_after_s === null ? '' : ` (it asks to be left alone for ${retry_after_s} s)`;
   return `failed, ${condition}${wish}${message === null ? '' : `: ${printable(message)}`}`;
 }
@@ -193,11 +202,16 @@ function adviceFor(view: RequestView): string {
 }
 
 /** What only the operator can do about the attempts that failed. */
-function operatorAdvice({ attempts, skipped, condition, message }: RequestView): readonly string[] {
+function operatorAdvice(view: RequestView): readonly string[] {
+  const { id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
   const advice = new Set<string>();
   for (const { provider, model, status, credential, condition: failure } of attempts) {
     if (status === 401 || status === 403) {
-      advice.add(`Credential ${credential} of provider ${provider} is refused: replace it, then run "gateway doctor".`);
+      advice.add(
+        credential === 0
+          ? `Provider ${provider} wants a credential and was sent none: give it an api_key, then run "gateway doctor".`
+          : `Credential ${credential} of provider ${provider} is refused: replace it, then run "gateway doctor".`,
+      );
     } else if (status === 429) {
       advice.add(
         `Provider ${provider} limits this account: raise its limits, add a credential, or add a second target to the model.`,
@@ -212,14 +226,19 @@ function operatorAdvice({ attempts, skipped, condition, message }: RequestView):
       );
     } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
       advice.add(
-        `Provider ${provider} failed: "gateway requests list --provider ${provider} --status 5xx" shows whether others are affected.`,
+        `Provider ${provider} failed: "gateway requests list --provider ${provider} --condition ${condition ?? failure}" shows whether others are affected.`,
       );
     }
   }
   if (skipped.some(({ reason }) => reason === 'circuit_open')) {
     advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
   }
-  if (condition === 'service_unavailable' && attempts.length === 0 && (message ?? '').includes('ledger')) {
+  if (stopped === 'operator') {
+    advice.add(`An operator has stopped it: "gateway audit-trail --target ${id}" says who.`);
+  }
+  const neverAdmitted = attempts.length === 0 && (message ?? '').includes('ledger');
+  const notSettled = settlement !== null && settled_ms === null;
+  if (condition === 'service_unavailable' && (neverAdmitted || notSettled)) {
     advice.add('The store was out of reach: look at the log and at /readyz; "gateway doctor" checks it.');
   }
   return [...advice];

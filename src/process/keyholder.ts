@@ -6,7 +6,7 @@ import type { Pages } from '../http/app.ts';
 import { KeyholderPage } from '../keyholder/page.ts';
 import { ownStatement, type WrittenStatement } from '../keyholder/statement.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
-import { viewOf } from '../observe/request-log/entry.ts';
+import { viewOf } from '../observe/request-log/view.ts';
 import { LateRequestLogReader } from './request-log.ts';
 
 const REQUESTS_SHOWN = 50;
@@ -33,8 +33,13 @@ export function openKeyholderPage(options: {
     secure: options.secure || settings.publicUrl?.startsWith('https:') === true,
     requests: async (keyId) => {
       if (!gateway.policy().requestLog.enabled) return null;
-      const reader = await log.get();
-      return (await reader.list({ keyId, limit: REQUESTS_SHOWN })).entries.map(viewOf);
+      try {
+        const reader = await log.get();
+        return (await reader.list({ keyId, limit: REQUESTS_SHOWN })).entries.map(viewOf);
+      } catch (err) {
+        gateway.log.warn({ err, keyId }, 'the request log cannot be read: the page of a key is shown without requests');
+        return null;
+      }
     },
     statement: (keyId, month) => writeStatement(ledger, gateway.clock.nowMs(), keyId, month),
   });

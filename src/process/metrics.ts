@@ -10,6 +10,9 @@ import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';
 import type { Serving } from './serve.ts';
 import { ledgerReading, one } from './serving-metrics.ts';
 
+/** Always the same value: whoever counts restarts looks whether it changes. */
+const STARTED_AT_S = performance.timeOrigin / 1_000;
+
 export interface MetricsSources {
   readonly settings: Settings;
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
@@ -47,7 +50,7 @@ async function processReading({ settings, serving, audits }: MetricsSources): Pr
     gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],
     process_cpu_seconds_total: one((user + system) / 1_000_000),
     process_resident_memory_bytes: one(process.memoryUsage.rss()),
-    process_start_time_seconds: one((Date.now() - process.uptime() * 1_000) / 1_000),
+    process_start_time_seconds: one(STARTED_AT_S),
   };
 }
 

@@ -28,8 +28,8 @@ export async function openRequestLogAppender(settings: Settings, log: Log): Prom
   );
 }
 
-/** For a command, while a gateway runs or not; null where nothing was ever logged. */
-export async function openRequestLogReader(settings: Settings): Promise<RequestLogReader | null> {
+/** For a command, while a gateway runs or not. Nothing is opened before it is first asked. */
+export async function openRequestLogReader(settings: Settings): Promise<RequestLogReader> {
   return settings.databaseUrl === null ? openFileReader(requestLogFile(settings.dataDir)) : gatewayReader(settings);
 }
 

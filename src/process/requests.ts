@@ -1,13 +1,14 @@
 /** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CommandArguments } from '../admin/cli/arguments.ts';
+import type { AdminConnection } from '../admin/api.ts';
+import { type CommandArguments, UsageError } from '../admin/cli/arguments.ts';
 import { type Frame, requestLine, requestsTable, runningText } from '../admin/cli/requests-text.ts';
 import type { AdminClient } from '../admin/client.ts';
-import { Requests, type Search } from '../admin/requests.ts';
+import { type KeysOfAccount, Requests, type Search } from '../admin/requests.ts';
 import { RequestSearch } from '../admin/schema/requests.ts';
 import { validQuery } from '../admin/validate.ts';
 import type { Settings } from '../config/config.ts';
-import type { RequestView } from '../observe/request-log/entry.ts';
+import type { RequestView } from '../observe/request-log/view.ts';
 import { openRequestLogReader } from './request-log.ts';
 
 const POLL_MS = 500;
@@ -17,13 +18,34 @@ const REDRAW = '\x1b[H\x1b[J';
 
 type Print = (text: string) => void;
 
-async function withLog<T>(settings: Settings, use: (requests: Requests) => Promise<T>): Promise<T> {
+async function withLog<T>(
+  settings: Settings,
+  use: (requests: Requests) => Promise<T>,
+  keysOf?: KeysOfAccount,
+): Promise<T> {
   const reader = await openRequestLogReader(settings);
   try {
-    return await use(new Requests(reader, async () => []));
+    return await use(new Requests(reader, async () => [], null, keysOf));
   } finally {
-    await reader?.close();
+    await reader.close();
   }
+}
+
+/** Asked for each time anew, so that nothing of the store is kept locked while requests are followed. */
+function keysOfAccount(connectAdmin: () => Promise<AdminConnection>): KeysOfAccount {
+  return async (accountId, below) => {
+    const { api, close } = await connectAdmin();
+    try {
+      if (accountId !== null) await api.accounts.show(accountId);
+      const keys =
+        accountId === null
+          ? (await api.listKeys()).filter(({ account }) => account === undefined)
+          : await api.listKeys({ account: accountId, below: below ? 'yes' : 'no' });
+      return new Set(keys.map(({ id }) => id));
+    } finally {
+      await close();
+    }
+  };
 }
 
 export function showRequest(settings: Settings, { operands: [id = ''], switches }: CommandArguments): Promise<string> {
@@ -39,19 +61,27 @@ export function listRequests(
   { flags, switches }: CommandArguments,
   print: Print,
   signal: AbortSignal,
+  connectAdmin: () => Promise<AdminConnection>,
 ): Promise<void> {
   const search = searchOf(flags);
+  if (switches.has('follow') && (search.until !== undefined || search.before !== undefined)) {
+    throw new UsageError('requests list: --follow goes on with what comes: leave out --until and --before');
+  }
   const json = switches.has('json');
-  return withLog(settings, async (requests) => {
-    if (switches.has('follow')) return follow(requests, search, json, print, signal);
-    const page = await requests.list(search, Date.now());
-    if (json) {
-      print(`${JSON.stringify(page)}\n`);
-      return;
-    }
-    print(`${requestsTable(page.data).join('\n')}\n`);
-    if (page.next !== null) print(`\nMore: add --before ${page.next}\n`);
-  });
+  return withLog(
+    settings,
+    async (requests) => {
+      if (switches.has('follow')) return follow(requests, search, json, print, signal);
+      const page = await requests.list(search, Date.now());
+      if (json) {
+        print(`${JSON.stringify(page)}\n`);
+        return;
+      }
+      print(`${requestsTable(page.data).join('\n')}\n`);
+      if (page.next !== null) print(`\nMore: add --before ${page.next}\n`);
+    },
+    keysOfAccount(connectAdmin),
+  );
 }
 
 async function follow(
@@ -62,7 +92,7 @@ async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const write = (view: RequestView): void => print(`${json ? JSON.stringify(view) : requestLine(view)}\n`);
-  const { since: _since, until: _until, before: _before, limit: _limit, ...filters } = search;
+  const { since: _since, limit: _limit, ...filters } = search;
   let { position } = await requests.tail(filters, null, Date.now());
   const seen = new Set<string>();
   for (const view of (await requests.list(search, Date.now())).data.toReversed()) {
@@ -78,9 +108,10 @@ async function follow(
 }
 
 function searchOf(flags: CommandArguments['flags']): Search {
-  const { slower, costlier, ...rest } = flags;
+  const { slower, costlier, 'client-request-id': clientRequestId, ...rest } = flags;
   return validQuery(RequestSearch, {
     ...rest,
+    ...(clientRequestId !== undefined && { client_request_id: clientRequestId }),
     ...(slower !== undefined && { slower_than: slower }),
     ...(costlier !== undefined && { costlier_than: costlier }),
   });

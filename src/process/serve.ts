@@ -156,7 +156,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog?.close());
 
-  const telemetry = await openTelemetry(env);
+  const telemetry = await openTelemetry(env, log);
   parts.defer(() => telemetry?.close());
 
   const metrics = new ServingMetrics(settings.metricsPerKey);
@@ -240,7 +240,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
     metrics: async () => [
-      await metrics.reading({ catalog: config.catalog, routing: gateway.routing, server, ledger, requestLog }),
+      await metrics.reading({
+        catalog: config.catalog,
+        routing: gateway.routing,
+        inFlight: gateway.inFlight,
+        server,
+        ledger,
+        requestLog,
+      }),
     ],
     preStop: async () => {
       stopping = true;

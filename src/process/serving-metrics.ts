@@ -1,7 +1,10 @@
 /** The metrics of one serving thread: what its requests added up to, and how it does at this moment. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import type { Mode } from '../core/key.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { RunningRequest } from '../core/request-record.ts';
+import type { InFlight } from '../exchange/in-flight.ts';
 import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import type { Reading, Sample } from '../observe/metrics/reading.ts';
@@ -17,6 +20,7 @@ const LOOK_MS = 20;
 export interface ServingParts {
   readonly catalog: Catalog;
   readonly routing: RoutingState;
+  readonly inFlight: Pick<InFlight, 'running'>;
   readonly server: Pick<ServerTransport, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   /** Absent where there is no request log. */
@@ -32,11 +36,12 @@ export class ServingMetrics {
     this.requests = new RequestMetrics({ perKey });
   }
 
-  async reading({ catalog, routing, server, ledger, requestLog }: ServingParts): Promise<Reading> {
+  async reading({ catalog, routing, inFlight, server, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     const stats = await ledger.stats();
     return {
       ...this.requests.reading(),
+      ...heldReading(inFlight.running()),
       ...routingReading(catalog, routing),
       ...(stats === null ? {} : ledgerReading(stats)),
       ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
@@ -88,6 +93,24 @@ function requestLogReading({ written, dropped, capturesDropped, failures, buffer
 
 export function one(value: number): readonly Sample[] {
   return [{ labels: [], value }];
+}
+
+/** Until the end of a hold is durable: its request may have been answered long before, where the store does not take it. */
+function heldReading(running: readonly RunningRequest[]): Reading {
+  const holds: Record<Mode, number> = { credit: 0, token_budget: 0 };
+  const amounts: Record<Mode, bigint> = { credit: 0n, token_budget: 0n };
+  let oldestMs = 0;
+  for (const { mode, held, age_ms } of running) {
+    holds[mode] += 1;
+    amounts[mode] += BigInt(held);
+    oldestMs = Math.max(oldestMs, age_ms);
+  }
+  return {
+    gateway_holds: Object.entries(holds).map(([mode, value]) => ({ labels: [mode], value })),
+    gateway_held_credits: one(Number(amounts.credit) / NANOS),
+    gateway_held_tokens: one(Number(amounts.token_budget)),
+    gateway_oldest_hold_seconds: one(oldestMs / 1_000),
+  };
 }
 
 /** Every target of the catalog once, whether it was asked already or not. */

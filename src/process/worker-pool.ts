@@ -65,7 +65,8 @@ export type WorkerCommand =
 const ANSWER_WITHIN_MS = 10_000;
 
 export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
-  const port = await freePort(shared.settings);
+  await using reserved = await reservePort(shared.settings);
+  const { port } = reserved;
   const settings = { ...shared.settings, port };
   let names: CatalogNames = {
     providers: [],
@@ -238,17 +239,19 @@ class ServingWorker {
 }
 
 /**
- * The port, after an exclusive bind: with a shared port a second gateway would otherwise not be noticed, and both would
- * answer in turns.
+ * The port that the workers share. One that was named is bound exclusively first, and released: a second gateway on it
+ * would otherwise not be noticed, and both would answer in turns. One that the system chose is kept until the workers
+ * listen on it, because another process could be given it meanwhile; nobody has been told of it before.
  */
-async function freePort({ host, port }: Settings): Promise<number> {
-  const probe = createServer();
+async function reservePort({ host, port }: Settings): Promise<AsyncDisposable & { readonly port: number }> {
+  const listener = createServer();
+  const release = (): Promise<void> => new Promise((resolve) => listener.close(() => resolve()));
   await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject);
-    probe.listen({ host, port }, resolve);
+    listener.once('error', reject);
+    listener.listen({ host, port, reusePort: port === 0 }, resolve);
   });
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
+  const address = listener.address();
+  if (port !== 0) await release();
   if (address === null || typeof address === 'string') throw new Error('the public listener has no port');
-  return address.port;
+  return { port: address.port, [Symbol.asyncDispose]: release };
 }

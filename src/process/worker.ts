@@ -13,6 +13,9 @@ import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts'
 
 const { settings, env, installationSecret, sandboxUrl, writer } = workerData as WorkerInput;
 
+/** Everything is closed by then, and the last lines of the log are on their way. */
+const END_WITHIN_MS = 500;
+
 function post(report: WorkerReport): void {
   parentPort?.postMessage(report);
 }
@@ -85,6 +88,9 @@ async function handleCommand(
       await serving.close();
       await closeStores();
       parentPort?.close();
+      // The worker ends when nothing is left to do. What somebody else does not end, such as a call to an OTLP target that
+      // hangs, must not keep the process: it is what the timer waits for, and nothing when there is none.
+      setTimeout(() => process.exit(), END_WITHIN_MS).unref();
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { adminFetch } from '../support/admin-fetch.ts';
-import { axeViolations, newContext, startBrowser, watchedPage } from '../support/browser.ts';
+import { axeViolations, holdEnd, newContext, showing, startBrowser, watchedPage } from '../support/browser.ts';
 import { builtConsole } from '../support/console-build.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, startedGateway } from '../support/started-gateway.ts';
@@ -53,17 +53,22 @@ describe('the console of a gateway with many keys', { skip }, () => {
 
     await page.goto(`${origin}/keys`);
     await page.getByText('The newest 200 keys').waitFor();
+    await holdEnd(page);
     const oldest = page.getByRole('link', { name: 'Oldest of all', exact: true });
-    while ((await oldest.count()) === 0) {
-      await page.keyboard.press('End');
-      await page.waitForTimeout(50);
-    }
+    await showing(page, () => oldest.waitFor());
     await page.getByText(`${KEYS + 3} keys`).waitFor();
 
-    await page.keyboard.press('Control+k');
+    await page.getByPlaceholder('Name, prefix or id').focus();
+    const focused = await page.evaluate<string>(`(async () => {
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
+      await null;
+      return document.activeElement.placeholder ?? 'nothing';
+    })()`);
+    assert.match(focused, /^A page, an account/, 'it has the focus before another key can be pressed');
     await page.keyboard.type('oldest');
-    await page.getByRole('option', { name: 'Oldest of all' }).waitFor();
+    await showing(page, () => page.getByRole('option', { name: 'Oldest of all' }).waitFor());
     await page.keyboard.press('Escape');
+    await page.waitForFunction(`document.activeElement.placeholder === 'Name, prefix or id'`);
 
     await page.goto(`${origin}/requests`);
     await page.getByRole('combobox', { name: 'Key' }).fill('oldest');

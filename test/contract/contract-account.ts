@@ -150,6 +150,45 @@ export function accountContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R11] requests that come at once take exactly the places that the limits of their key and its accounts have', async () => {
+    const { bench, project, key, admit } = await openTree(open, 500n, [{ rpmLimit: 5 }, {}, { rpmLimit: 4 }]);
+    const [one, other] = [await key(project, { rpmLimit: 3 }), await key(project)];
+    const burst = async (keyId: string): Promise<readonly string[]> => {
+      const outcomes = await Promise.all(Array.from({ length: 6 }, () => admit(keyId, 1n)));
+      return outcomes.map(({ kind }) => kind).sort();
+    };
+    const limited = 'rate_limited';
+    assert.deepEqual(await burst(one), ['admitted', 'admitted', 'admitted', limited, limited, limited]);
+    assert.deepEqual(await burst(other), [...Array.from({ length: 5 }, () => 'account_rate_limited'), 'admitted']);
+    const refused = await admit(other, 1n);
+    assert.ok(refused.kind === 'account_rate_limited' && refused.retryAfterMs === 60_000);
+    bench.clock.advance(60_000);
+    assert.deepEqual(await burst(one), ['admitted', 'admitted', 'admitted', limited, limited, limited]);
+    await bench.close();
+  });
+
+  test('whether all holds of an account wait is decided with what ended and began at the same moment', async () => {
+    const { bench, project, key, admit } = await openTree(open, 14n);
+    const { ledger } = bench;
+    const keyId = await key(project);
+    await admit(keyId, 4n, { id: 'a' });
+    await admit(keyId, 4n, { id: 'b' });
+    await admit(keyId, 4n, { id: 'c' });
+    assert.deepEqual(await ledger.extend('a', keyId, 11n), { kind: 'temporarily_held' });
+    // The one that begins does not wait.
+    const [, began, waits] = await Promise.all([
+      ledger.void('c', keyId),
+      admit(keyId, 2n, { id: 'd' }),
+      ledger.extend('b', keyId, 11n),
+    ]);
+    assert.deepEqual([began.kind, waits.kind], ['admitted', 'temporarily_held']);
+    assert.deepEqual(await ledger.extend('a', keyId, 11n), { kind: 'temporarily_held' });
+    // The one that ended is waited for no longer: of the two that are left, the younger one gives way.
+    const [, gives] = await Promise.all([ledger.void('d', keyId), ledger.extend('b', keyId, 11n)]);
+    assert.deepEqual(gives, { kind: 'insufficient' });
+    await bench.close();
+  });
+
   test('[R71] a suspended account refuses every key below it, at once; what runs is settled', async () => {
     const { bench, team, project, key, admit } = await openTree(open, 500n);
     const { ledger } = bench;

@@ -217,8 +217,8 @@ export function limitsContract(open: OpenBooks): void {
     const other = newAccount({ parentId: org.id, outputLimit: 500 });
     for (const each of [org, team, other]) assert.equal((await ledger.createAccount(each)).kind, 'account');
     const made = await ledger.createKey(newKey({ accountId: team.id }));
-    const ofOrg = { models: ['a/*'], outputLimit: null, addresses: ['10.0.0.0/8'] };
-    const ofOther = { models: null, outputLimit: 500, addresses: null };
+    const ofOrg = { models: ['a/*'], outputLimit: null, addresses: ['10.0.0.0/8'], tpmLimited: false };
+    const ofOther = { models: null, outputLimit: 500, addresses: null, tpmLimited: false };
     assert.deepEqual([made.inherited, made.version], [[ofOrg], 1]);
     await ledger.changeAccount(team.id, { name: 'renamed', rpmLimit: 5 });
     const keyNow = async () => (await ledger.getKey(made.id))?.key;
@@ -231,6 +231,12 @@ export function limitsContract(open: OpenBooks): void {
     assert.deepEqual((await keyNow())?.inherited, [ofOther, { ...ofOrg, addresses: null }]);
     await ledger.moveKey(made.id, org.id);
     assert.deepEqual((await keyNow())?.inherited, [{ ...ofOrg, addresses: null }]);
+    await ledger.changeAccount(org.id, { models: null, tpmLimit: 90 });
+    const limited = { models: null, outputLimit: null, addresses: null, tpmLimited: true };
+    assert.deepEqual([(await keyNow())?.inherited, (await keyNow())?.version], [[limited], 5]);
+    await ledger.changeAccount(org.id, { tpmLimit: 80 });
+    assert.equal((await keyNow())?.version, 5);
+    await ledger.changeAccount(org.id, { models: ['a/*'], tpmLimit: null });
     const lone = await ledger.createKey(newKey({ credit: 5n, outputLimit: 7, addresses: ['::1'], models: ['b'] }));
     assert.deepEqual([lone.outputLimit, lone.addresses, lone.models, lone.inherited], [7, ['::1'], ['b'], []]);
     await ledger.joinAccount(lone.id, other.id, 'crossing');

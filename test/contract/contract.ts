@@ -2,6 +2,7 @@
 import { describe } from 'node:test';
 import { accountContract } from './contract-account.ts';
 import { accountChangeContract } from './contract-account-changes.ts';
+import { accountListContract } from './contract-account-list.ts';
 import { admissionContract } from './contract-admission.ts';
 import { balanceContract } from './contract-balance.ts';
 import { claimContract } from './contract-claim.ts';
@@ -25,6 +26,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('accounts in a tree', () => {
       accountContract(open);
       accountChangeContract(open);
+      accountListContract(open);
     });
     describe('more limits', () => limitsContract(open));
     describe('refunds and corrections', () => moneyContract(open));

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { startMaintenance } from '../../src/ledger/maintenance.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
-import { overlapping } from '../support/overlap.ts';
+import { overlapping, untilWaitedFor } from '../support/overlap.ts';
 import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 
@@ -23,6 +23,11 @@ async function tree(ledger: OwnedLedger, credit: bigint): Promise<{ keys: string
     keys.push((await ledger.createKey(newKey({ accountId: accounts[i % 4]?.id ?? null }))).id);
   }
   return { keys, accounts: accounts.map(({ id }) => id) };
+}
+
+async function deadlocks(database: string): Promise<number> {
+  const rows = await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`);
+  return Number(only(rows).deadlocks);
 }
 
 export function severalGateways(): void {
@@ -182,10 +187,7 @@ export function severalGateways(): void {
         summaries.find(({ account }) => account.id === root)?.used,
         spent.reduce((sum, used) => sum + used, 0n),
       );
-      const stats = only(
-        await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
-      );
-      assert.equal(stats.deadlocks, '0');
+      assert.equal(await deadlocks(database), 0);
       await closeAll(ledgers);
     });
 
@@ -217,10 +219,60 @@ export function severalGateways(): void {
       const spent = await Promise.all(ids.map(async (keyId) => (await first.summary(keyId))?.used ?? 0n));
       const total = spent.reduce((sum, used) => sum + used, 0n);
       assert.equal((root?.purchased ?? 0n) - (root?.used ?? 0n), 1_800n - total);
-      const stats = only(
-        await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
+      assert.equal(await deadlocks(database), 0);
+      await closeAll(ledgers);
+    });
+
+    test('[F37] a batch that waits for a key does not keep it locked when it joins a tree meanwhile', async () => {
+      const { database, ledgers } = await replicas(1);
+      const [ledger] = ledgers as [OwnedLedger];
+      const { accounts } = await tree(ledger, 1_000n);
+      const created = await Promise.all([
+        ledger.createKey(newKey({ credit: 0n })),
+        ledger.createKey(newKey({ credit: 0n })),
+      ]);
+      const [lower, higher] = created.map(({ id }) => id).sort() as [string, string];
+      const [joining, writing] = await Promise.all([server.connect(database), server.connect(database)]);
+      await joining.query('BEGIN');
+      await joining.query('UPDATE gateway.accounts SET account_id = $2, root_id = $2 WHERE key_id = $1', [
+        lower,
+        accounts[0],
+      ]);
+      // In one batch, which waits for the lower one first.
+      const outcomes = [lower, higher].map((keyId) => ledger.admit(admitRequest(keyId, randomUUID(), 0n)));
+      await untilWaitedFor(joining);
+      // As a batch of another gateway, for the same keys and after the join.
+      await writing.query(`SET deadlock_timeout = '1ms'`);
+      await writing.query('BEGIN');
+      await writing.query('SELECT 1 FROM gateway.accounts WHERE key_id = $1 FOR UPDATE', [higher]);
+      await writing.query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [accounts[0]]);
+      await joining.query('COMMIT');
+      await untilWaitedFor(writing);
+      await writing.query('UPDATE gateway.accounts SET requests = requests WHERE key_id = $1', [lower]);
+      await writing.query('COMMIT');
+      assert.deepEqual(
+        (await Promise.all(outcomes)).map(({ kind }) => kind),
+        ['admitted', 'admitted'],
       );
-      assert.equal(stats.deadlocks, '0');
+      await Promise.all([joining.end(), writing.end()]);
+      await closeAll(ledgers);
+    });
+
+    test('[F37] keys that are created together below several roots lock these in the order of every batch', async () => {
+      const { database, ledgers } = await replicas(1);
+      const [ledger] = ledgers as [OwnedLedger];
+      const roots = [newAccount(), newAccount()].sort((one, other) => (one.id < other.id ? -1 : 1));
+      for (const root of roots) assert.equal((await ledger.createAccount(root)).kind, 'account');
+      const writing = await server.connect(database);
+      await writing.query(`SET deadlock_timeout = '1ms'`);
+      await writing.query('BEGIN');
+      await writing.query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [roots[0]?.id]);
+      const created = ledger.createKeys(roots.toReversed().map(({ id }) => newKey({ accountId: id })));
+      await untilWaitedFor(writing);
+      await writing.query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [roots[1]?.id]);
+      await writing.query('COMMIT');
+      assert.equal((await created).length, 2);
+      await writing.end();
       await closeAll(ledgers);
     });
 
@@ -292,10 +344,7 @@ export function severalGateways(): void {
         }),
       );
       for (const key of keys) assert.equal((await ledgers[1]?.summary(key?.id ?? ''))?.used, 75n);
-      const stats = only(
-        await server.query('postgres', `SELECT deadlocks FROM pg_stat_database WHERE datname = '${database}'`),
-      );
-      assert.equal(stats.deadlocks, '0');
+      assert.equal(await deadlocks(database), 0);
       await closeAll(ledgers);
     });
 

@@ -1,6 +1,6 @@
 /** The request log's contract, over both of its stores. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -97,6 +97,9 @@ for (const [name, open] of STORES) {
         condition: 'upstream_error',
         durationMs: 900,
         costNanos: 500n,
+        change: (record) => {
+          record.clientRequestId = 'mine';
+        },
       });
       await log.appender.append([plain]);
       await log.neighbour.append([wanted]);
@@ -109,6 +112,7 @@ for (const [name, open] of STORES) {
         { model: "o'model" },
         { provider: 'three' },
         { format: 'messages' },
+        { clientRequestId: 'mine' },
         { status: { from: 500, to: 599 } },
         { condition: 'upstream_error' },
         { sinceMs: NOW - 1_000 },
@@ -233,11 +237,73 @@ describe('the file of the request log', () => {
     assert.equal(moved.length, 1);
     assert.ok(readdirSync(own).some((found) => found.startsWith('requests.db.damaged-')));
     const reader = openFileReader(file);
-    assert.deepEqual(await reader?.find(entry.id), entry);
-    await reader?.close();
+    assert.deepEqual(await reader.find(entry.id), entry);
+    await reader.close();
   });
 
-  test('is not made by a command that reads', () => {
-    assert.equal(openFileReader(join(folder, 'none.db')), null);
+  test('that is damaged behind its head is put aside by the next batch, and left alone by a command that reads', async () => {
+    const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
+    const first = openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    await first.append(Array.from({ length: 200 }, () => requestEntry()));
+    await first.close();
+    const content = readFileSync(file);
+    writeFileSync(file, content.fill('damaged', 4_096));
+    const reader = openFileReader(file);
+    await assert.rejects(reader.list({ limit: 5 }), /malformed/);
+    assert.ok(existsSync(file));
+    const moved: string[] = [];
+    const appender = openSqliteAppender(file, (aside) => moved.push(aside));
+    const entry = requestEntry();
+    await appender.append([entry]);
+    assert.equal(moved.length, 1);
+    assert.deepEqual((await reader.list({ limit: 5 })).entries, [entry], 'who had the old one opens the new one');
+    await appender.close();
+    await reader.close();
+  });
+
+  test('that cannot be pruned since it is damaged is put aside', async () => {
+    const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
+    const appender = openSqliteAppender(file, () => assert.fail('the pruning has found it'));
+    await appender.append(Array.from({ length: 200 }, () => requestEntry({ atMs: NOW })));
+    await appender.close();
+    writeFileSync(file, readFileSync(file).fill('damaged', 4_096));
+    const reader = new SqliteRequestReader(file);
+    const retention = { keepMs: DAY_MS, maxBytes: 2 ** 40 };
+    await assert.rejects(reader.prune(retention, NOW + 30 * DAY_MS), /malformed; the file was moved to .*damaged-/);
+    assert.equal(await reader.prune(retention, NOW + 30 * DAY_MS), false);
+    await appender.append([requestEntry({ atMs: NOW })]);
+    await appender.close();
+    await reader.close();
+  });
+
+  test('that was removed is begun anew by all who have it open', async () => {
+    const file = join(mkdtempSync(join(folder, 'removed-')), 'requests.db');
+    const open = (): RequestLogAppender => openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const [appender, neighbour] = [open(), open()];
+    const reader = new SqliteRequestReader(file);
+    await appender.append([requestEntry(), requestEntry()]);
+    await neighbour.append([requestEntry()]);
+    const { position } = await reader.tail(null);
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`);
+    const [one, two] = [requestEntry(), requestEntry()];
+    await appender.append([one]);
+    await neighbour.append([two]);
+    assert.deepEqual(await reader.find(one.id), one);
+    assert.deepEqual((await reader.tail(position)).entries, [one, two], 'who follows it goes on with the new one');
+    for (const each of [appender, neighbour, reader]) await each.close();
+  });
+
+  test('is not made by a command that reads, which finds it when it is there', async () => {
+    const file = join(folder, 'none.db');
+    const reader = openFileReader(file);
+    assert.deepEqual(await reader.list({ limit: 5 }), { entries: [], next: null });
+    const { position } = await reader.tail(null);
+    assert.ok(!existsSync(file));
+    const appender = openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const entry = requestEntry();
+    await appender.append([entry]);
+    assert.deepEqual((await reader.tail(position)).entries, [entry]);
+    await appender.close();
+    await reader.close();
   });
 });

@@ -1,5 +1,7 @@
 /** The key holder's page: signed in by posting the key once, for an hour, about this key and no other. */
 import assert from 'node:assert/strict';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyholderStatement, KeyholderView } from '../../src/keyholder/view.ts';
@@ -88,6 +90,19 @@ describe("the key holder's page", () => {
     assert.equal(view.key.prefix, mine.key.slice(0, 12));
     const text = JSON.stringify(view);
     assert(!text.includes('somebody else') && !text.includes(other.id) && !text.includes('provider'));
+  });
+
+  test('shows the rest where the request log cannot be read', async () => {
+    const { key } = await gateway.creditKey({ credit: '3' });
+    const cookie = await signIn(key);
+    const file = join(gateway.dataDir, 'requests.db');
+    writeFileSync(`${file}.other`, 'this is no database, '.repeat(500));
+    for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+    renameSync(`${file}.other`, file);
+    const { status, view } = await look(cookie);
+    assert.deepEqual([status, view.balance.left, view.requests], [200, '3000000000', null]);
+    rmSync(file);
+    assert.deepEqual((await look(cookie)).view.requests, []);
   });
 
   test('[R74] the statement of the key adds up to its balance, and names no other key, account or operator', () =>

@@ -282,6 +282,10 @@ describe('routes without a credential', () => {
     assert.deepEqual([alive.status, await alive.json()], [200, { status: 'ok' }]);
     const ready = await call(`${gateway.origin}/readyz`);
     assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ready' }]);
+    for (const path of ['/healthz', '/readyz']) {
+      const head = await call(gateway.origin + path, { method: 'HEAD' });
+      assert.deepEqual([head.status, await head.text()], [200, ''], `HEAD ${path}`);
+    }
   });
 });
 

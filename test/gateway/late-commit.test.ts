@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../src/admin/api.ts';
+import type { FamilyName } from '../../src/observe/metrics/families.ts';
 import { type FaultyGateway, faultyGateway } from '../support/faulty-gateway.ts';
 import { ClientStream, errorOf } from '../support/scripted-gateway.ts';
 import { type ScriptedCall, ScriptedServer } from '../support/upstreams/scripted.ts';
@@ -101,7 +102,7 @@ for (const format of ['chat', 'responses', 'messages'] as const) {
   });
 }
 
-test('[R51] a responses stream whose charge is late goes on counting its events in the failure', async () => {
+test('[R51] a responses stream whose charge is late goes on counting its events in the failure, and is still a hold', async () => {
   await using fixture = await stage();
   const client = new ClientStream(fixture.key, 'responses', SPEECH.responses.request({ stream: true })).read();
   const call = await fixture.provider.next();
@@ -114,6 +115,12 @@ test('[R51] a responses stream whose charge is late goes on counting its events 
   call.finish();
   const { text } = await client.ended;
   assert.match(text, /"code":"service_unavailable"/);
+  const [reading] = await fixture.gateway.metrics();
+  const value = (name: FamilyName): number =>
+    Number(reading?.[name]?.find(({ labels }) => labels[0] !== 'token_budget')?.value);
+  assert.equal(value('gateway_holds'), 1, 'answered, but held until the store has taken the charge');
+  assert.ok(value('gateway_held_credits') > 0);
+  assert.ok(value('gateway_oldest_hold_seconds') > 0);
   const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
   assert.deepEqual(
     numbers,

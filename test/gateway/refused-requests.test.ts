@@ -138,8 +138,8 @@ describe('requests that reach no work', () => {
     for (const [path, allow] of [
       ['/', 'GET, HEAD'],
       ['/token', 'GET, HEAD'],
-      ['/healthz', 'GET'],
-      ['/readyz', 'GET'],
+      ['/healthz', 'GET, HEAD'],
+      ['/readyz', 'GET, HEAD'],
       ['/openapi.json', 'GET'],
       ['/token/openapi.json', 'GET'],
     ] as const) {

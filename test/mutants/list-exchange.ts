@@ -32,6 +32,17 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     tests: [['test/gateway/rate.test.ts', 'a request refused for its body takes its place first']],
   },
   {
+    name: 'the input of a request does not count for the limit of an account on tokens per minute',
+    edits: [
+      [
+        'exchange/admit.ts',
+        'return tpmLimit !== null || inherited.some(({ tpmLimited }) => tpmLimited);',
+        'return tpmLimit !== null || inherited.length < 0;',
+      ],
+    ],
+    tests: [['test/gateway/billing/limits.test.ts', '[R72] of an account that had none']],
+  },
+  {
     name: 'admission order: the Idempotency-Key is judged before the context window',
     edits: [
       [

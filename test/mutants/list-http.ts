@@ -117,8 +117,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'http/app.ts',
-        "add('GET', LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));",
-        "add('GET', LIVENESS, (request, response) => {\n    void options.ready().then((ready) => (ready ? plainReply(request, response).json({ status: 'ok' }) : plainReply(request, response).error(new GatewayError('service_unavailable'))));\n  });",
+        "add(method, LIVENESS, (request, response) => plainReply(request, response).json({ status: 'ok' }));",
+        "add(method, LIVENESS, (request, response) => {\n    void options.ready().then((ready) => (ready ? plainReply(request, response).json({ status: 'ok' }) : plainReply(request, response).error(new GatewayError('service_unavailable'))));\n  });",
       ],
     ],
     tests: [[HEALTH]],

@@ -25,18 +25,16 @@ const WRITE_BATCH = definitionOf('write_batch');
 const CLAIM_OBSTACLE = definitionOf('claim_obstacle');
 const RECOVER_HOLDS = definitionOf('recover_holds');
 
-const LOCK_KEYS = definitionOf('lock_keys');
+const LOCK_PAYERS = definitionOf('lock_payers');
 const APPLY_TREE = definitionOf('apply_tree');
 const KEY_UNLOCKED: Edit = [
   'ledger/postgres/keys.ts',
-  "await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);",
+  "await query('SELECT gateway.lock_payers(ARRAY[$1])', [keyId]);",
   '',
 ];
 /** The lock on keys that pay for themselves, and the one on roots. */
-const UNLOCKED: readonly Edit[] = [
-  [LOCK_KEYS, 'AND root_id IS NULL ORDER BY key_id FOR UPDATE;', 'AND root_id IS NULL ORDER BY key_id;'],
-];
-const ROOTS_UNLOCKED: readonly Edit[] = [[LOCK_KEYS, 'ORDER BY id FOR UPDATE;', 'ORDER BY id;']];
+const UNLOCKED: readonly Edit[] = [[LOCK_PAYERS, 'ORDER BY a.key_id FOR UPDATE;', 'ORDER BY a.key_id;']];
+const ROOTS_UNLOCKED: readonly Edit[] = [[LOCK_PAYERS, 'ORDER BY id FOR UPDATE;', 'ORDER BY id;']];
 
 const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
 const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
@@ -110,7 +108,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a late mark replaces a newer one',
-    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=', 2]],
+    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
     tests: [[CONTRACT_POSTGRES, 'a mark that arrives after a newer one changes nothing']],
   },
   {
@@ -158,6 +156,39 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'PostgreSQL: the rate limit of an account does not count',
     edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;']],
     tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
+  },
+  {
+    name: 'PostgreSQL: places of the rate limit of an account are not kept',
+    edits: [[APPLY_TREE, 'IF cardinality(node_next) > 0 THEN', 'IF false THEN']],
+    tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
+  },
+  {
+    name: 'PostgreSQL: places that a batch has taken below an account are forgotten before its end',
+    edits: [[APPLY_TREE, 'IF node_next[j] IS NULL THEN', 'IF true THEN']],
+    tests: [[CONTRACT_POSTGRES, 'requests that come at once take exactly the places']],
+  },
+  {
+    name: 'PostgreSQL: a hold that a batch has ended is still waited for below an account',
+    edits: [
+      [
+        APPLY_TREE,
+        `ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END
+              AND NOT EXISTS`,
+        `ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END
+              OR EXISTS`,
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
+  },
+  {
+    name: 'PostgreSQL: a hold that a batch has admitted is not waited for below an account',
+    edits: [[APPLY_TREE, 'count(*) = CASE WHEN j = 0 THEN a.live_holds ELSE (nodes[j]).live_holds END - 1', 'true']],
+    tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
+  },
+  {
+    name: 'PostgreSQL: a key that joins a tree stays locked while its root is waited for',
+    edits: [[LOCK_PAYERS, 'ELSE gateway.has_joined(a.key_id) END', 'ELSE false END']],
+    tests: [[CONTRACT_POSTGRES, 'does not keep it locked when it joins a tree meanwhile']],
   },
   {
     name: 'PostgreSQL: recovery forgets the tokens of a call',

@@ -1,7 +1,7 @@
 /** Accounts in a tree, as the model keeps them: every sum is counted anew from the charges and holds of all keys. */
 import { isDeepStrictEqual } from 'node:util';
 import type { AccountRecord, Cap } from '../../src/core/account.ts';
-import type { Restrictions } from '../../src/core/limits.ts';
+import type { InheritedLimits } from '../../src/core/limits.ts';
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { AccountSummary, NewAccount, PathFigures } from '../../src/ledger/port.ts';
 import { firstOf } from './calendar.ts';
@@ -58,6 +58,8 @@ export function accountSummary(model: Model, account: ModelAccount): AccountSumm
     reserved: sum(held.map(({ key, hold }) => (key.record.mode === 'credit' ? hold.amount : 0n))),
     reservedTokens: sum(held.map(({ hold }) => hold.tokens)),
     liveHolds: held.length,
+    rootName: model.accounts.get(record.rootId)?.record.name ?? '',
+    isParent: [...model.accounts.values()].some((other) => other.record.parentId === record.id),
   };
 }
 
@@ -131,11 +133,15 @@ export function pathFigures(model: Model, key: ModelKey, root: ModelAccount): Pa
 }
 
 /** What the accounts above a key allow, nearest first. */
-export function inheritedFrom(model: Model, accountId: string | null): Restrictions[] {
+export function inheritedFrom(model: Model, accountId: string | null): InheritedLimits[] {
   if (accountId === null) return [];
   return upFrom(model, accountId)
-    .map(({ record: { models, outputLimit, addresses } }) => ({ models, outputLimit, addresses }))
-    .filter(({ models, outputLimit, addresses }) => models !== null || outputLimit !== null || addresses !== null);
+    .map(({ record: { models, outputLimit, addresses, tpmLimit } }) => {
+      return { models, outputLimit, addresses, tpmLimited: tpmLimit !== null };
+    })
+    .filter(({ models, outputLimit, addresses, tpmLimited }) => {
+      return models !== null || outputLimit !== null || addresses !== null || tpmLimited;
+    });
 }
 
 /** A key that is allowed something else than before has changed. */

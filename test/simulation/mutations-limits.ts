@@ -173,6 +173,10 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     ],
   },
   {
+    name: 'a key does not carry that an account above it limits tokens per minute',
+    edits: [['rules/limits.ts', 'const tpmLimited = account.tpmLimit !== null;', 'const tpmLimited = false;']],
+  },
+  {
     name: 'a key that is allowed something else has the version that it had',
     edits: [
       [

@@ -46,6 +46,9 @@ async function packaged(): Promise<string> {
 /** For what never comes; a slow machine is not meant by it. */
 const NEVER_MS = 400_000;
 
+/** Characters of a page in an error. */
+const SHOWN_MAX = 2_000;
+
 /** A window of the console's tests. */
 export async function newContext(started: BrowserStart, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   if ('reason' in started) throw new Error(started.reason);
@@ -68,6 +71,23 @@ export interface WatchedPage {
 export async function watchedPage(context: BrowserContext, ...origins: readonly string[]): Promise<WatchedPage> {
   const page = await context.newPage();
   return { page, complaints: complaintsOf(page, ...origins) };
+}
+
+/** Does `work`; where it fails, the error says what the page showed, which nobody else has seen. */
+export async function showing(page: Page, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    const text = await page.evaluate<string>('document.body.innerText').catch(String);
+    throw new Error(`${String(cause)}\n${page.url()} showed:\n${text.slice(0, SHOWN_MAX)}`, { cause });
+  }
+}
+
+/** As somebody who holds the End key: rows that come to the table are scrolled past before the browser has drawn them. */
+export async function holdEnd(page: Page): Promise<void> {
+  await page.evaluate(`new MutationObserver(() => scrollTo(0, document.documentElement.scrollHeight))
+    .observe(document.querySelector('tbody'), { childList: true })`);
+  await page.keyboard.press('End');
 }
 
 /** From now on. `origins`: the places that are not outside. */

@@ -14,7 +14,7 @@ import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
-import { serve } from '../../src/process/serve.ts';
+import { type Serving, serve } from '../../src/process/serve.ts';
 import { testOperators } from './admin-fixture.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
@@ -26,6 +26,7 @@ export interface FaultyGateway extends AsyncDisposable {
   readonly database: DatabaseSync;
   readonly admin: AdminService;
   readonly dataDir: string;
+  readonly metrics: Serving['metrics'];
 }
 
 const SECRET = 'an installation secret for tests only';
@@ -78,6 +79,7 @@ export async function faultyGateway(
     origin,
     store,
     database,
+    metrics: serving.metrics,
     admin,
     dataDir,
     [Symbol.asyncDispose]: async () => {

@@ -1,5 +1,5 @@
 /** A receiver of OTLP over HTTP, as a Collector is one: takes traces and metrics, in JSON or protobuf, or hangs. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -35,14 +35,26 @@ export class OtlpReceiver {
   readonly metrics: ReceivedMetric[] = [];
   readonly contentTypes = new Set<string>();
   readonly authorizations = new Set<string>();
+  /** The attributes of the last resource. */
+  resource: Record<string, unknown> = {};
   calls = 0;
   hanging = false;
+  /** It answers when it is told to. */
+  slow = false;
+  readonly #unanswered: ServerResponse[] = [];
+  /** What it answers instead of taking anything. */
+  refusal: number | null = null;
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer((request, response) => {
       this.calls += 1;
       if (this.hanging) return;
+      if (this.refusal !== null) {
+        request.resume();
+        response.writeHead(this.refusal).end('go away');
+        return;
+      }
       void buffer(request).then((sent) => {
         const type = request.headers['content-type'] ?? '';
         this.contentTypes.add(type);
@@ -51,7 +63,8 @@ export class OtlpReceiver {
           const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
           this.#take(JSON.parse(body.toString('utf8')));
         }
-        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : undefined);
+        if (this.slow) this.#unanswered.push(response);
+        else response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : undefined);
       });
     });
   }
@@ -66,27 +79,38 @@ export class OtlpReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** What it was slow to answer; from now on it is not. */
+  answer(): void {
+    this.slow = false;
+    for (const response of this.#unanswered.splice(0)) response.writeHead(200).end();
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
   #take(body: {
-    readonly resourceSpans?: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[];
+    readonly resourceSpans?: readonly {
+      readonly resource: Pick<ReceivedSpan, 'attributes'>;
+      readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[];
+    }[];
     readonly resourceMetrics?: readonly {
       readonly scopeMetrics: readonly { readonly metrics: readonly ReceivedMetric[] }[];
     }[];
   }): void {
-    for (const { scopeSpans } of body.resourceSpans ?? [])
+    for (const { resource, scopeSpans } of body.resourceSpans ?? []) {
+      this.resource = attributesOf(resource);
       for (const { spans } of scopeSpans) this.spans.push(...spans);
+    }
     for (const { scopeMetrics } of body.resourceMetrics ?? []) {
       for (const { metrics } of scopeMetrics) this.metrics.push(...metrics);
     }
   }
 }
 
-/** The attributes of a span as a plain object. */
-export function attributesOf({ attributes }: ReceivedSpan): Record<string, unknown> {
+/** The attributes of a span or a resource as a plain object. */
+export function attributesOf({ attributes }: Pick<ReceivedSpan, 'attributes'>): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => [
       key,

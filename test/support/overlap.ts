@@ -3,7 +3,7 @@
  * written. Without this, whether two short transactions meet is a matter of luck, and a missing lock stays unnoticed.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { TestPostgres } from './postgres.ts';
 
 /** A batch that gives up waiting for a lock before does not meet the others either. */
@@ -20,8 +20,7 @@ export async function overlapping<T>(
   count: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  const gate = new Client({ connectionString: server.url(database) });
-  await gate.connect();
+  const gate = await server.connect(database);
   try {
     await gate.query('BEGIN');
     // Reading and row locks go on; inserts, updates and deletes wait.
@@ -29,18 +28,27 @@ export async function overlapping<T>(
     const done = work();
     // Whoever waits for `done` is told of its failure.
     done.catch(() => undefined);
-    for (const deadlineMs = Date.now() + MEET_WITHIN_MS; ; await delay(5)) {
-      // Within a transaction PostgreSQL shows what it has shown before.
-      await gate.query('SELECT pg_stat_clear_snapshot()');
-      const { rows } = await gate.query<{ n: number }>(
-        `SELECT count(*)::integer AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      if ((rows[0]?.n ?? 0) >= count) break;
-      if (Date.now() > deadlineMs) throw new Error(`${rows[0]?.n} of ${count} transactions met`);
-    }
+    await untilSessions(gate, count, `datname = current_database() AND wait_event_type = 'Lock'`);
     await gate.query('COMMIT');
     return await done;
   } finally {
     await gate.end();
+  }
+}
+
+/** Resolves when a transaction waits for something that this client's has locked. */
+export function untilWaitedFor(client: Client): Promise<void> {
+  return untilSessions(client, 1, 'pg_backend_pid() = ANY (pg_blocking_pids(pid))');
+}
+
+async function untilSessions(client: Client, count: number, condition: string): Promise<void> {
+  for (const deadlineMs = Date.now() + MEET_WITHIN_MS; ; await delay(5)) {
+    // Within a transaction PostgreSQL shows what it has shown before.
+    await client.query('SELECT pg_stat_clear_snapshot()');
+    const { rows } = await client.query<{ n: number }>(
+      `SELECT count(*)::integer AS n FROM pg_stat_activity WHERE ${condition}`,
+    );
+    if ((rows[0]?.n ?? 0) >= count) return;
+    if (Date.now() > deadlineMs) throw new Error(`${rows[0]?.n} of ${count} transactions met`);
   }
 }

@@ -30,6 +30,8 @@ export interface TestPostgres {
   url(database: string, user?: string): string;
   /** Runs SQL as the superuser. */
   query(database: string, sql: string): Promise<readonly Record<string, unknown>[]>;
+  /** As the superuser. Whoever takes it ends it. */
+  connect(database: string): Promise<Client>;
   /** A database of its own, empty or a copy of another one; returns its name. */
   createDatabase(template?: string): Promise<string>;
   /** Stops it the way that a crash would (`immediate`) or orderly, and starts it again on the same port and data. */
@@ -96,9 +98,14 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
 
   const url = (database: string, user = SUPERUSER): string => `postgres://${user}@127.0.0.1:${port}/${database}`;
 
-  async function query(database: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  async function connect(database: string): Promise<Client> {
     const client = new Client({ connectionString: url(database) });
     await client.connect();
+    return client;
+  }
+
+  async function query(database: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+    const client = await connect(database);
     try {
       const { rows } = await client.query<Record<string, unknown>>(sql);
       return rows;
@@ -110,6 +117,7 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
   return {
     port,
     url,
+    connect,
     query,
     createDatabase: async (template) => {
       const name = `test_${databases++}`;

@@ -4,7 +4,6 @@ import { call, type Schemas } from './client.ts';
 
 export type Operator = Schemas['ListedOperator'];
 export type TrailEntry = Schemas['AuditTrailEntry'];
-export type Account = Schemas['Account'];
 
 export function useOperators(enabled: boolean) {
   return useQuery({
@@ -28,14 +27,6 @@ export function useAuditTrail(enabled: boolean) {
   });
 }
 
-export function useAccounts() {
-  return useQuery({
-    queryKey: ['accounts'],
-    queryFn: async ({ signal }) => (await call('get', '/admin/v1/accounts', { signal })).data,
-    refetchInterval: 15_000,
-  });
-}
-
 export function useLastAudit() {
   return useQuery({ queryKey: ['last-audit'], queryFn: () => call('get', '/admin/v1/audit/last', {}) });
 }
@@ -44,13 +35,5 @@ export function useSettings() {
   return useQuery({
     queryKey: ['settings'],
     queryFn: ({ signal }) => call('get', '/admin/v1/settings', { signal }),
-  });
-}
-
-export function useAccount(id: string, everyMs = 10_000) {
-  return useQuery({
-    queryKey: ['accounts', id],
-    queryFn: ({ signal }) => call('get', '/admin/v1/accounts/{id}', { path: { id }, signal }),
-    refetchInterval: everyMs,
   });
 }

@@ -1,7 +1,7 @@
 /** What pages read, under the names by which it is kept and renewed. */
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call, type Schemas } from './client.ts';
+import { usePages } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type Key = Schemas['Key'];
@@ -9,26 +9,15 @@ export type CreatedKey = Schemas['CreatedKey'];
 type KeyQuery = NonNullable<paths['/admin/v1/keys']['get']['parameters']['query']>;
 export type KeyFilters = Pick<KeyQuery, 'account' | 'search' | 'status'>;
 
-const KEYS_PER_PAGE = 200;
-
-/** Newest first, a page at a time: there may be a hundred thousand of them. */
+/** Newest first, a page at a time. */
 export function useKeyPages(filters: KeyFilters) {
-  const { data, hasNextPage, isFetchingNextPage, fetchNextPage, error, isPending, refetch } = useInfiniteQuery({
-    queryKey: ['keys', 'pages', filters],
-    queryFn: ({ pageParam, signal }) =>
-      call('get', '/admin/v1/keys', {
-        query: { ...filters, limit: KEYS_PER_PAGE, ...(pageParam !== '' && { cursor: pageParam }) },
-        signal,
-      }),
-    initialPageParam: '',
-    getNextPageParam: ({ next_cursor }) => next_cursor,
-    // What is shown stays until a filter has found something; what another account has, does not.
-    placeholderData: filters.account === undefined ? keepPreviousData : undefined,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? 60_000 : 15_000),
-  });
-  const keys = useMemo(() => data?.pages.flatMap((page) => page.data), [data]);
-  const more = hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined;
-  return { keys, all: !hasNextPage, more, error, isPending, refetch };
+  const { rows: keys, ...pages } = usePages(
+    ['keys', 'pages', filters],
+    (page, signal) => call('get', '/admin/v1/keys', { query: { ...filters, ...page }, signal }),
+    // What another account has, is not shown for this one.
+    filters.account === undefined,
+  );
+  return { keys, ...pages };
 }
 
 /** The first few that fit; without a text, the newest. */

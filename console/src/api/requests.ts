@@ -17,6 +17,7 @@ export const REQUEST_FILTERS = [
   'model',
   'provider',
   'format',
+  'client_request_id',
   'condition',
   'since',
   'until',

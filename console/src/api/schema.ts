@@ -2,8 +2,23 @@
 
 export interface paths {
   '/admin/v1/accounts': {
-    /** All accounts, oldest first */
+    /** Accounts, oldest first */
     get: {
+      parameters: {
+        query?: {
+          /** @description How many accounts a page has; all of them without it. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+          status?: 'active' | 'suspended' | 'closed';
+          /** @description The id of the account that they are directly below; none: only roots, to an account-admin its own account. */
+          parent?: string;
+          /** @description yes: also accounts further down below `parent`. Default no. */
+          below?: 'yes' | 'no';
+          /** @description A part of the name, the id or the external id, in any case of letters. */
+          search?: string;
+        };
+      };
       responses: {
         /** @description Default Response */
         200: {
@@ -548,6 +563,8 @@ export interface paths {
           mode?: 'credit' | 'token_budget';
           /** @description The id of the account that they belong to. */
           account?: string;
+          /** @description yes: also keys of the accounts below `account`. Default no. */
+          below?: 'yes' | 'no';
           /** @description What the label is, exactly. */
           label?: string;
           /** @description A part of the label, the id or the beginning of a secret, in any case of letters. */
@@ -1202,6 +1219,8 @@ export interface paths {
           provider?: string;
           /** @description The format that the client spoke. */
           format?: 'chat' | 'responses' | 'messages';
+          /** @description The client's own id: what it sent as x-request-id or x-client-request-id. */
+          client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1394,6 +1413,8 @@ export interface paths {
           provider?: string;
           /** @description The format that the client spoke. */
           format?: 'chat' | 'responses' | 'messages';
+          /** @description The client's own id: what it sent as x-request-id or x-client-request-id. */
+          client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
           /** @description A condition of docs/errors.md. */
@@ -1647,6 +1668,8 @@ export interface components {
       credit_used: number;
       external_id: string | null;
       id: string;
+      /** @description Whether there are accounts below it. */
+      is_parent: boolean;
       labels: {
         [key: string]: string;
       };
@@ -1661,6 +1684,8 @@ export interface components {
       reserved: number;
       /** @description The account that pays; to an account-admin, its own. */
       root: string;
+      /** @description What the root is called. */
+      root_name: string;
       rpm_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'closed';
@@ -1730,6 +1755,8 @@ export interface components {
     /** AccountList */
     AccountList: {
       data: components['schemas']['Account'][];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
       /** @enum {string} */
       object: 'list';
     };
@@ -2643,6 +2670,8 @@ export interface components {
      * @description Times are milliseconds since it was received.
      */
     Request: {
+      /** @description The account of the key when the request came. */
+      account_id: string | null;
       admitted_ms: number | null;
       attempts: {
         condition: string | null;
@@ -2995,6 +3024,8 @@ export interface components {
      */
     UsageRow: {
       account?: string | null;
+      /** @description What the account is called now; with `account`. */
+      account_name?: string | null;
       /** @description Those of the requests whose answer broke off. */
       broken: number;
       cache_read_tokens: number;

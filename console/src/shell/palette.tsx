@@ -2,7 +2,7 @@
 import { Modal, UnstyledButton } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
-import { useAccounts } from '../api/admin.ts';
+import { useFoundAccounts } from '../api/accounts.ts';
 import { useModels } from '../api/models.ts';
 import { useFoundKeys } from '../api/queries.ts';
 import { modelHref } from '../pages/models/model-href.ts';
@@ -27,7 +27,8 @@ export function Palette({ opened, close }: { opened: boolean; close: () => void 
       padding={0}
       size={560}
       yOffset="14vh"
-      transitionProps={{ duration: 80 }}
+      transitionProps={{ duration: 0 }}
+      returnFocus={false}
     >
       <Modal.Overlay backgroundOpacity={0.4} />
       <Modal.Content aria-label="Search or go to" radius={10}>
@@ -63,6 +64,7 @@ function Finder({ close }: { close: () => void }) {
       <div className={css.field}>
         <IconSearch />
         <input
+          ref={takeFocus}
           data-autofocus
           role="combobox"
           aria-expanded="true"
@@ -102,8 +104,21 @@ function Finder({ close }: { close: () => void }) {
   );
 }
 
+/**
+ * With a transition, the dialog would take the focus some frames after Ctrl K, and the letters typed until then would
+ * be lost to the page below. So it opens at once and has the focus before the next key; what had it gets it back.
+ */
+function takeFocus(input: HTMLInputElement): () => void {
+  const before = document.activeElement;
+  input.focus();
+  return () => {
+    if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+  };
+}
+
 function useHits(text: string): readonly Hit[] {
-  const accounts = useAccounts();
+  // Keys of the same name have a place too.
+  const accounts = useFoundAccounts(text, HITS_MAX / 2, text !== '');
   const keys = useFoundKeys(text, HITS_MAX, text !== '');
   const models = useModels();
   const places = usePlaces();
@@ -122,9 +137,14 @@ function useHits(text: string): readonly Hit[] {
     const request = /^req_[0-9a-z]+$/i.test(text)
       ? [{ href: `/requests/${text}`, label: text, detail: 'Request', icon: IconRequests }]
       : [];
-    const payers = (accounts.data ?? [])
-      .filter((account) => text !== '' && fits(account.id, account.name, account.external_id))
-      .map(({ id, name }) => ({ href: `/accounts/${id}`, label: name, detail: 'Account', icon: IconAccounts }));
+    const payers = (text === '' ? [] : (accounts.data ?? []))
+      .filter((account) => fits(account.id, account.name, account.external_id))
+      .map(({ id, name, parent, root_name: customer }) => ({
+        href: `/accounts/${id}`,
+        label: name,
+        detail: parent === null ? 'Account' : `Account of ${customer}`,
+        icon: IconAccounts,
+      }));
     const found = (text === '' ? [] : (keys.data ?? []))
       .filter((key) => fits(key.id, key.label, ...key.prefixes))
       .map((key) => ({

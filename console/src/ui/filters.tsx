@@ -1,5 +1,5 @@
 /** Filters live in the address: a view can be sent to a colleague. Those that are set are chips. */
-import { TextInput } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import css from './filters.module.css';
@@ -25,6 +25,38 @@ export function useFilters<Name extends string>(names: readonly Name[]) {
       { replace: true },
     );
   return { filters, set };
+}
+
+/** What a list is asked for by its search and its status; a status that does not exist is none. */
+export function searchOf<Status extends string>(
+  { q, status }: Filters<'q' | 'status'>,
+  statuses: readonly Status[],
+): { search?: string; status?: Status } {
+  const known = statuses.find((one) => one === status);
+  return { ...(q !== undefined && { search: q }), ...(known !== undefined && { status: known }) };
+}
+
+export function StatusSelect({
+  statuses,
+  value,
+  onChange,
+}: {
+  statuses: readonly string[];
+  value: string | undefined;
+  onChange: (status: string | null) => void;
+}) {
+  return (
+    <Select
+      size="xs"
+      w={130}
+      aria-label="Status"
+      placeholder="Any status"
+      clearable
+      data={[...statuses]}
+      value={value ?? null}
+      onChange={onChange}
+    />
+  );
 }
 
 export function Chips<Name extends string>({

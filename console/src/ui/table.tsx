@@ -89,11 +89,9 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
 
   useKeys(body, href !== undefined);
   const end = useEnd(() => {
-    if (shown >= all.length && more === undefined) return;
-    // Also for rows that have yet to come: the end stays in view until they do, and nobody notices it again.
-    setShown((before) => before + STEP);
-    if (shown >= all.length) more?.();
-  });
+    if (shown < all.length) setShown(shown + STEP);
+    else more?.();
+  }, [visible.length, all.length, more === undefined]);
 
   const download = (): void => {
     const chosen = columns.filter((column) => !hidden.includes(column.id));
@@ -259,8 +257,12 @@ function useKeys(body: React.RefObject<HTMLTableSectionElement | null>, enabled:
   }, [body, enabled, navigate]);
 }
 
-/** Calls when the element comes into view. */
-function useEnd(seen: () => void): React.RefObject<HTMLDivElement | null> {
+/**
+ * Calls when the element is in view: once, and again for every change of what it depends on. An observer tells of
+ * changes from frame to frame only: an end that rows pushed out of view and a key brought back in between would stay
+ * unseen, and so would one that stays in view.
+ */
+function useEnd(seen: () => void, dependencies: readonly unknown[]): React.RefObject<HTMLDivElement | null> {
   const element = useRef<HTMLDivElement>(null);
   const latest = useRef(seen);
   latest.current = seen;
@@ -270,6 +272,7 @@ function useEnd(seen: () => void): React.RefObject<HTMLDivElement | null> {
     });
     if (element.current) observer.observe(element.current);
     return () => observer.disconnect();
-  }, []);
+    // biome-ignore lint/correctness/useExhaustiveDependencies: they are the caller's.
+  }, dependencies);
   return element;
 }

@@ -30,12 +30,15 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'list'],
     operands: [],
-    flags: {},
+    flags: { parent: 'ID|none', below: 'yes|no', status: 'active|suspended|closed', search: 'TEXT' },
     switches: ['json'],
-    summary: 'list all accounts as trees',
-    run: async (api, { switches }) => {
-      const accounts = await api.accounts.list();
-      return switches.has('json') ? json(accounts) : lines(accountsTable(accounts));
+    summary:
+      'list all accounts as trees, or those that fit; --parent none: roots; --search: a part of the name, the id or the external id',
+    run: async (api, { flags, switches }) => {
+      const accounts = await api.accounts.list(flags);
+      if (switches.has('json')) return json(accounts);
+      const isFound = accounts.length > 0 || Object.keys(flags).length === 0;
+      return lines(isFound ? accountsTable(accounts) : ['No account matches.']);
     },
   },
   {
@@ -161,12 +164,13 @@ function capText(cap: AccountView['credit_cap'], unit: string, used: number): st
 
 function accountsTable(accounts: readonly AccountView[]): readonly string[] {
   if (accounts.length === 0) return ['No accounts yet. Create one with: gateway accounts create NAME'];
+  const listed = new Set(accounts.map(({ id }) => id));
+  // One whose parent is not among them stands at the top.
+  const byParent = Map.groupBy(accounts, ({ parent }) => (parent !== null && listed.has(parent) ? parent : null));
   const below = (parent: string | null, depth: number): readonly (readonly string[])[] =>
-    accounts
-      .filter((account) => account.parent === parent)
-      .flatMap((account) => [
-        [`${'  '.repeat(depth)}${account.name}`, account.id, account.status, available(account)],
-        ...below(account.id, depth + 1),
-      ]);
+    (byParent.get(parent) ?? []).flatMap((account) => [
+      [`${'  '.repeat(depth)}${account.name}`, account.id, account.status, available(account)],
+      ...below(account.id, depth + 1),
+    ]);
   return table([['NAME', 'ID', 'STATUS', 'AVAILABLE'], ...below(null, 0)]);
 }

@@ -22,12 +22,8 @@ export interface CommandArguments {
   readonly switches: ReadonlySet<string>;
 }
 
-/** The command whose words the line begins with; `others` are only listed in the error message. */
-export function findCommand<C extends CommandShape>(
-  commands: readonly C[],
-  line: readonly string[],
-  others: readonly CommandShape[] = [],
-): C {
+/** The command whose words the line begins with. */
+export function findCommand<C extends CommandShape>(commands: readonly C[], line: readonly string[]): C {
   const found = commands.find(({ words }) => words.every((word, index) => line[index] === word));
   if (found !== undefined) return found;
   const [first = '', second] = line;
@@ -37,7 +33,7 @@ export function findCommand<C extends CommandShape>(
     const what = second === undefined ? `${first} needs a second word` : `unknown command "${first} ${second}"`;
     throw new UsageError(`${what}: expected one of ${allowed}`);
   }
-  const allowed = [...new Set([...others, ...commands].map(({ words }) => words[0]))].join(', ');
+  const allowed = [...new Set(commands.map(({ words }) => words[0]))].join(', ');
   throw new UsageError(`unknown command ${JSON.stringify(first)}: expected one of ${allowed}, help, --version`);
 }
 

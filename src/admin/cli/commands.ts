@@ -50,12 +50,14 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   from: '--from',
   to: '--to',
   entry_id: '--id',
+  client_request_id: '--client-request-id',
   slower_than: '--slower',
   costlier_than: '--costlier',
   status: '--status',
   condition: '--condition',
   limit: '--limit',
   before: '--before',
+  below: '--below',
   amount: 'AMOUNT',
   name: 'NAME',
   role: '--role',
@@ -69,6 +71,8 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   model: '--model',
   provider: '--provider',
   format: '--format',
+  top: '--top',
+  order: '--order',
   account: '--account',
   cap: '--cap',
   capture_days: '--capture-days',
@@ -98,12 +102,21 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'list'],
     operands: [],
-    flags: {},
+    flags: {
+      account: 'ID',
+      below: 'yes|no',
+      status: 'active|suspended|disabled|expired|revoked',
+      mode: 'credit|token_budget',
+      label: 'TEXT',
+      search: 'TEXT',
+    },
     switches: ['json'],
-    summary: 'list all keys, newest first',
-    run: async (api, { switches }) => {
-      const keys = await api.listKeys();
-      return switches.has('json') ? json(keys) : lines(keysTable(keys));
+    summary: 'list all keys, or those that fit, newest first; --search: a part of the label, the id or the prefix',
+    run: async (api, { flags, switches }) => {
+      const keys = await api.listKeys(flags);
+      if (switches.has('json')) return json(keys);
+      const isFound = keys.length > 0 || Object.keys(flags).length === 0;
+      return lines(isFound ? keysTable(keys) : ['No key matches.']);
     },
   },
   {
@@ -268,12 +281,15 @@ export const LIST_REQUESTS: CommandShape = {
     model: 'ID',
     provider: 'NAME',
     format: 'NAME',
+    'client-request-id': 'ID',
     status: 'N|5xx',
     condition: 'NAME',
     since: 'TIME|24h',
     until: 'TIME|1h',
     slower: '500ms|2s',
     costlier: 'CREDITS',
+    account: 'ID|none',
+    below: 'yes|no',
     limit: 'N',
     before: 'ID',
   },

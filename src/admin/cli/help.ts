@@ -29,7 +29,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'keys create --mode token_budget --budget 1000000 --period month',
     'keys create --mode credit --account acct_1 --cap 5 --period week',
   ],
-  'keys list': ['keys list'],
+  'keys list': ['keys list', 'keys list --account acct_1 --status active', 'keys list --search laptop'],
   'keys show': ['keys show key_1'],
   'keys update': ['keys update key_1 --rpm 600 --expires 2030-01-31', 'keys update key_1 --label ci --if-version 3'],
   'keys suspend': ['keys suspend key_1'],

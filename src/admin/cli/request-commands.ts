@@ -1,4 +1,5 @@
 /** Commands about single requests that go through the admin API. */
+import { printable } from '../../lib/printable.ts';
 import type { Command } from './command.ts';
 import { json, lines } from './output.ts';
 
@@ -13,6 +14,11 @@ export const REQUEST_CONTENT: Command = {
     if (switches.has('json')) return json(content);
     const { request, response, cut, expires_at } = content;
     const kept = `kept until ${expires_at}${cut ? '; longer than what is kept, and cut' : ''}`;
-    return lines([`Request (${kept}):`, request, '', 'Response:', response]);
+    return lines([`Request (${kept}):`, ...linesOf(request), '', 'Response:', ...linesOf(response)]);
   },
 };
+
+/** Both sides can hold what a terminal would act on; `--json` has them as they were. */
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').map(printable);
+}

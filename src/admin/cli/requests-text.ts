@@ -3,7 +3,7 @@ import { creditsFromNanos } from '../../core/money.ts';
 import type { RunningRequest } from '../../core/request-record.ts';
 import { printable } from '../../lib/printable.ts';
 import { milliseconds, outcomeOf } from '../../observe/explain.ts';
-import type { RequestView } from '../../observe/request-log/entry.ts';
+import type { RequestView } from '../../observe/request-log/view.ts';
 import { table } from './text.ts';
 
 const HEAD = ['RECEIVED', 'ID', 'OUTCOME', 'KEY', 'MODEL', 'PROVIDERS', 'TOOK', 'COST'];
@@ -50,12 +50,9 @@ const ROWS_MAX = 20;
 
 export function runningText(frame: Frame, before: Frame | null): readonly string[] {
   const { running } = frame;
-  const holds = running.filter(({ mode }) => mode === 'credit').reduce((sum, { held }) => sum + BigInt(held), 0n);
-  const tokens = running.filter(({ mode }) => mode !== 'credit').reduce((sum, { held }) => sum + BigInt(held), 0n);
-  const held = [`${creditsFromNanos(holds)} credits`, ...(tokens > 0n ? [`${tokens} tokens`] : [])].join(' and ');
   const rates = ratesOf(frame, before);
   return [
-    `${running.length} requests run, ${held} held, about ${Math.round(sum([...rates.values()]))} tokens per second`,
+    `${running.length} requests run, ${heldBy(running)} held, about ${Math.round(sum([...rates.values()]))} tokens per second`,
     '',
     ...groups('MODEL', running, rates, ({ model }) => model),
     '',
@@ -65,6 +62,16 @@ export function runningText(frame: Frame, before: Frame | null): readonly string
     '',
     ...oldest(running, rates),
   ];
+}
+
+function heldBy(running: readonly RunningRequest[]): string {
+  const [credit, budget] = [amountOf(running, 'credit'), amountOf(running, 'token_budget')];
+  if (budget === 0n) return `${creditsFromNanos(credit)} credits`;
+  return credit === 0n ? `${budget} tokens` : `${creditsFromNanos(credit)} credits and ${budget} tokens`;
+}
+
+function amountOf(running: readonly RunningRequest[], of: RunningRequest['mode']): bigint {
+  return running.filter(({ mode }) => mode === of).reduce((total, { held }) => total + BigInt(held), 0n);
 }
 
 function ratesOf({ atMs, running }: Frame, before: Frame | null): ReadonlyMap<string, number> {
@@ -93,9 +100,10 @@ function groups(
     .map(([group, requests]) => [
       short(group),
       String(requests.length),
+      heldBy(requests),
       sum(requests.map(({ id }) => rates.get(id) ?? 0)).toFixed(0),
     ]);
-  return table([[name, 'RUNNING', 'TOKENS/S'], ...rows]);
+  return table([[name, 'RUNNING', 'HELD', 'TOKENS/S'], ...rows]);
 }
 
 function oldest(running: readonly RunningRequest[], rates: ReadonlyMap<string, number>): readonly string[] {
@@ -108,7 +116,7 @@ function oldest(running: readonly RunningRequest[], rates: ReadonlyMap<string, n
       short(request.model),
       request.provider || '-',
       String(request.attempts),
-      request.mode === 'credit' ? `${creditsFromNanos(BigInt(request.held))} credits` : `${request.held} tokens`,
+      heldBy([request]),
       (rates.get(request.id) ?? 0).toFixed(0),
     ]);
   return table([['OLDEST', 'AGE', 'MODEL', 'PROVIDER', 'ATTEMPTS', 'HELD', 'TOKENS/S'], ...rows]);

@@ -71,6 +71,10 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
     if (isConsolePath(request.url)) console.serve(request, reply);
     else table.refuseUnknown(request, reply);
   });
+  // Nothing can be called so, and PostgreSQL fails where it is asked.
+  app.addHook('onRequest', async ({ url }) => {
+    if (url.includes('%00')) throw new AdminError('invalid_input', 'the path or the query has a zero character (%00)');
+  });
   // The router takes an empty segment (`/keys/`) for a parameter.
   app.addHook('onRequest', async (request, reply) => {
     if (Object.values(request.params ?? {}).includes('')) table.refuseUnknown(request, reply);

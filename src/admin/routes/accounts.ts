@@ -9,6 +9,7 @@ import {
   AccountKeyBody,
   AccountList,
   AccountMoveBody,
+  AccountQuery,
   NewAccountBody,
 } from '../schema/accounts.ts';
 import { CreditBody } from '../schema/keys.ts';
@@ -31,9 +32,9 @@ export function addAccountRoutes(app: AdminApp, service: AdminService): void {
     '/accounts',
     {
       config: { roles: VIEWERS_AND_ACCOUNTS },
-      schema: { summary: 'All accounts, oldest first', response: { 200: AccountList } },
+      schema: { summary: 'Accounts, oldest first', querystring: AccountQuery, response: { 200: AccountList } },
     },
-    async (request) => ({ object: 'list' as const, data: await acting(service, request).accounts.list() }),
+    async (request) => acting(service, request).accounts.find(request.query),
   );
 
   app.get(

@@ -113,13 +113,27 @@ class RequestStreams {
   /** Ends by itself when the session or the token that it was asked with does. */
   async serve(
     requests: Requests,
-    { newest, ...filters }: View<typeof RequestStreamQuery>,
+    query: View<typeof RequestStreamQuery>,
     reply: FastifyReply,
     allowed: () => Promise<boolean>,
   ): Promise<void> {
     if (this.#open >= STREAMS_MAX) {
       throw new AdminError('rate_limited', `${STREAMS_MAX} streams are open already: close one of them first`);
     }
+    this.#open += 1;
+    try {
+      await this.#follow(requests, query, reply, allowed);
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  async #follow(
+    requests: Requests,
+    { newest, ...filters }: View<typeof RequestStreamQuery>,
+    reply: FastifyReply,
+    allowed: () => Promise<boolean>,
+  ): Promise<void> {
     // What is wrong with the filters is said with a status.
     let { position } = await requests.tail(filters, null, Date.now());
     const { raw } = reply;
@@ -133,7 +147,6 @@ class RequestStreams {
       'x-accel-buffering': 'no',
     });
     raw.write(': requests as they end\n\n');
-    this.#open += 1;
     try {
       for (let silentMs = 0; !signal.aborted && (await allowed()); ) {
         const tail = await requests.tail(filters, position, Date.now(), newest);
@@ -151,7 +164,6 @@ class RequestStreams {
     } catch {
       // The log cannot be read: the client sees the end of the stream and may come back.
     } finally {
-      this.#open -= 1;
       raw.end();
     }
   }

@@ -2,12 +2,14 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { Credits } from './keys.ts';
 import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { NextCursor, pageParameters } from './page.ts';
 import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
 
 const LABELS_MAX = 50;
 const closed = { additionalProperties: false };
 const Period = Type.Enum(['day', 'week', 'month', 'none']);
+const Status = Type.Enum(['active', 'suspended', 'closed']);
 
 /** As an object, or as one text: `50/month`. */
 const cap = <Amount extends typeof Credits | typeof Tokens>(amount: Amount, unit: string) =>
@@ -50,7 +52,7 @@ export const NewAccountBody = Type.Object(
 export const AccountChangeBody = Type.Object(
   {
     name: Type.Optional(OneLine),
-    status: Type.Optional(Type.Enum(['active', 'suspended', 'closed'])),
+    status: Type.Optional(Status),
     ...settings,
   },
   { title: 'AccountChange', ...closed },
@@ -81,11 +83,13 @@ export const Account = Type.Object(
     name: Type.String(),
     external_id: text,
     labels: Type.Record(Type.String(), Type.String()),
-    status: Type.Enum(['active', 'suspended', 'closed']),
+    status: Status,
     parent: Type.Union([Type.String(), Type.Null()], {
       description: 'Null for a root, and for the account of an account-admin.',
     }),
     root: Type.String({ description: 'The account that pays; to an account-admin, its own.' }),
+    root_name: Type.String({ description: 'What the root is called.' }),
+    is_parent: Type.Boolean({ description: 'Whether there are accounts below it.' }),
     ...limitFields,
     credit_cap: Cap,
     token_cap: Cap,
@@ -102,7 +106,30 @@ export const Account = Type.Object(
   },
   { title: 'Account' },
 );
+
+/** As `parent`: accounts that have none. */
+export const NO_PARENT = 'none';
+
+export const AccountQuery = Type.Object(
+  {
+    ...pageParameters('accounts'),
+    status: Type.Optional(Status),
+    parent: Type.Optional(
+      Type.String({
+        description: `The id of the account that they are directly below; ${NO_PARENT}: only roots, to an account-admin its own account.`,
+      }),
+    ),
+    below: Type.Optional(
+      Type.Enum(['yes', 'no'], { description: 'yes: also accounts further down below `parent`. Default no.' }),
+    ),
+    search: Type.Optional(
+      Type.String({ description: 'A part of the name, the id or the external id, in any case of letters.' }),
+    ),
+  },
+  { title: 'AccountQuery', ...closed },
+);
+
 export const AccountList = Type.Object(
-  { object: Type.Literal('list'), data: Type.Array(Account) },
+  { object: Type.Literal('list'), data: Type.Array(Account), next_cursor: NextCursor },
   { title: 'AccountList' },
 );

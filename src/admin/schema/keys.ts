@@ -5,6 +5,7 @@
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { NextCursor, pageParameters } from './page.ts';
 import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
 
@@ -173,13 +174,13 @@ export const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
 export const Key = Type.Union([CreditKey, BudgetKey], { title: 'Key' });
 export const KeyQuery = Type.Object(
   {
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many keys a page has; all of them without it.' }),
-    ),
-    cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before.' })),
+    ...pageParameters('keys'),
     status: Type.Optional(Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked'])),
     mode: Type.Optional(Type.Enum(['credit', 'token_budget'])),
     account: Type.Optional(Type.String({ description: 'The id of the account that they belong to.' })),
+    below: Type.Optional(
+      Type.Enum(['yes', 'no'], { description: 'yes: also keys of the accounts below `account`. Default no.' }),
+    ),
     label: Type.Optional(Type.String({ description: 'What the label is, exactly.' })),
     search: Type.Optional(
       Type.String({ description: 'A part of the label, the id or the beginning of a secret, in any case of letters.' }),
@@ -192,7 +193,7 @@ export const KeyList = Type.Object(
   {
     object: Type.Literal('list'),
     data: Type.Array(Key),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
+    next_cursor: NextCursor,
   },
   { title: 'KeyList' },
 );

@@ -14,8 +14,18 @@ const filters = {
   format: Type.Optional(
     Type.Enum(['chat', 'responses', 'messages'], { description: 'The format that the client spoke.' }),
   ),
+  client_request_id: Type.Optional(
+    Type.String({
+      maxLength: TEXT_MAX,
+      description: "The client's own id: what it sent as x-request-id or x-client-request-id.",
+    }),
+  ),
   status: Type.Optional(
-    Type.String({ pattern: '^([1-5][0-9]{2}|[1-5]xx)$', description: 'A status such as 429, or a class such as 5xx.' }),
+    Type.String({
+      pattern: '^([1-5][0-9]{2}|[1-5]xx)$',
+      expected: 'a status such as 429, or a class such as 5xx',
+      description: 'A status such as 429, or a class such as 5xx.',
+    }),
   ),
   condition: Type.Optional(Type.Enum(Object.keys(CONDITIONS), { description: 'A condition of docs/errors.md.' })),
   slower_than: Type.Optional(Type.String({ maxLength: 20, description: 'A time such as 500ms or 2s.' })),
@@ -54,7 +64,11 @@ export const RequestSearch = Type.Object(
     since: Type.Optional(Type.String({ maxLength: 40, description: time })),
     until: Type.Optional(Type.String({ maxLength: 40, description: time })),
     before: Type.Optional(
-      Type.String({ pattern: '^req_[0-9a-f]{1,40}$', description: '`next` of the page before this one.' }),
+      Type.String({
+        pattern: '^req_[0-9a-f]{1,40}$',
+        expected: 'the id of a request, req_ and hexadecimal digits, as the page before names it',
+        description: '`next` of the page before this one.',
+      }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Default 50.' })),
   },
@@ -67,6 +81,9 @@ export const LoggedRequest = Type.Object(
     received_at: Type.String(),
     key_id: Text,
     key_label: Text,
+    account_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'The account of the key when the request came.',
+    }),
     mode: Text,
     endpoint: Text,
     format: Text,

@@ -93,6 +93,9 @@ const UsageRow = Type.Object(
     key: Type.Optional(Type.String()),
     label: Type.Optional(nullableText),
     account: Type.Optional(nullableText),
+    account_name: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], { description: 'What the account is called now; with `account`.' }),
+    ),
     model: Type.Optional(nullableText),
     provider: Type.Optional(nullableText),
     format: Type.Optional(nullableText),

@@ -7,7 +7,7 @@ export const BATCH_OPERATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000];
 export interface LedgerStats {
   /** By the bounds of `BATCH_OPERATIONS`. */
   readonly batchOperations: HistogramCounts;
-  /** From sending a batch to its being durable, by the bounds of `COMMIT_SECONDS`. */
+  /** From sending a batch to its being durable, of those that wait for it, by the bounds of `COMMIT_SECONDS`. */
   readonly commitSeconds: HistogramCounts;
   readonly failedBatches: number;
   readonly failedOperations: number;

@@ -217,11 +217,12 @@ export class Batcher {
       if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
       else settle(waiting, result);
     });
-    if (later.length === 0 || store.flushed === undefined) {
-      // Nothing in it waits for the disk; without `flushed`, `apply` has waited.
+    if (store.flushed === undefined) {
+      // `apply` has waited for the disk.
       this.#stats.durable(sentAt);
       return;
     }
+    if (later.length === 0) return;
     this.#flushes++;
     this.#coalescer.onFlush(later.length);
     store

@@ -9,7 +9,6 @@ import type { AccountOperation, Outcome, Purchase } from '../operations.ts';
 import type {
   AccountCreditOutcome,
   AccountOutcome,
-  AccountSummary,
   KeyPlaceOutcome,
   NewAccount,
   OtherVersion,
@@ -28,13 +27,13 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
-import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
-import { nodeFrom } from '../rules/row-mapping.ts';
-import { accountSummary, type NodeTotals, pathFrom } from '../rules/tree.ts';
-import { integer, readersOf, text } from './columns.ts';
-import type { Query, Row } from './connection.ts';
+import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rules/limits.ts';
+import { type NodeTotals, pathFrom } from '../rules/tree.ts';
+import { getAccount, listAccounts } from './account-list.ts';
+import { integer, text } from './columns.ts';
+import type { Query } from './connection.ts';
 import { addEntry, findEntry } from './entries.ts';
-import { countPeriodAnew, isDue, lock, nodesBelow, parameters, saveKey, type Work, withoutPending } from './keys.ts';
+import { countPeriodAnew, isDue, lock, nodesBelow, parameters, saveKey, type Work } from './keys.ts';
 import { movePromotions, purchase } from './payer.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -65,7 +64,7 @@ export function performOnAccounts(work: Work, operation: AccountOperation): Prom
     case 'getAccount':
       return getAccount(work, operation.accountId);
     case 'listAccounts':
-      return listAccounts(work);
+      return listAccounts(work, operation.query);
   }
 }
 
@@ -239,25 +238,6 @@ async function addAccountCredit(work: Work, accountId: string, given: Purchase):
   return { kind: 'account_credited', account, balance: purchased + booked - used };
 }
 
-/** Of a root, with what of its promotional credit is due and has not expired yet; `$1` is the time. */
-const WITH_TIME = `SELECT t.*, r.seen_ms AS tree_seen_ms, CASE WHEN t.promo_ms <= greatest($1, t.seen_ms)
-    THEN gateway.pending_expiry(t.id, false, greatest($1, t.seen_ms)) END AS pending
-  FROM gateway.tree_accounts t JOIN gateway.tree_accounts r ON r.id = t.root_id`;
-
-async function getAccount({ query, nowMs }: Work, accountId: string): Promise<AccountSummary | null> {
-  const [row] = await query(`${WITH_TIME} WHERE t.id = $2`, [nowMs, accountId]);
-  return row === undefined ? null : summaryFrom(row, nowMs);
-}
-
-async function listAccounts({ query, nowMs }: Work): Promise<readonly AccountSummary[]> {
-  const rows = await query(`${WITH_TIME} ORDER BY t.created_number`, [nowMs]);
-  return rows.map((row) => summaryFrom(row, nowMs));
-}
-
-function summaryFrom(row: Row, nowMs: number): AccountSummary {
-  return accountSummary(withoutPending(nodeFrom(readersOf(row)), row), Math.max(nowMs, integer(row, 'tree_seen_ms')));
-}
-
 /**
  * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
  * decided by the old one is told so at its next admission.
@@ -267,7 +247,7 @@ async function inheritAnew(query: Query, { nodes, node, root }: Found, account: 
   const below = [...changed.keys()].filter((id) =>
     pathFrom(changed, id).some((each) => each.account.id === account.id),
   );
-  const inherited = below.map((id) => inheritedText(restrictionsFrom(changed, id)));
+  const inherited = below.map((id) => inheritedText(inheritedFrom(changed, id)));
   await query(
     `UPDATE gateway.accounts a SET inherited = n.inherited, version = a.version + 1
     FROM unnest($2::text[], $3::text[]) AS n(account_id, inherited)
@@ -278,7 +258,7 @@ async function inheritAnew(query: Query, { nodes, node, root }: Found, account: 
 
 async function placed(query: Query, key: KeyRecord, { nodes, node }: Found, rootId: string): Promise<KeyPlaceOutcome> {
   const accountId = node.account.id;
-  const inherited = restrictionsFrom(nodes, accountId);
+  const inherited = inheritedFrom(nodes, accountId);
   const moved = { ...key, accountId, inherited, version: key.version + 1 };
   await saveKey(query, moved);
   await query('UPDATE gateway.accounts SET account_id = $2, root_id = $3 WHERE key_id = $1', [

@@ -75,15 +75,15 @@ async function applyRound(
   const keyed = round.filter(({ element }) => element.keyId !== null);
   const others = round.filter(({ element }) => element.keyId === null);
   const placed = [...keyed, ...others];
+  const keys = distinct(keyed.map(({ element }) => element.keyId));
   const values = [
-    distinct(keyed.map(({ element }) => element.keyId)),
     distinct(keyed.map(({ element }) => element.owner)),
     elementsText(keyed, 1),
     others.length === 0 ? null : elementsText(others, keyed.length + 1),
     placed.length,
   ];
   const kept = keyed.flatMap(({ element }, place) => (element.kept ? [{ i: place + 1, ...element.kept }] : []));
-  const { now, results: outcomes } = await call(connection, clock, values, kept.length === 0 ? null : kept);
+  const { now, results: outcomes } = await call(connection, clock, keys, values, kept.length === 0 ? null : kept);
   clock.saw(now);
   for (const [place, { op, index }] of placed.entries()) {
     const result = decode(op, outcomes[place] ?? null, now);
@@ -100,6 +100,7 @@ interface Answer {
 async function call(
   connection: Connection,
   clock: LedgerClock,
+  keys: readonly string[],
   values: readonly unknown[],
   kept: readonly object[] | null,
 ): Promise<Answer> {
@@ -108,10 +109,15 @@ async function call(
     const statement = kept !== null ? KEEPING : oneByOne ? ONE_BY_ONE : TOGETHER;
     const keeping = kept === null ? [] : [oneByOne, JSON.stringify(kept)];
     try {
-      const [row] = await connection.query(statement.text, [...values, ...clock.values(), ...keeping], statement.name);
+      const [row] = await connection.query(
+        statement.text,
+        [keys, ...values, ...clock.values(), ...keeping],
+        statement.name,
+      );
       return JSON.parse(String(row?.answer)) as Answer;
     } catch (error) {
-      if (isConflict(error) && tries < CONFLICT_TRIES) continue;
+      // Any of its keys may have joined an account while it waited for it; each does so once.
+      if (isConflict(error) && tries < CONFLICT_TRIES + keys.length) continue;
       if (!isOperationFailure(error) || oneByOne) throw error;
       oneByOne = true;
     }

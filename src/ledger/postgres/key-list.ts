@@ -2,14 +2,14 @@
 import type { KeyListQuery, KeySummary } from '../port.ts';
 import { keySummary } from '../rules/key-rules.ts';
 import { readTotals, text } from './columns.ts';
+import { type AddValue, hasPart, limitOf, whereOf, within } from './conditions.ts';
 import { timeOf, WITH_PENDING, type Work, withoutPending } from './keys.ts';
 
 export async function listKeys({ query, nowMs }: Work, wanted: KeyListQuery = {}): Promise<readonly KeySummary[]> {
   const values: unknown[] = [nowMs];
-  const value = (given: unknown): string => `$${values.push(given)}`;
-  const conditions = conditionsOf(wanted, value);
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-  const limit = wanted.limit === undefined ? '' : `LIMIT ${value(wanted.limit)}`;
+  const value: AddValue = (given) => `$${values.push(given)}`;
+  const where = whereOf(conditionsOf(wanted, value));
+  const limit = limitOf(wanted.limit, value);
   const rows = await query(
     `${WITH_PENDING} ${where} ORDER BY a.created_at_ms DESC, a.created_number DESC ${limit}`,
     values,
@@ -30,8 +30,8 @@ export async function listKeys({ query, nowMs }: Work, wanted: KeyListQuery = {}
 }
 
 /** `$1` is the time. */
-function conditionsOf(wanted: KeyListQuery, value: (given: unknown) => string): readonly string[] {
-  const { after, status, mode, accountIds, label, search } = wanted;
+function conditionsOf(wanted: KeyListQuery, value: AddValue): readonly string[] {
+  const { after, status, mode, accountId, below = false, label, search } = wanted;
   const conditions: string[] = [];
   if (after !== undefined) {
     conditions.push(`(a.created_at_ms, a.created_number) <
@@ -42,21 +42,24 @@ function conditionsOf(wanted: KeyListQuery, value: (given: unknown) => string): 
       ELSE a.status END = ${value(status)}`);
   }
   if (mode !== undefined) conditions.push(`a.mode = ${value(mode)}`);
-  if (accountIds !== undefined) conditions.push(`a.account_id = ANY(${value(accountIds)})`);
+  if (accountId !== undefined) conditions.push(ofAccount(value(accountId), below));
   if (label !== undefined) conditions.push(`a.label = ${value(label)}`);
   if (search !== undefined) {
     const part = value(search);
-    const has = (column: string): string => `position(lower(${part}) in lower(${column})) > 0`;
-    conditions.push(`(${has("coalesce(a.label, '')")} OR ${has('a.key_id')}
-      OR EXISTS (SELECT 1 FROM gateway.secrets s WHERE s.key_id = a.key_id AND ${has('s.prefix')}))`);
+    conditions.push(`(${hasPart(part, 'a.label', 'a.key_id')}
+      OR EXISTS (SELECT 1 FROM gateway.secrets s WHERE s.key_id = a.key_id AND ${hasPart(part, 's.prefix')}))`);
   }
   return conditions;
 }
 
-export async function keyIds({ query }: Work, accountIds: readonly string[] | null): Promise<readonly string[]> {
-  const rows =
-    accountIds === null
-      ? await query('SELECT key_id FROM gateway.accounts WHERE account_id IS NULL')
-      : await query('SELECT key_id FROM gateway.accounts WHERE account_id = ANY($1)', [accountIds]);
+function ofAccount(accountId: string, below: boolean): string {
+  return below ? `a.account_id IN ${within(accountId)}` : `a.account_id = ${accountId}`;
+}
+
+export async function keyIds({ query }: Work, accountId: string | null, below: boolean): Promise<readonly string[]> {
+  const rows = await query(
+    `SELECT a.key_id FROM gateway.accounts a WHERE ${accountId === null ? 'a.account_id IS NULL' : ofAccount('$1', below)}`,
+    accountId === null ? [] : [accountId],
+  );
   return rows.map((row) => text(row, 'key_id'));
 }

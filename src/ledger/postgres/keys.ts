@@ -1,6 +1,6 @@
 /** The operator's side of a key: created, changed, given secrets and credit. Each is one transaction. */
 import type { KeyRecord } from '../../core/key.ts';
-import type { Restrictions } from '../../core/limits.ts';
+import type { InheritedLimits } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
@@ -16,7 +16,7 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
-import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS, restrictionsFrom } from '../rules/limits.ts';
+import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
 import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
@@ -40,7 +40,32 @@ interface Locked {
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
-export async function createKey({ query, nowMs }: Work, request: NewKey): Promise<KeyRecord> {
+export async function createKey(work: Work, request: NewKey): Promise<KeyRecord> {
+  await lockRoots(work.query, [request]);
+  return create(work, request);
+}
+
+/** All of them or none, in the one transaction. */
+export async function createKeys(work: Work, requests: readonly NewKey[]): Promise<readonly KeyRecord[]> {
+  await lockRoots(work.query, requests);
+  const keys: KeyRecord[] = [];
+  for (const request of requests) keys.push(await create(work, request));
+  return keys;
+}
+
+/** Those that pay for new keys, in the order of every batch. */
+async function lockRoots(query: Query, requests: readonly NewKey[]): Promise<void> {
+  const accountIds = new Set(requests.map(({ accountId = null }) => accountId).filter((id) => id !== null));
+  if (accountIds.size === 0) return;
+  await query(
+    `SELECT 1 FROM gateway.tree_accounts WHERE id = ANY (ARRAY(SELECT root_id FROM gateway.tree_accounts
+      WHERE id = ANY ($1))) ORDER BY id FOR UPDATE`,
+    [[...accountIds]],
+  );
+}
+
+/** Its root is locked. */
+async function create({ query, nowMs }: Work, request: NewKey): Promise<KeyRecord> {
   const { id, mode, secret, accountId = null, cap = null } = request;
   const [known] = await query('SELECT 1 FROM gateway.accounts WHERE key_id = $1', [id]);
   if (known !== undefined) return createdBefore(query, request);
@@ -88,9 +113,9 @@ export async function createKey({ query, nowMs }: Work, request: NewKey): Promis
 }
 
 interface Place {
-  /** That pays for the key; locked. */
+  /** That pays for the key. */
   readonly rootId: string;
-  readonly inherited: readonly Restrictions[];
+  readonly inherited: readonly InheritedLimits[];
 }
 
 /** Of a new key; null for one that pays for itself. */
@@ -101,23 +126,15 @@ async function placeOf(query: Query, keyId: string, accountId: string | null): P
   const [row] = await query('SELECT root_id FROM gateway.tree_accounts WHERE id = $1', [accountId]);
   if (row === undefined) throw new Refusal(`there is no account ${accountId}`);
   const rootId = text(row, 'root_id');
-  await query('SELECT 1 FROM gateway.tree_accounts WHERE id = $1 FOR UPDATE', [rootId]);
   const nodes = await nodesBelow(query, rootId);
   if (nodes.get(accountId)?.account.status === 'closed') throw new Refusal(`account ${accountId} is closed`);
-  return { rootId, inherited: restrictionsFrom(nodes, accountId) };
+  return { rootId, inherited: inheritedFrom(nodes, accountId) };
 }
 
 /** All accounts of a root. */
 export async function nodesBelow(query: Query, rootId: string): Promise<ReadonlyMap<string, NodeTotals>> {
   const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
   return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
-}
-
-/** All of them or none, in the one transaction. */
-export async function createKeys(work: Work, requests: readonly NewKey[]): Promise<readonly KeyRecord[]> {
-  const keys: KeyRecord[] = [];
-  for (const request of requests) keys.push(await createKey(work, request));
-  return keys;
 }
 
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
@@ -191,7 +208,7 @@ export async function getKey({ query, nowMs }: Work, keyId: string): Promise<Key
 
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
 export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locked | null> {
-  await query('SELECT gateway.lock_keys(ARRAY[$1])', [keyId]);
+  await query('SELECT gateway.lock_payers(ARRAY[$1])', [keyId]);
   const read = async () => (await query('SELECT * FROM gateway.accounts WHERE key_id = $1', [keyId]))[0];
   let row = await read();
   if (row === undefined) return null;

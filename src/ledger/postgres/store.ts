@@ -172,7 +172,7 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
     case 'listKeys':
       return listKeys(work, operation.query);
     case 'keyIds':
-      return keyIds(work, operation.accountIds);
+      return keyIds(work, operation.accountId, operation.below);
     case 'getKey':
       return getKey(work, operation.keyId);
     case 'changeKey':

@@ -1,5 +1,5 @@
 /** Limits of keys and accounts as both stores keep them. Pure. */
-import type { RateLimits, Restrictions } from '../../core/limits.ts';
+import type { InheritedLimits, RateLimits, Restrictions } from '../../core/limits.ts';
 import type { OtherLimits } from '../port.ts';
 import type { ColumnReaders } from './column-readers.ts';
 import { type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
@@ -57,18 +57,27 @@ export function sameLimits(one: RateLimits & Restrictions, other: RateLimits & R
   return JSON.stringify(limitValues(one)) === JSON.stringify(limitValues(other));
 }
 
-/** What the accounts from this one to its root allow: those that restrict something. */
-export function restrictionsFrom(nodes: TreeNodes, accountId: string): readonly Restrictions[] {
+/** What a key of this account inherits: of the accounts from this one to its root, those that limit something of it. */
+export function inheritedFrom(nodes: TreeNodes, accountId: string): readonly InheritedLimits[] {
   return pathFrom(nodes, accountId).flatMap(({ account }: NodeTotals) => {
     const { models, outputLimit, addresses } = account;
-    const nothing = models === null && outputLimit === null && addresses === null;
-    return nothing ? [] : [{ models, outputLimit, addresses }];
+    const tpmLimited = account.tpmLimit !== null;
+    const nothing = models === null && outputLimit === null && addresses === null && !tpmLimited;
+    return nothing ? [] : [{ models, outputLimit, addresses, tpmLimited }];
   });
 }
 
 /** As the column `inherited` of a key has it. */
-export function inheritedText(inherited: readonly Restrictions[]): string | null {
-  return inherited.length === 0 ? null : JSON.stringify(inherited);
+export function inheritedText(inherited: readonly InheritedLimits[]): string {
+  return JSON.stringify(inherited);
+}
+
+/** Keys of accounts that were written before `tpmLimited` do not have it, and no text where nothing else is limited. */
+export function inheritedIn(text: string | null, accountId: string | null): readonly InheritedLimits[] {
+  if (accountId === null) return [];
+  const unknown = { models: null, outputLimit: null, addresses: null, tpmLimited: true };
+  if (text === null) return [unknown];
+  return (JSON.parse(text) as Restrictions[]).map((limits) => ({ ...unknown, ...limits }));
 }
 
 function listText(list: readonly string[] | null): string | null {

@@ -1,11 +1,10 @@
 /** Keys and accounts with their totals, from a row of any backend. */
 import type { AccountRecord, AccountStatus, Cap } from '../../core/account.ts';
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
-import type { Restrictions } from '../../core/limits.ts';
 import type { Period } from '../../core/period.ts';
 import type { AccountTotals } from './account.ts';
 import type { ColumnReaders } from './column-readers.ts';
-import { limitsFrom } from './limits.ts';
+import { inheritedIn, limitsFrom } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
 
 export function totalsFrom(row: ColumnReaders): AccountTotals {
@@ -46,8 +45,7 @@ export function keyFrom(row: ColumnReaders): KeyRecord {
     period: row.text('period') as Period,
     accountId: textOrNull('account_id'),
     cap: row.isNull('cap') ? null : row.amount('cap'),
-    // Written by `inheritedText`.
-    inherited: row.isNull('inherited') ? [] : (JSON.parse(row.text('inherited')) as Restrictions[]),
+    inherited: inheritedIn(textOrNull('inherited'), textOrNull('account_id')),
     captureDays: integerOrNull('capture_days'),
     createdAtMs: Number(row.amount('created_at_ms')),
     prefix: row.text('prefix'),

@@ -69,7 +69,12 @@ export function heightOf(nodes: TreeNodes, accountId: string): number {
   return height + 1;
 }
 
-export function accountSummary(node: NodeTotals, nowMs: number): AccountSummary {
+/** `place`: what others of its tree say about it. */
+export function accountSummary(
+  node: NodeTotals,
+  nowMs: number,
+  place: Pick<AccountSummary, 'rootName' | 'isParent'>,
+): AccountSummary {
   rollOverNode(node, nowMs);
   return {
     account: node.account,
@@ -80,5 +85,7 @@ export function accountSummary(node: NodeTotals, nowMs: number): AccountSummary 
     reserved: node.reserved,
     reservedTokens: node.reservedTokens,
     liveHolds: node.liveHolds,
+    rootName: place.rootName,
+    isParent: place.isParent,
   };
 }

@@ -8,10 +8,10 @@
  * which is what recovery would make of it anyway. It is persisted with its first mark, and before anything reads all holds.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import type { Restrictions } from '../../core/limits.ts';
+import type { InheritedLimits } from '../../core/limits.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import type { AccountTotals } from '../rules/account.ts';
-import { restrictionsFrom } from '../rules/limits.ts';
+import { inheritedFrom } from '../rules/limits.ts';
 import { type Account, type Hold, readHold, readTotals } from './account.ts';
 import { type Row, text, textOrNull } from './columns.ts';
 import { readPromotions } from './promotions.ts';
@@ -96,10 +96,10 @@ export class AccountCache {
     });
   }
 
-  /** What the accounts from this one to its root allow. */
-  inheritedFrom(accountId: string | null): readonly Restrictions[] {
+  /** What a key of this account inherits. */
+  inheritedFrom(accountId: string | null): readonly InheritedLimits[] {
     const nodes = accountId === null ? undefined : this.tree(accountId)?.nodes;
-    return nodes === undefined || accountId === null ? [] : restrictionsFrom(nodes, accountId);
+    return nodes === undefined || accountId === null ? [] : inheritedFrom(nodes, accountId);
   }
 
   /** The keys of a tree have other accounts above them than before. */

@@ -23,7 +23,7 @@ import {
   wrongPlace,
   wrongTransfer,
 } from '../rules/account-rules.ts';
-import { inheritedText, LIMIT_COLUMNS, limitValues, restrictionsFrom } from '../rules/limits.ts';
+import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, pathFrom } from '../rules/tree.ts';
 import type { Account, AccountCache } from './account-cache.ts';
@@ -32,7 +32,6 @@ import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import { purchase } from './money.ts';
 import { expireOfTree, expirePromotions, movePromotions } from './promotions.ts';
-import type { ColdStatements } from './statements.ts';
 import { pathOf, rootOf, type Tree, type TreeNode } from './tree-cache.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
@@ -201,19 +200,16 @@ export function addAccountCredit(accounts: AccountCache, accountId: string, give
 
 export function getAccount(accounts: AccountCache, accountId: string): AccountSummary | null {
   const found = find(accounts, accountId);
-  if (found !== undefined) expireOfTree(accounts, found.tree);
-  return found === undefined ? null : accountSummary(found.node, accounts.nowMs);
-}
-
-/** The sums in memory must have been written. */
-export function listAccounts(sql: ColdStatements, nowMs: number): readonly AccountSummary[] {
-  return sql('SELECT * FROM tree_accounts ORDER BY rowid')
-    .all()
-    .map((row) => accountSummary(nodeFrom(readersOf(row)), nowMs));
+  if (found === undefined) return null;
+  expireOfTree(accounts, found.tree);
+  return accountSummary(found.node, accounts.nowMs, {
+    rootName: rootOf(found.tree).account.name,
+    isParent: isParent(accounts, accountId),
+  });
 }
 
 function place(accounts: AccountCache, account: Account, { tree, node }: Found): KeyPlaceOutcome {
-  const inherited = restrictionsFrom(tree.nodes, node.account.id);
+  const inherited = inheritedFrom(tree.nodes, node.account.id);
   account.key = { ...account.key, accountId: node.account.id, inherited, version: account.key.version + 1 };
   account.path = pathOf(tree, node.account.id);
   saveKey(accounts, account.key);
@@ -228,7 +224,7 @@ function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
   const keysOf = accounts.sql.cold('SELECT id, inherited FROM keys WHERE account_id = ?');
   for (const accountId of tree.nodes.keys()) {
     if (!pathFrom(tree.nodes, accountId).includes(node)) continue;
-    const inherited = restrictionsFrom(tree.nodes, accountId);
+    const inherited = inheritedFrom(tree.nodes, accountId);
     const wanted = inheritedText(inherited);
     for (const row of keysOf.all(accountId)) {
       if (textOrNull(row, 'inherited') === wanted) continue;
@@ -244,6 +240,10 @@ function wrongExternalId(accounts: AccountCache, id: string, externalId: string 
   if (externalId === null) return null;
   const other = accounts.sql.cold('SELECT 1 FROM tree_accounts WHERE external_id = ? AND id <> ?').get(externalId, id);
   return other === undefined ? null : `another account has the external id ${JSON.stringify(externalId)}`;
+}
+
+function isParent(accounts: AccountCache, accountId: string): boolean {
+  return accounts.sql.cold('SELECT 1 FROM tree_accounts WHERE parent_id = ? LIMIT 1').get(accountId) !== undefined;
 }
 
 function isInUse(accounts: AccountCache, accountId: string): boolean {

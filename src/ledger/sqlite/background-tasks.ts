@@ -2,10 +2,12 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { UsageQuery } from '../../core/usage-report.ts';
 import type { Outcome } from '../operations.ts';
-import type { KeyListQuery } from '../port.ts';
+import type { AccountListQuery, KeyListQuery } from '../port.ts';
+import { listAccounts } from './account-list.ts';
 import { audit } from './audit.ts';
+import { defineSearch } from './conditions.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
-import { defineKeyFunctions, keyIds, listKeys } from './key-list.ts';
+import { keyIds, listKeys } from './key-list.ts';
 import { findCharge } from './money.ts';
 import { statement } from './statement.ts';
 import { coldStatements } from './statements.ts';
@@ -18,7 +20,8 @@ import { UsageTail } from './usage-tail.ts';
 export type BackgroundTask =
   | { readonly op: 'audit'; readonly nowMs: number }
   | { readonly op: 'listKeys'; readonly query?: KeyListQuery; readonly nowMs: number }
-  | { readonly op: 'keyIds'; readonly accountIds: readonly string[] | null }
+  | { readonly op: 'keyIds'; readonly accountId: string | null; readonly below: boolean }
+  | { readonly op: 'listAccounts'; readonly query?: AccountListQuery; readonly nowMs: number }
   | {
       readonly op: 'statement';
       readonly id: string;
@@ -41,7 +44,7 @@ export type BackgroundAnswer =
 export function serveTasks(port: MessagePort, file: string): void {
   const database = joinDatabase(file);
   defineTimeFunctions(database);
-  defineKeyFunctions(database);
+  defineSearch(database);
   const sql = coldStatements(database);
   const tail = new UsageTail();
 
@@ -52,7 +55,9 @@ export function serveTasks(port: MessagePort, file: string): void {
       case 'listKeys':
         return listKeys(sql, task.nowMs, task.query);
       case 'keyIds':
-        return keyIds(sql, task.accountIds);
+        return keyIds(sql, task.accountId, task.below);
+      case 'listAccounts':
+        return listAccounts(sql, task.nowMs, task.query);
       case 'statement':
         return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
       case 'usageReport':

@@ -5,24 +5,24 @@ import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
+import { listAccounts } from './account-list.ts';
 import {
   addAccountCredit,
   changeAccount,
   createAccount,
   getAccount,
   joinAccount,
-  listAccounts,
   moveAccount,
   moveKey,
 } from './accounts.ts';
 import { admit } from './admit.ts';
 import { audit } from './audit.ts';
-
+import { defineSearch } from './conditions.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
 
 import { extend, mark, settle, voidById } from './hold.ts';
-import { defineKeyFunctions, keyIds, listKeys } from './key-list.ts';
+import { keyIds, listKeys } from './key-list.ts';
 import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, refund } from './money.ts';
@@ -89,7 +89,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 /** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
 export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
   defineTimeFunctions(database);
-  defineKeyFunctions(database);
+  defineSearch(database);
   const accounts = new AccountCache(database, journal);
   accounts.nowMs = clock.nowMs();
   takeOver(database, accounts, journal);
@@ -247,7 +247,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       accounts.persistAll();
       return listKeys(accounts.sql.cold, accounts.nowMs, operation.query);
     case 'keyIds':
-      return keyIds(accounts.sql.cold, operation.accountIds);
+      return keyIds(accounts.sql.cold, operation.accountId, operation.below);
     case 'getKey':
       return getKey(accounts, operation.keyId);
     case 'changeKey':
@@ -334,7 +334,7 @@ function performOnAccounts(accounts: AccountCache, operation: AccountOperation):
     case 'listAccounts':
       expireAll(accounts);
       accounts.persistAll();
-      return listAccounts(accounts.sql.cold, accounts.nowMs);
+      return listAccounts(accounts.sql.cold, accounts.nowMs, operation.query);
   }
 }
 

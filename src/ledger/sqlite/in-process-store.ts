@@ -179,7 +179,7 @@ class InProcessStore implements Store {
     const results: Result[] = [];
     for (const operation of batch) {
       const { op } = operation;
-      if (op === 'audit' || op === 'listKeys' || op === 'statement') {
+      if (op === 'audit' || op === 'listKeys' || op === 'listAccounts' || op === 'statement') {
         // Read before the write: everything that is booked after it is later.
         const nowMs = this.#clock.nowMs();
         await this.#write(true);

@@ -81,7 +81,11 @@ export const FAMILIES = {
     [],
     BATCH_OPERATIONS,
   ),
-  gateway_ledger_commit_seconds: histogram('From sending a batch to its being durable.', [], COMMIT_S),
+  gateway_ledger_commit_seconds: histogram(
+    'From sending a batch to its being durable, of batches in which something waits for the disk.',
+    [],
+    COMMIT_S,
+  ),
   gateway_ledger_failed_batches_total: counter('Batches that the store did not take.', []),
   gateway_ledger_retried_operations_total: counter(
     'Operations of those batches; ends of holds among them are sent again until they are taken.',

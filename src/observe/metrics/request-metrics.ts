@@ -1,6 +1,5 @@
 /** What requests add to the metrics: everything is taken from their records, at their end. */
 import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
-import { CompactingMap } from '../../lib/compacting-map.ts';
 import { Histogram } from '../../lib/histogram.ts';
 import { FAMILIES } from './families.ts';
 import type { Reading, Sample } from './reading.ts';
@@ -36,7 +35,7 @@ export interface RequestMetricsOptions {
 
 export class RequestMetrics implements RequestObserver {
   readonly #perKey: boolean;
-  readonly #live = new CompactingMap<string, RequestRecord>();
+  #live = 0;
   readonly #endpoints = new SeriesTree<EndpointSeries>(() => ({ received: 0, sent: 0, requests: counts() }));
   readonly #unauthenticated = counts();
   readonly #admissions = counts();
@@ -51,8 +50,8 @@ export class RequestMetrics implements RequestObserver {
     this.#perKey = perKey;
   }
 
-  started(record: RequestRecord): void {
-    this.#live.set(record.requestId, record);
+  started(): void {
+    this.#live += 1;
   }
 
   finished(record: RequestRecord): void {
@@ -68,7 +67,7 @@ export class RequestMetrics implements RequestObserver {
       this.#unauthenticated.at(condition).value += 1;
       return;
     }
-    this.#live.delete(record.requestId);
+    this.#live -= 1;
     if (this.#perKey) this.#ofKey(record, keyId);
     if (!GENERATIONS.has(record.endpoint)) return;
     this.#admissions.at(admissionOutcome(record)).value += 1;
@@ -92,7 +91,7 @@ export class RequestMetrics implements RequestObserver {
     else key.chargedTokens += Number(charged);
   }
 
-  reading(nowMs = performance.now()): Reading {
+  reading(): Reading {
     const endpoints = this.#endpoints.entries();
     const keys = this.#keys.entries();
     return {
@@ -109,8 +108,8 @@ export class RequestMetrics implements RequestObserver {
       gateway_key_charged_credits_total: keys.map(([labels, key]) => ({ labels, value: key.chargedNanos / NANOS })),
       gateway_key_charged_tokens_total: keys.map(([labels, key]) => ({ labels, value: key.chargedTokens })),
       gateway_admission_seconds: [{ labels: [], value: shown(this.#admission) }],
+      gateway_requests_in_flight: [{ labels: [], value: this.#live }],
       ...this.#targetReading(),
-      ...this.#heldReading(nowMs),
     };
   }
 
@@ -145,25 +144,6 @@ export class RequestMetrics implements RequestObserver {
       gateway_time_between_chunks_seconds: targets.flatMap(([labels, target]) =>
         histograms(labels, target.betweenChunks),
       ),
-    };
-  }
-
-  #heldReading(nowMs: number): Reading {
-    const holds = { credit: 0, token_budget: 0 };
-    const amounts = { credit: 0n, token_budget: 0n };
-    let oldestAt = nowMs;
-    for (const { held, mode, settledAt, admittedAt } of this.#live.values()) {
-      if (held === null || mode === null || settledAt !== null) continue;
-      holds[mode] += 1;
-      amounts[mode] += held;
-      if (admittedAt !== null && admittedAt < oldestAt) oldestAt = admittedAt;
-    }
-    return {
-      gateway_requests_in_flight: [{ labels: [], value: this.#live.size }],
-      gateway_holds: Object.entries(holds).map(([mode, value]) => ({ labels: [mode], value })),
-      gateway_held_credits: [{ labels: [], value: Number(amounts.credit) / NANOS }],
-      gateway_held_tokens: [{ labels: [], value: Number(amounts.token_budget) }],
-      gateway_oldest_hold_seconds: [{ labels: [], value: (nowMs - oldestAt) / 1_000 }],
     };
   }
 }

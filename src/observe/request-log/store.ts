@@ -28,6 +28,8 @@ export interface RequestQuery {
   readonly provider?: string | null;
   /** The client's. */
   readonly format?: string | null;
+  /** The client's own id. */
+  readonly clientRequestId?: string | null;
   /** From `from` to `to`, both included. */
   readonly status?: { readonly from: number; readonly to: number } | null;
   readonly condition?: string | null;

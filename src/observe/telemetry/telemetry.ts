@@ -2,9 +2,11 @@
  * Traces and metrics over OTLP. Loaded only where a target is configured. Spans are made from the record of a request when
  * it has ended, so nothing of a trace is on its path; what the target does not take in time is dropped by the SDK.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
 import { trace } from '@opentelemetry/api';
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import {
   AlwaysOnSampler,
@@ -14,20 +16,13 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { Log } from '../../core/log.ts';
 import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import type { TelemetrySettings } from '../../core/telemetry.ts';
+import { readVersion } from '../../lib/version.ts';
+import { warnOfDrops, warnOfLoss } from './loss.ts';
 import { RequestMetrics } from './metrics.ts';
 import { RequestTraces } from './traces.ts';
-
-export interface TelemetryOptions {
-  readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
-  readonly metrics: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
-  readonly protocol: 'http/protobuf' | 'http/json';
-  readonly timeoutMs: number;
-  readonly serviceName: string;
-  readonly resource: Readonly<Record<string, string>>;
-  readonly sampler: { readonly parentBased: boolean; readonly ratio: number };
-  readonly metricsIntervalMs: number;
-}
 
 export interface Telemetry extends RequestObserver {
   /** Sends what is left, for a short time at most. */
@@ -37,13 +32,14 @@ export interface Telemetry extends RequestObserver {
 const CLOSE_WAIT_MS = 2_000;
 const SCOPE = 'model-gateway';
 
-export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
-  const resource = resourceFromAttributes({ ...options.resource, 'service.name': options.serviceName });
-  const traces = await tracerProvider(options, resource);
-  const metrics = await meterProvider(options, resource);
+export async function openTelemetry(settings: TelemetrySettings, log: Log): Promise<Telemetry> {
+  warnOfDrops(log);
+  const resource = resourceOf(settings);
+  const traces = await tracerProvider(settings, resource, log);
+  const metrics = await meterProvider(settings, resource, log);
   const observers: ((record: RequestRecord) => void)[] = [];
   if (traces !== null) {
-    const made = new RequestTraces(traces.getTracer(SCOPE), options.sampler.ratio);
+    const made = new RequestTraces(traces.getTracer(SCOPE), settings.sampler.ratio);
     observers.push((record) => made.finished(record));
   }
   if (metrics !== null) {
@@ -66,9 +62,26 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
 
 type Resource = ReturnType<typeof resourceFromAttributes>;
 
+/** Every serving thread counts for itself, so each is an instance: sums under one name would replace each other. */
+export function resourceOf(
+  { resource, serviceName }: Pick<TelemetrySettings, 'resource' | 'serviceName'>,
+  thread = threadId,
+): Resource {
+  const given = resource['service.instance.id'] ?? randomUUID();
+  return defaultResource().merge(
+    resourceFromAttributes({
+      'service.version': readVersion(),
+      ...resource,
+      'service.name': serviceName,
+      'service.instance.id': thread === 0 ? given : `${given}/${thread}`,
+    }),
+  );
+}
+
 async function tracerProvider(
-  { traces, protocol, timeoutMs, sampler }: TelemetryOptions,
+  { traces, protocol, timeoutMs, sampler }: TelemetrySettings,
   resource: Resource,
+  log: Log,
 ): Promise<TracerProvider | null> {
   if (traces === null) return null;
   const { OTLPTraceExporter } =
@@ -76,6 +89,7 @@ async function tracerProvider(
       ? await import('@opentelemetry/exporter-trace-otlp-http')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
   const exporter = new OTLPTraceExporter({ url: traces.url, headers: { ...traces.headers }, timeoutMillis: timeoutMs });
+  warnOfLoss(exporter, 'traces', timeoutMs, log);
   return new TracerProvider({
     resource,
     sampler: samplerOf(sampler),
@@ -87,7 +101,7 @@ async function tracerProvider(
  * `RequestTraces` decides about requests that are in no trace yet, before anything is made for them; those get a trace, and
  * so do the attempts of all that have one. What a client has put into a trace is decided here.
  */
-function samplerOf({ parentBased, ratio }: TelemetryOptions['sampler']): Sampler {
+function samplerOf({ parentBased, ratio }: TelemetrySettings['sampler']): Sampler {
   const root = new AlwaysOnSampler();
   if (parentBased) return new ParentBasedSampler({ root });
   const byTraceId = new TraceIdRatioBasedSampler(ratio);
@@ -99,8 +113,9 @@ function samplerOf({ parentBased, ratio }: TelemetryOptions['sampler']): Sampler
 }
 
 async function meterProvider(
-  { metrics, protocol, timeoutMs, metricsIntervalMs }: TelemetryOptions,
+  { metrics, protocol, timeoutMs, metricsIntervalMs }: TelemetrySettings,
   resource: Resource,
+  log: Log,
 ): Promise<MeterProvider | null> {
   if (metrics === null) return null;
   const { OTLPMetricExporter } =
@@ -112,6 +127,7 @@ async function meterProvider(
     headers: { ...metrics.headers },
     timeoutMillis: timeoutMs,
   });
+  warnOfLoss(exporter, 'metrics', timeoutMs, log);
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: metricsIntervalMs,

@@ -33,6 +33,8 @@ export class RequestTraces {
   }
 
   finished(record: RequestRecord): void {
+    // What came to no endpoint has nothing that a span is about.
+    if (record.endpoint === null) return;
     const parent = parentOf(record.traceparent);
     if (parent === ROOT_CONTEXT && Math.random() >= this.#ratio) return;
     const { endpoint, model, attempts } = record;
@@ -41,7 +43,8 @@ export class RequestTraces {
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: record.receivedAtMs }, parent);
     if (!span.isRecording()) return;
     span.setAttributes(requestAttributes(record, generates));
-    if (record.condition !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
+    if (record.condition !== null && !isOfClient(record.status))
+      span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
     addEvent(span, record, 'gateway.admitted', record.admittedAt);
     addEvent(span, record, 'gateway.first_token', record.firstContentAt);
     addEvent(span, record, 'gateway.settled', record.settledAt);
@@ -70,8 +73,14 @@ export class RequestTraces {
   }
 }
 
+/** A span of a server that refused a bad request is none that failed: whoever alerts on errors of the service means its own. */
+function isOfClient(status: number | null): boolean {
+  return status !== null && status >= 400 && status < 500;
+}
+
 function requestAttributes(record: RequestRecord, generates: boolean): Attributes {
   const { usage, endpoint, attempts } = record;
+  const last = attempts.at(-1);
   const tokens = usage?.tokens;
   const row = endpoint === null ? null : ENDPOINTS[endpoint];
   return {
@@ -80,14 +89,15 @@ function requestAttributes(record: RequestRecord, generates: boolean): Attribute
     'http.response.status_code': record.status ?? undefined,
     'error.type': record.condition ?? (record.stopped === null ? undefined : record.stopped),
     'gen_ai.operation.name': generates ? OPERATION : undefined,
-    'gen_ai.provider.name': attempts.at(-1)?.provider,
+    'gen_ai.provider.name': last?.provider,
     'gen_ai.request.model': record.model ?? undefined,
     'gen_ai.request.stream': generates ? record.streamed : undefined,
-    'gen_ai.response.model': attempts.at(-1)?.upstreamModel,
+    'gen_ai.response.model': usage === null ? undefined : last?.upstreamModel,
     'gen_ai.usage.input_tokens': tokens && inputTokens(tokens),
     'gen_ai.usage.output_tokens': tokens?.output,
     'gen_ai.usage.cache_read.input_tokens': tokens?.cacheRead,
     'gen_ai.usage.cache_creation.input_tokens': tokens && tokens.cacheWrite + tokens.cacheWrite1h,
+    'gen_ai.usage.reasoning.output_tokens': tokens?.reasoning,
     'gateway.request_id': record.requestId,
     'gateway.key_id': record.keyId ?? undefined,
     'gateway.attempts': attempts.length,

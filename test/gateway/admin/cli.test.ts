@@ -13,6 +13,7 @@ import type {
   OperatorView,
   SignInLinkView,
 } from '../../../src/admin/api.ts';
+import { ALL_COMMANDS } from '../../../src/admin/cli/commands.ts';
 import { storeFile } from '../../../src/admin/data-folder.ts';
 import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
@@ -28,6 +29,15 @@ import {
 } from '../../support/admin-fixture.ts';
 
 describe('gateway commands without a gateway', () => {
+  test('every command of the help is one', async (t) => {
+    const data = temporaryFolder(t);
+    for (const { words } of ALL_COMMANDS) {
+      const { code, stderr } = await command(data, ...words, '--no-such-flag');
+      assert.match(stderr, new RegExp(`^gateway: ${words.join(' ')}: unknown flag --no-such-flag`));
+      assert.equal(code, 2);
+    }
+  });
+
   test('limits of keys and of accounts: set, shown, taken back, and refused by the name of their flag', async (t) => {
     const data = temporaryFolder(t);
     const flags = [
@@ -198,7 +208,7 @@ describe('gateway commands without a gateway', () => {
       ],
       [['keys'], /keys needs a second word: expected one of create, list/],
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
-      [['keys', 'list', '--all'], /unknown flag --all: expected one of --json/],
+      [['keys', 'list', '--all'], /unknown flag --all: expected one of --account, .*--search, --json/],
       [['keys', 'show'], /takes 1 \(ID\), not 0/],
       [['keys', 'create', '--mode'], /--mode needs a value: credit\|token_budget/],
       [['keys', 'create', '--label', '--json'], /--label needs a value/],
@@ -292,10 +302,25 @@ describe('gateway commands beside a running gateway', () => {
       (await gatewayJson<KeyView[]>(data, 'keys', 'list')).map(({ id }) => id),
       [made.id, before.id],
     );
+    const found = async (...flags: string[]) =>
+      (await gatewayJson<KeyView[]>(data, 'keys', 'list', ...flags)).map(({ id }) => id);
+    assert.deepEqual(await found('--search', made.id), [made.id]);
+    assert.deepEqual(await found('--status', 'revoked'), []);
+    assert.equal((await gateway(data, 'keys', 'list', '--status', 'revoked')).stdout, 'No key matches.\n');
+    assert.deepEqual(await found('--account', 'acc_nope'), []);
+    assert.equal((await gateway(data, 'accounts', 'list', '--search', 'x')).stdout, 'No account matches.\n');
+    const nobody = await gateway(data, 'accounts', 'list', '--parent', 'acct_nope');
+    assert.equal(nobody.code, 1);
+    assert.match(nobody.stderr, /account "acct_nope" does not exist/);
+    const unknown = await gateway(data, 'keys', 'list', '--status', 'lost');
+    assert.equal(unknown.code, 2);
+    assert.match(unknown.stderr, /status.*active, suspended, disabled, expired/);
     assert.equal((await gatewayJson<AuditView>(data, 'audit')).ok, true);
     await running.end('SIGTERM');
     assert.equal(existsSync(socketPath(data)), false);
     assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 2);
+    assert.deepEqual(await found('--search', before.id), [before.id], 'and without a gateway');
+    assert.equal((await gateway(data, 'keys', 'list', '--status', 'lost')).stderr, unknown.stderr);
   });
 
   test('work at once after it was killed with kill -9, and so does its successor', async (t) => {

@@ -86,6 +86,18 @@ describe('tokens per minute', () => {
     assert.doesNotMatch(message, /12/);
   });
 
+  test('[R72] of an account that had none: the input of the next request counts, also of a key that is known already', async () => {
+    const key = await keyBelow({});
+    await answered(key);
+    const { parent } = await admin.accounts.show(String(key.account));
+    const root = String(parent);
+    await admin.accounts.change(root, { tpm_limit: 1 });
+    const { message } = await refused(key, 429, 'rate_limit_exceeded');
+    assert.match(message, /input alone is more than/);
+    await admin.accounts.change(root, { tpm_limit: 'none' });
+    await answered(key);
+  });
+
   test('[R72] input that is more than the whole limit is refused for good, and the message says so', async () => {
     const key = await gateway.creditKey({ tpm_limit: 1 });
     const { message, retryAfterS } = await refused(key, 429, 'rate_limit_exceeded');

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';
+import { command } from '../../support/admin-fixture.ts';
 import { ask, ClientStream, type ScriptedGateway, scriptedGateway } from '../../support/scripted-gateway.ts';
 import { SPEECH } from '../../support/upstreams/spoken.ts';
 
@@ -77,4 +78,17 @@ test('what is no number of days is refused by name', async () => {
     await assert.rejects(scripted.gateway.admin.changeKey(key.id, { capture_days }), /capture_days/);
   }
   assert.equal((await scripted.gateway.admin.showKey(key.id)).capture_days, null);
+});
+
+test('gateway requests content prints it, with escapes for what a terminal would act on', async () => {
+  const { admin } = scripted.gateway;
+  await admin.changeKey(key.id, { capture_days: 1 });
+  scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('red \u009b31m\nand on'));
+  const { headers } = await ask(key, 'chat', { messages: [{ role: 'user', content: 'blue \u009b34m' }] });
+  const id = String(headers['x-request-id']);
+  await content(id);
+  const printed = await command(scripted.gateway.dataDir, 'requests', 'content', id);
+  assert.equal(printed.stderr, '');
+  assert.match(printed.stdout, /^Request \(kept until .*\):\n.*blue \\u\{9b\}34m.*\n\nResponse:\n.*red \\u\{9b\}31m/);
+  assert.doesNotMatch(printed.stdout, /\u009b/);
 });

@@ -7,7 +7,8 @@ import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
 import { requestLine } from '../../../src/admin/cli/requests-text.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { explain } from '../../../src/observe/explain.ts';
-import { entryOf, viewOf } from '../../../src/observe/request-log/entry.ts';
+import { entryOf } from '../../../src/observe/request-log/entry.ts';
+import { viewOf } from '../../../src/observe/request-log/view.ts';
 import { listRequests, showRequest, top } from '../../../src/process/requests.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';
 import { requestRecord } from '../../support/request-entries.ts';
@@ -20,6 +21,7 @@ let key: CreatedKey;
 let other: CreatedKey;
 const ids: string[] = [];
 
+const OWN_ID = '7d5b0c63-0d3f-4c39-9d35-1a3d9b8f2f11';
 const HOSTILE = 'evil\u001b[2Jagent\u202e';
 
 before(async () => {
@@ -29,7 +31,8 @@ before(async () => {
   scripted.first.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
   for (const one of [key, key, other]) ids.push(String((await ask(one, 'chat')).headers['x-request-id']));
   scripted.first.answer = (call) => call.reply(500, {});
-  const client = new ClientStream(other, 'chat', SPEECH.chat.request({}), { 'user-agent': 'evil agent' }).read();
+  const headers = { 'user-agent': 'evil agent', 'x-client-request-id': OWN_ID };
+  const client = new ClientStream(other, 'chat', SPEECH.chat.request({}), headers).read();
   ids.push(String((await client.begun).headers['x-request-id']));
   await client.ended;
   await logged(ids.length);
@@ -40,13 +43,15 @@ function given(flags: Record<string, string>, ...switches: string[]): CommandArg
   return { operands: [], flags, switches: new Set(switches) };
 }
 
+const connectAdmin = async () => ({ api: scripted.gateway.admin, close: async () => {} });
+
 async function list(flags: Record<string, string>, ...switches: string[]): Promise<string> {
   const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
   let printed = '';
   const print = (text: string): void => {
     printed += text;
   };
-  await listRequests(settings, given(flags, ...switches), print, new AbortController().signal);
+  await listRequests(settings, given(flags, ...switches), print, new AbortController().signal, connectAdmin);
   return printed;
 }
 
@@ -59,9 +64,9 @@ async function found(flags: Record<string, string>): Promise<string[]> {
   return (JSON.parse(await list(flags, 'json')) as Page).data.map(({ id }) => id);
 }
 
-async function logged(count: number): Promise<void> {
+async function logged(count: number, flags: Record<string, string> = {}): Promise<void> {
   for (const untilMs = Date.now() + 120_000; Date.now() < untilMs; await delay(20)) {
-    if ((await found({})).length >= count) return;
+    if ((await found(flags)).length >= count) return;
   }
   throw new Error('the requests never came to the log');
 }
@@ -75,13 +80,14 @@ describe('gateway requests list', () => {
     assert.match(table, /502 upstream_error/);
   });
 
-  test('finds by key, model, provider, status, condition, time, duration and cost', async () => {
+  test("finds by key, model, provider, the client's own id, status, condition, time, duration and cost", async () => {
     assert.deepEqual(await found({ key: key.id }), [ids[1], ids[0]]);
     assert.deepEqual(await found({ status: '5xx' }), [ids[3]]);
     assert.deepEqual(await found({ status: '200', key: other.id }), [ids[2]]);
     assert.deepEqual(await found({ condition: 'upstream_error', provider: 'one', model: 'tested' }), [ids[3]]);
     assert.deepEqual(await found({ format: 'chat' }), ids.toReversed());
     assert.deepEqual(await found({ format: 'messages' }), []);
+    assert.deepEqual(await found({ 'client-request-id': OWN_ID }), [ids[3]]);
     assert.deepEqual(await found({ since: '1h', until: '2099-01-01' }), ids.toReversed());
     assert.deepEqual(await found({ until: '1h' }), []);
     assert.deepEqual(await found({ slower: '10m' }), []);
@@ -108,6 +114,7 @@ describe('gateway requests list', () => {
         if (lines.length === 3) arrived.resolve();
       },
       stop.signal,
+      connectAdmin,
     );
     while (lines.length < 2) await delay(10);
     await ask(other, 'chat');
@@ -119,11 +126,35 @@ describe('gateway requests list', () => {
     assert.deepEqual(lines, [ids[0], ids[1], ids.at(-1)]);
   });
 
+  test('finds by account, with those below it or without', async () => {
+    const { admin } = scripted.gateway;
+    const root = await admin.accounts.create({ name: 'Acme' });
+    const team = await admin.accounts.create({ name: 'a team', parent: root.id });
+    const below = await admin.createKey({ mode: 'credit', account: team.id });
+    const { headers } = await ask(below, 'chat');
+    const id = String(headers['x-request-id']);
+    await logged(1, { key: below.id });
+    assert.deepEqual(await found({ account: root.id }), [id]);
+    const shown = (await adminFetch(scripted.gateway.dataDir)(`/requests/${id}`)).body as {
+      request: { account_id: string };
+      explanation: string[];
+    };
+    assert.equal(shown.request.account_id, team.id);
+    assert.ok(shown.explanation[1]?.includes(`of account ${team.id}`));
+    assert.deepEqual(await found({ account: team.id, below: 'no' }), [id]);
+    assert.deepEqual(await found({ account: root.id, below: 'no' }), []);
+    const others = await found({ account: 'none' });
+    assert.ok(others.includes(ids[0] ?? '') && !others.includes(id));
+    await assert.rejects(list({ account: 'acct_nope' }), /acct_nope/);
+  });
+
   const WRONG: readonly [Record<string, string>, RegExp][] = [
     [{ since: 'yesterday' }, /since is "yesterday": must be a time such as/],
     [{ since: '-5h' }, /since/],
+    [{ since: '2026-02-31' }, /since is "2026-02-31": must be a time such as/],
+    [{ until: '2026-01-31 and then' }, /until is "2026-01-31 and then": must be a time such as/],
     [{ since: '1h', until: '2h' }, /until must be later than since/],
-    [{ status: '6xx' }, /status/],
+    [{ status: '6xx' }, /status is "6xx": must be a status such as 429, or a class such as 5xx/],
     [{ status: 'teapot' }, /status/],
     [{ condition: 'bad_luck' }, /condition/],
     [{ format: 'xml' }, /format .*chat, responses, messages/],
@@ -132,7 +163,7 @@ describe('gateway requests list', () => {
     [{ costlier: '1e999' }, /costlier_than/],
     [{ limit: '0' }, /limit/],
     [{ limit: '100000' }, /limit/],
-    [{ before: "x' OR 1=1" }, /before/],
+    [{ before: "x' OR 1=1" }, /before .*must be the id of a request/],
     [{ key: 'k'.repeat(1_000) }, /key/],
   ];
   for (const [flags, message] of WRONG) {
@@ -140,6 +171,17 @@ describe('gateway requests list', () => {
       await assert.rejects(list(flags), message);
     });
   }
+
+  test('a time before there were any is the beginning', async () => {
+    assert.deepEqual(await found({ since: '999999d', key: key.id }), await found({ key: key.id }));
+    assert.deepEqual(await found({ until: '999999d' }), []);
+  });
+
+  test('what is to come has no end', async () => {
+    for (const flags of [{ until: '1h' }, { before: ids[0] ?? '' }]) {
+      await assert.rejects(list(flags, 'follow'), /--follow goes on with what comes: leave out --until and --before/);
+    }
+  });
 
   test('an id that is not there is answered with where to look', async () => {
     const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
@@ -188,6 +230,16 @@ describe('the admin API', () => {
     stream.close();
   });
 
+  test('has 20 streams at most, however they come', async () => {
+    const admin = adminFetch(scripted.gateway.dataDir);
+    const streams = await Promise.all(Array.from({ length: 25 }, () => admin.stream('/requests/stream')));
+    const answers = await Promise.all(streams.map((stream) => stream.until(/as they end|rate_limited/)));
+    const refused = answers.filter((answer) => answer.includes('20 streams are open already'));
+    // One of the test before may not have ended yet.
+    assert.ok(refused.length >= 5 && refused.length < 10, `${refused.length} of 25 were refused`);
+    for (const stream of streams) stream.close();
+  });
+
   test('shows what runs now, and gateway top prints it', async () => {
     const upstream = Promise.withResolvers<ScriptedCall>();
     scripted.first.answer = upstream.resolve;
@@ -210,7 +262,7 @@ describe('the admin API', () => {
     };
     await top(scripted.gateway.admin, given({}), print, false, new AbortController().signal);
     assert.match(printed, /^1 requests run, [\d.]+ credits held, about \d+ tokens per second\n/);
-    assert.match(printed, /MODEL +RUNNING +TOKENS\/S\ntested +1/);
+    assert.match(printed, /MODEL +RUNNING +HELD +TOKENS\/S\ntested +1 +[\d.]+ credits +\d/);
     for (const frame of closing) call.chunk(frame);
     call.finish();
     await client.ended;

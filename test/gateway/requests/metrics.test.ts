@@ -142,7 +142,11 @@ describe('a scrape', () => {
     const scraped = await get('/metrics', METRICS_TOKEN);
     assert.equal(scraped.status, 200);
     assert.equal(scraped.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-    assert.equal(new Scrape(await scraped.text()).sum('gateway_ready'), 1);
+    const first = new Scrape(await scraped.text());
+    assert.equal(first.sum('gateway_ready'), 1);
+    const second = new Scrape(await (await get('/metrics', METRICS_TOKEN)).text());
+    const started = 'process_start_time_seconds';
+    assert.equal(second.sum(started), first.sum(started), 'restarts are counted by its changes');
     for (const path of ['/admin/v1/keys', '/admin/v1/audit', '/admin/v1/openapi.json', '/admin/nowhere']) {
       assert.equal((await get(path, METRICS_TOKEN)).status, 401, path);
     }

@@ -30,6 +30,7 @@ test('every gateway and every worker writes to it, and every one of them can be 
   const ids: string[] = [];
   for (let i = 0; i < 6; i++) ids.push(await chat(key, i % 2 === 0 ? one.origin : two.origin));
   const settings = readSettings({ DATABASE_URL });
+  const connectAdmin = async () => ({ api: one.admin, close: async () => {} });
   const flags = { key: key.id };
   const given: CommandArguments = { operands: [], flags, switches: new Set(['json']) };
   let seen: string[] = [];
@@ -38,7 +39,7 @@ test('every gateway and every worker writes to it, and every one of them can be 
     const print = (text: string): void => {
       printed += text;
     };
-    await listRequests(settings, given, print, new AbortController().signal);
+    await listRequests(settings, given, print, new AbortController().signal, connectAdmin);
     seen = (JSON.parse(printed) as { data: { id: string }[] }).data.map(({ id }) => id);
   }
   assert.deepEqual(seen.toSorted(), ids.toSorted());

@@ -1,5 +1,7 @@
 /** What observers are told of a request: once, at its end, whatever the end was. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text as textOf } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
@@ -45,6 +47,14 @@ after(async () => {
     'no body is kept',
   );
 });
+
+/** What is answered to bytes that no HTTP client would send. */
+async function rawAnswer(origin: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.end(bytes);
+  return textOf(socket);
+}
 
 /** What a plain request with these answers, one for each attempt, is recorded as. */
 async function recordOf(
@@ -134,6 +144,14 @@ describe('a request that succeeds', () => {
     assert.equal(record.traceparent, headers.traceparent);
   });
 
+  test("has the client's own id from X-Client-Request-Id, too, as coding agents send it", async () => {
+    scripted.first.answer = whole;
+    const headers = { 'x-client-request-id': 'mine' };
+    const client = new ClientStream(key, 'chat', SPEECH.chat.request({}), headers).read();
+    const record = await recorded.of(String((await client.begun).headers['x-request-id']));
+    assert.equal(record.clientRequestId, 'mine');
+  });
+
   test('says what came of its Idempotency-Key', async () => {
     scripted.first.answer = whole;
     const outcomes: string[] = [];
@@ -196,6 +214,30 @@ describe('a request that is refused before admission', () => {
     const poor = await scripted.gateway.creditKey({ credit: '0.000001' });
     const balance = await recorded.of(String((await ask(poor, 'chat')).headers['x-request-id']));
     assert.deepEqual([balance.condition, balance.status, balance.model], ['insufficient_credit', 402, 'tested']);
+  });
+
+  test('what comes to no endpoint is observed like the others', async () => {
+    const { origin } = key;
+    const before = Date.now();
+    for (const [path, method, status, condition] of [
+      ['/nowhere', 'GET', 404, 'not_found'],
+      ['/v1/chat/completions', 'GET', 405, 'method_not_allowed'],
+      ['/healthz', 'POST', 405, 'method_not_allowed'],
+    ] as const) {
+      const headers = { 'user-agent': 'lost', 'x-request-id': 'mine' };
+      const response = await fetch(`${origin}${path}`, { method, headers });
+      const record = await recorded.of(String(response.headers.get('x-request-id')));
+      assert.deepEqual([response.status, record.status, record.condition], [status, status, condition]);
+      assert.deepEqual([record.endpoint, record.keyId, record.bytesOut > 0], [null, null, true]);
+      assert.deepEqual([record.userAgent, record.clientRequestId], ['lost', 'mine']);
+      assert.ok(record.receivedAtMs >= before);
+    }
+    const malformed = await rawAnswer(origin, 'GET / HTTP/1.1\r\nhost: x\r\nbad\u0001name: y\r\n\r\n');
+    const record = await recorded.of(/x-request-id: (\S+)/i.exec(malformed)?.[1] ?? '');
+    assert.deepEqual(
+      [record.status, record.condition, record.message],
+      [400, 'invalid_request', 'The request is not valid HTTP.'],
+    );
   });
 
   test('a key that may not be used is named; one that is not known leaves no key', async () => {

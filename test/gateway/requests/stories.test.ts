@@ -6,9 +6,15 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { readSettings } from '../../../src/config/settings.ts';
+import { AttemptRecord } from '../../../src/core/request-record.ts';
+import { explain } from '../../../src/observe/explain.ts';
+import { entryOf } from '../../../src/observe/request-log/entry.ts';
+import { viewOf } from '../../../src/observe/request-log/view.ts';
 import { showRequest } from '../../../src/process/requests.ts';
+import { adminFetch } from '../../support/admin-fetch.ts';
 import { faultyGateway } from '../../support/faulty-gateway.ts';
 import { RecordedRequests } from '../../support/recorded-requests.ts';
+import { requestRecord } from '../../support/request-entries.ts';
 import {
   ask,
   ClientStream,
@@ -72,6 +78,18 @@ const reply =
   (call) =>
     call.reply(status, body, headers);
 
+/** A stream of which the client has seen something. */
+async function streaming(of: CreatedKey): Promise<ClientStream> {
+  const upstream = Promise.withResolvers<ScriptedCall>();
+  scripted.first.answer = upstream.resolve;
+  const client = new ClientStream(of, 'chat', request({ stream: true })).read();
+  const call = await upstream.promise;
+  call.streamHead();
+  for (const frame of [...opening, text('Hi')]) call.chunk(frame);
+  await client.until(/Hi/);
+  return client;
+}
+
 async function told(name: string, of: CreatedKey, answer: Answer | null, extra: object = {}): Promise<void> {
   scripted.first.answer = answer;
   const { headers } = await ask(of, 'chat', extra);
@@ -129,16 +147,27 @@ describe('gateway requests show tells of', () => {
     ));
 
   test('a client that goes away', async () => {
-    const upstream = Promise.withResolvers<ScriptedCall>();
-    scripted.first.answer = upstream.resolve;
-    const client = new ClientStream(key, 'chat', request({ stream: true })).read();
-    const call = await upstream.promise;
-    call.streamHead();
-    for (const frame of [...opening, text('Hi')]) call.chunk(frame);
-    await client.until(/Hi/);
+    const client = await streaming(key);
     const ended = recorded.next();
     client.close();
     assertGolden('cancelled', await story(scripted.gateway.dataDir, (await ended).requestId));
+  });
+
+  test('an operator who stops it', async () => {
+    const client = await streaming(key);
+    const id = String((await client.begun).headers['x-request-id']);
+    assert.equal((await adminFetch(scripted.gateway.dataDir)(`/requests/running/${id}`, 'DELETE')).status, 200);
+    await client.ended;
+    assertGolden('operator', await story(scripted.gateway.dataDir, id));
+  });
+
+  test('a provider that asks for a credential and was sent none', () => {
+    const record = requestRecord({ status: 502, condition: 'upstream_error', providers: [] });
+    const target = { provider: 'free', upstreamModel: 'm', format: 'chat', weight: 1 } as const;
+    const attempt = new AttemptRecord(target, 'passthrough', 0, 0);
+    record.attempts.push(Object.assign(attempt, { status: 401, outcome: 'failed', condition: 'upstream_error' }));
+    const told = explain(viewOf(entryOf(record))).join('\n');
+    assert.match(told, /^For the operator: Provider free wants a credential and was sent none: give it an api_key/m);
   });
 
   test('a store that is out of reach, before the admission and after the answer', async () => {

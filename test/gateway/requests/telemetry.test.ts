@@ -2,6 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readTelemetry } from '../../../src/config/telemetry.ts';
+import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import { type Log, NO_LOG } from '../../../src/core/log.ts';
+import { RequestRecord } from '../../../src/core/request-record.ts';
+import { readVersion } from '../../../src/lib/version.ts';
+import { warnOfLoss } from '../../../src/observe/telemetry/loss.ts';
+import { openTelemetry, resourceOf } from '../../../src/observe/telemetry/telemetry.ts';
 import { attributesOf, OtlpReceiver } from '../../support/otlp-receiver.ts';
 import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
@@ -27,7 +33,7 @@ after(async () => {
   for (const provider of providers) await provider.close();
 });
 
-function gatewayWith(env: Record<string, string>): Promise<StartedGateway> {
+function gatewayWith(env: Record<string, string>, log: Log = NO_LOG): Promise<StartedGateway> {
   const provider = (server: ScriptedServer): object => ({
     kind: 'openai',
     base_url: `http://127.0.0.1:${server.port}/v1`,
@@ -39,7 +45,7 @@ function gatewayWith(env: Record<string, string>): Promise<StartedGateway> {
     targets: ['one', 'two'].map((name) => ({ provider: name, model: UPSTREAM_MODEL })),
     routing: { max_attempts: 2, cache_affinity: false },
   });
-  return startedGateway({ config, env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...env } });
+  return startedGateway({ config, log, env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...env } });
 }
 
 describe('with an OTLP endpoint', () => {
@@ -65,6 +71,8 @@ describe('with an OTLP endpoint', () => {
     const id = String((await client.begun).headers['x-request-id']);
     await client.ended;
     await ask(key, 'chat', { model: 'no/such' });
+    for (const provider of providers) provider.answer = (call) => call.reply(500, { error: { message: PROMPT } });
+    await ask(key, 'chat');
     assert.deepEqual(seen, [`00-${TRACE}-${PARENT}-01`]);
     await gateway[Symbol.asyncDispose]();
 
@@ -77,6 +85,7 @@ describe('with an OTLP endpoint', () => {
     assert.equal(attributes['gateway.key_id'], key.id);
     assert.equal(attributes['gen_ai.usage.input_tokens'], INPUT_TOKENS);
     assert.equal(attributes['gen_ai.usage.output_tokens'], OUTPUT_TOKENS);
+    assert.equal(attributes['gen_ai.response.model'], UPSTREAM_MODEL);
     assert.equal(attributes['http.response.status_code'], 200);
     assert.equal(attributes['http.route'], '/v1/chat/completions');
     assert.ok(Number(attributes['gateway.cost_credits']) > 0);
@@ -95,14 +104,24 @@ describe('with an OTLP endpoint', () => {
     for (const span of spans) assert.ok(BigInt(span.startTimeUnixNano) <= BigInt(span.endTimeUnixNano));
     const refused = receiver.spans.find((span) => attributesOf(span)['error.type'] === 'model_not_found');
     assert.equal(refused?.name, 'chat unknown model', 'a name that is not in the catalog is no name of a span');
+    assert.equal(refused?.status.code ?? 0, 0, 'the service did what it should');
+    const failed = receiver.spans.find((span) => attributesOf(span)['http.response.status_code'] === 502);
+    assert.ok(failed);
+    assert.equal(failed.status.code, ERROR);
+    assert.equal(attributesOf(failed)['gen_ai.response.model'], undefined, 'there was no response');
     assert.equal(JSON.stringify(receiver.spans).includes(PROMPT), false);
     assert.deepEqual([...receiver.authorizations], ['Bearer abc']);
+
+    assert.equal(receiver.resource['service.name'], 'tested-gateway');
+    assert.equal(receiver.resource['service.version'], readVersion());
+    assert.equal(receiver.resource['telemetry.sdk.language'], 'nodejs');
+    assert.match(String(receiver.resource['service.instance.id']), /^[0-9a-f-]{36}$/);
 
     const byName = new Map(receiver.metrics.map((metric) => [metric.name, metric]));
     const count = (name: string): number =>
       (byName.get(name)?.histogram?.dataPoints ?? []).reduce((sum, point) => sum + Number(point.count), 0);
-    assert.equal(count('gen_ai.server.request.duration'), 2);
-    assert.equal(count('gen_ai.client.operation.duration'), 2);
+    assert.equal(count('gen_ai.server.request.duration'), 3);
+    assert.equal(count('gen_ai.client.operation.duration'), 4);
     assert.equal(count('gen_ai.client.token.usage'), 2);
     assert.equal(count('gen_ai.server.time_to_first_token'), 1);
     assert.ok(Number(byName.get('gateway.cost')?.sum?.dataPoints[0]?.asDouble) > 0);
@@ -123,21 +142,103 @@ describe('with an OTLP endpoint', () => {
     await own.close();
   });
 
-  test('an endpoint that hangs stalls no request and no stop', async () => {
+  for (const workers of ['1', '2']) {
+    test(`an endpoint that hangs stalls no request and no stop, of ${workers} workers`, async () => {
+      const own = await OtlpReceiver.start();
+      own.hanging = true;
+      {
+        await using gateway = await gatewayWith({
+          GATEWAY_WORKERS: workers,
+          OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+          OTEL_METRIC_EXPORT_INTERVAL: '50',
+          OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',
+        });
+        providers[0].answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+        const key = await gateway.creditKey();
+        while (own.calls === 0) assert.equal((await ask(key, 'chat')).status, 200);
+        for (let i = 0; i < 5; i++) assert.equal((await ask(key, 'chat')).status, 200);
+      }
+      await own.close();
+    });
+  }
+});
+
+describe('what the target refuses', () => {
+  test('is a warning with the reason, once a minute, and nothing to a request', async () => {
     const own = await OtlpReceiver.start();
-    own.hanging = true;
+    own.refusal = 401;
+    const warnings: object[] = [];
+    const log: Log = {
+      ...NO_LOG,
+      warn: (fields, message) => {
+        if ('signal' in fields) warnings.push({ ...fields, message });
+      },
+    };
     {
-      await using gateway = await gatewayWith({
-        OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
-        OTEL_METRIC_EXPORT_INTERVAL: '50',
-        OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
-      });
+      await using gateway = await gatewayWith(
+        { OTEL_EXPORTER_OTLP_ENDPOINT: own.url, OTEL_METRIC_EXPORT_INTERVAL: '20', OTEL_TRACES_EXPORTER: 'none' },
+        log,
+      );
       providers[0].answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
       const key = await gateway.creditKey();
-      while (own.calls === 0) assert.equal((await ask(key, 'chat')).status, 200);
-      for (let i = 0; i < 5; i++) assert.equal((await ask(key, 'chat')).status, 200);
+      while (own.calls < 3) assert.equal((await ask(key, 'chat')).status, 200);
     }
+    const message = 'the OTLP target does not take what it is sent; requests go on';
+    assert.deepEqual(warnings[0], { signal: 'metrics', reason: 'Unauthorized', code: 401, message });
+    assert.ok(warnings.length < own.calls, `${warnings.length} warnings for ${own.calls} exports`);
     await own.close();
+  });
+});
+
+describe('a target that is too slow', () => {
+  test('to end an answer that it has begun is a warning too', async () => {
+    const told = Promise.withResolvers<object>();
+    const exporter = { export: (): void => {} };
+    warnOfLoss(exporter, 'traces', 1, { ...NO_LOG, warn: told.resolve });
+    const alive = setInterval(() => {}, 1_000);
+    exporter.export();
+    assert.deepEqual(await told.promise, {
+      signal: 'traces',
+      reason: 'no complete answer within 1 ms',
+      code: undefined,
+    });
+    clearInterval(alive);
+  });
+
+  test('loses spans, and that is a warning', async () => {
+    const own = await OtlpReceiver.start();
+    own.slow = true;
+    const warnings: object[] = [];
+    const log: Log = { ...NO_LOG, warn: (fields) => warnings.push(fields) };
+    const settings = readTelemetry({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own.url });
+    assert.ok(settings);
+    const telemetry = await openTelemetry(settings, log);
+    const sendSpan = (): void => new RequestRecord('req_1', ENDPOINTS.usage, Date.now()).finish(telemetry);
+    // More than one batch that is under way and all that may wait for it.
+    for (let i = 0; i < 4_000; i++) sendSpan();
+    while (own.calls === 0) await new Promise((resolve) => setImmediate(resolve));
+    own.answer();
+    while (warnings.length === 0) {
+      sendSpan();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.match(JSON.stringify(warnings), /Dropped \d+ spans/);
+    await telemetry.close();
+    await own.close();
+  });
+});
+
+describe('an instance of the service', () => {
+  test('is every serving thread: sums under one name would replace each other', () => {
+    const settings = { serviceName: 'gateway', resource: { 'service.instance.id': 'here', team: 'a' } };
+    const attributes = [0, 1, 2].map((thread) => resourceOf(settings, thread).attributes);
+    assert.deepEqual(
+      attributes.map((each) => each['service.instance.id']),
+      ['here', 'here/1', 'here/2'],
+    );
+    assert.equal(attributes[1]?.team, 'a');
+    const made = [1, 1].map(() => resourceOf({ ...settings, resource: {} }, 0).attributes['service.instance.id']);
+    assert.notEqual(made[0], made[1], 'several gateways are told apart without a setting');
   });
 });
 
@@ -162,6 +263,11 @@ describe('the OTEL_* variables', () => {
       [
         { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'secret' },
         /^OTEL_EXPORTER_OTLP_HEADERS cannot be read: (?!.*secret)/,
+      ],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'no secret=1' }, /_HEADERS cannot be sent: (?!.*secret)/],
+      [
+        { ...endpoint, OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x=secret%0d%0a' },
+        /TRACES_HEADERS cannot be sent: (?!.*secret)/,
       ],
     ];
     for (const [env, message] of wrong) assert.throws(() => readTelemetry(env), { message });

@@ -5,8 +5,13 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
+import { LoggedRequest } from '../../../src/admin/schema/requests.ts';
+import { CONDITIONS } from '../../../src/core/conditions.ts';
+import { NO_LOG } from '../../../src/core/log.ts';
+import { AccessLog } from '../../../src/observe/access-log.ts';
 import { FAMILIES, type Family } from '../../../src/observe/metrics/families.ts';
 import { labelNamesOf } from '../../../src/observe/metrics/render.ts';
+import { requestRecord } from '../../support/request-entries.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const page = readFileSync(join(root, 'docs/observability.md'), 'utf8');
@@ -89,6 +94,20 @@ describe('docs/observability.md', () => {
     assert.deepEqual(rows, expected);
   });
 
+  test('names every attribute, event and metric that is sent over OTLP, and no other', () => {
+    const [, section = ''] = /^## Traces and metrics over OTLP\n(.*?)^## /ms.exec(page) ?? [];
+    const named = /(?<![\w.])(?:gen_ai|gateway|http|error)\.[a-z_.]+(?![\w/])/g;
+    const inDocs = new Set([...section.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.match(named) ?? []));
+    const folder = join(root, 'src/observe/telemetry');
+    const sources = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
+    const inCode = new Set(
+      sources.flatMap((text) =>
+        [...text.matchAll(/'([a-z_.]+)'/g)].flatMap(([, name = '']) => name.match(named) ?? []),
+      ),
+    );
+    assert.deepEqual([...inDocs].sort(), [...inCode].sort());
+  });
+
   test('has a paragraph for every alert, and every alert leads to its own', () => {
     const { groups } = parse(readFileSync(join(root, 'deploy/prometheus/alerts.yml'), 'utf8')) as {
       groups: { rules: { alert: string; labels: object; annotations: { summary: string; runbook: string } }[] }[];
@@ -109,6 +128,20 @@ test('every alert asks for metrics and labels that there are', () => {
   for (const query of queries) check(query);
 });
 
+test('the error rate counts every condition that is no fault of the client, with whatever status', () => {
+  const failures = Object.entries(CONDITIONS)
+    .filter(([, { status }]) => status >= 500)
+    .map(([name]) => name);
+  const overview = dashboardQueries('overview.json').filter(({ where }) => where.endsWith('Failed'));
+  const [alert] = alertQueries().filter(({ where }) => where === 'GatewayErrorRate');
+  assert.equal(overview.length, 1);
+  for (const { where, expr } of [...overview, alert ?? assert.fail()]) {
+    const named = [...expr.matchAll(/condition=~"([^"]+)"/g)].map(([, names = '']) => names.split('|').sort());
+    assert.ok(named.length > 0, where);
+    for (const names of named) assert.deepEqual(names, failures.toSorted(), where);
+  }
+});
+
 describe('dashboards', () => {
   const files = readdirSync(join(root, 'deploy/grafana'));
 
@@ -125,5 +158,40 @@ describe('dashboards', () => {
       assert.equal(new Set(ids).size, ids.length);
       for (const query of dashboardQueries(file)) check(query);
     });
+
+    test(`${file} shows no NaN as a figure where nothing has happened`, () => {
+      const dashboard = JSON.parse(readFileSync(join(root, 'deploy/grafana', file), 'utf8'));
+      for (const { type, title, targets = [] } of dashboard.panels) {
+        if (type !== 'stat') continue;
+        for (const { expr } of targets) {
+          if (expr.includes(' / ')) assert.match(expr, / \/ \(.* > 0\)$/, `${title}: 0 / 0`);
+        }
+      }
+    });
   }
+});
+
+describe('what is kept of a request', () => {
+  const [, table = ''] = page.split('### What is kept of a request\n');
+  const [rows = '', accessLog = ''] = table.split('## The access log\n');
+
+  test('every field of a record is in its table', () => {
+    const { attempts, ...fields } = LoggedRequest.properties;
+    const names = [...Object.keys(fields), 'attempts', ...Object.keys(attempts.items.properties)];
+    assert.deepEqual(
+      names.filter((name) => !rows.includes(`\`${name}\``)),
+      [],
+    );
+  });
+
+  test('every field of a line of the access log is named', () => {
+    const fields: object[] = [];
+    const record = requestRecord({ costNanos: 1n, status: 200 });
+    record.finish(new AccessLog({ ...NO_LOG, access: (line) => fields.push(line) }, () => true));
+    const [section = ''] = accessLog.split('\n## ');
+    assert.deepEqual(
+      Object.keys(fields[0] ?? {}).filter((name) => !section.includes(`\`${name}\``)),
+      [],
+    );
+  });
 });

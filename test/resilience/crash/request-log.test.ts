@@ -25,13 +25,13 @@ function chat(key: CreatedKey): Promise<Response> {
 async function logged(dataDir: string): Promise<Set<string>> {
   const reader = openFileReader(requestLogFile(dataDir));
   const ids = new Set<string>();
-  for (let before: string | null = null; reader; ) {
+  for (let before: string | null = null; ; ) {
     const page = await reader.list({ limit: 1_000, before });
     for (const { id } of page.entries) ids.add(id);
     before = page.next;
     if (before === null) break;
   }
-  await reader?.close();
+  await reader.close();
   return ids;
 }
 

@@ -99,6 +99,11 @@ describe('accounts', () => {
     const table = await run('accounts', 'list');
     assert.match(table, /^NAME +ID +STATUS +AVAILABLE\nAcme +acct_\w+ +active +5 credits left/);
     assert.match(table, /\n {2}team +acct_\w+ +active +2 credits left of its cap/);
+    const found = await run('accounts', 'list', '--parent', id);
+    assert.match(found, /^NAME +ID +STATUS +AVAILABLE\nteam +acct_\w+ +active/, 'at the top, without its parent');
+    assert.equal(await run('accounts', 'list', '--search', 'TEA', '--status', 'active'), found);
+    assert.match(await run('accounts', 'list', '--parent', 'none'), /^NAME .*\nAcme .*\n$/);
+    assert.equal(await run('accounts', 'list', '--status', 'closed'), 'No account matches.\n');
     assert.match(await run('accounts', 'show', id), /credit cap +none \(0 credits used\)/);
     assert.match(await run('accounts', 'suspend', id), /is suspended/);
     assert.match(await run('keys', 'create', '--mode', 'credit', '--account', id, '--cap', '1'), /paid for by acct_/);

@@ -190,6 +190,8 @@ describe('the admin port', () => {
       ['PATCH', `/admin/v1/keys/${id}`, { budget: 5 }, 409, /is a credit key/],
       ['GET', '/admin/v1/keys/nope', undefined, 404, /key "nope" does not exist/],
       ['GET', '/admin/v1/keys/%zz', undefined, 400, /percent-encoded/],
+      ['GET', '/admin/v1/keys/a%00', undefined, 400, /zero character/],
+      ['GET', '/admin/v1/requests?model=%00', undefined, 400, /zero character/],
       ['GET', '/admin/v1/keys/', undefined, 404, /no such route/],
       ['GET', '/admin', undefined, 404, /\/admin\/v1\/keys\/:id/],
       ['GET', '/nowhere', undefined, 404, /no such page/],

@@ -64,6 +64,24 @@ describe('a usage report', () => {
     await assert.rejects(service.usage({ key: 'key_none' }), /key "key_none" does not exist/);
   });
 
+  test('by account says what each account is called', async (t) => {
+    const fixture = adminFixture(t);
+    const { service } = fixture;
+    const { id: account } = await service.accounts.create({ name: 'Acme' });
+    await service.accounts.addCredit(account, { amount: '5' });
+    await spend(fixture, (await service.createKey({ mode: 'credit', account })).id, 2_000_000_000n);
+    await spend(fixture, (await service.createKey({ mode: 'credit', credit: '5' })).id, 1_000_000_000n);
+    const report = await service.usage({ by: 'account', top: 5 });
+    assert.deepEqual(
+      new Map(report.data.map((row) => [row.account, [row.account_name, row.cost]])),
+      new Map([
+        [account, ['Acme', 2]],
+        [null, [null, 1]],
+      ]),
+    );
+    assert.ok((await service.usage({ by: 'model' })).data.every((row) => !('account_name' in row)));
+  });
+
   test('refuses what it cannot answer, and says what it wants', () => {
     refused(
       { by: 'model,colour' },

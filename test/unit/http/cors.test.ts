@@ -1,19 +1,17 @@
 /** Requests of web pages from other origins, over each transport. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Gateway } from '../../../src/exchange/gateway.ts';
 import { requestHandler } from '../../../src/http/app.ts';
 import { withCors } from '../../../src/http/cors.ts';
 import type { RequestHandler } from '../../../src/transport/server.ts';
+import { REFUSING_GATEWAY } from '../../support/refusing-gateway.ts';
 import { serverFixture, TRANSPORTS } from '../transport/server/fixture.ts';
 
-/** The routes that are asked touch it not. */
-const NO_GATEWAY = {} as Gateway;
 const APP = 'https://app.example.com';
 
 function handler(corsOrigins: readonly string[]): RequestHandler['onRequest'] {
   return requestHandler({
-    gateway: NO_GATEWAY,
+    gateway: REFUSING_GATEWAY,
     headerCount: 100,
     secure: false,
     corsOrigins,

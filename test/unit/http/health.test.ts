@@ -1,19 +1,16 @@
 /** The two routes that supervisors and load balancers ask, over each transport. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Gateway } from '../../../src/exchange/gateway.ts';
 import { requestHandler } from '../../../src/http/app.ts';
+import { REFUSING_GATEWAY } from '../../support/refusing-gateway.ts';
 import { serverFixture, TRANSPORTS } from '../transport/server/fixture.ts';
-
-/** Neither route touches it. */
-const NO_GATEWAY = {} as Gateway;
 
 for (const kind of TRANSPORTS) {
   test(`${kind}: [F6] [F9] /readyz is 503 without the store and during a drain, /healthz is 200 all the time`, async () => {
     let ready = true;
     let accepting = true;
     const handler = requestHandler({
-      gateway: NO_GATEWAY,
+      gateway: REFUSING_GATEWAY,
       headerCount: 100,
       pages: null,
       secure: false,

@@ -1,6 +1,8 @@
 /** When the owners of holds are declared dead: not because the store itself was away. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
 import { startMaintenance } from '../../../src/ledger/maintenance.ts';
 
@@ -83,6 +85,20 @@ test('a failure of the rollups is told, tried again, and says nothing about the 
   const after = rolls.count;
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(rolls.count, after);
+});
+
+test('stopping is waited for, though nothing but a pause between two rollups keeps the process alive', async () => {
+  const script = `
+    import { startMaintenance } from ${JSON.stringify(import.meta.resolve('../../../src/ledger/maintenance.ts'))};
+    const ledger = { leaseMs: 1e6, register() {}, recover: () => ({ more: false }), rollUp: async () => {
+      clearTimeout(alive);
+      setImmediate(() => maintenance.stop().then(() => console.log('stopped')));
+      return { charges: 1, more: true };
+    } };
+    const alive = setTimeout(() => {}, 1e6);
+    const maintenance = await startMaintenance(ledger, { rollUpIntervalMs: 1 });`;
+  const child = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+  assert.equal(child.stdout, 'stopped\n');
 });
 
 test('the retention of usage records is the one that counts now', async () => {

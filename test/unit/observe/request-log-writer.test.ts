@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import { CAPTURED_BYTES_MAX, Capture } from '../../../src/core/capture.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
-import { entryOf, type RequestEntry, viewOf } from '../../../src/observe/request-log/entry.ts';
+import { entryOf, type RequestEntry } from '../../../src/observe/request-log/entry.ts';
 import type { CapturedContent } from '../../../src/observe/request-log/store.ts';
+import { viewOf } from '../../../src/observe/request-log/view.ts';
 import { BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 

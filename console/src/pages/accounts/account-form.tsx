@@ -1,8 +1,8 @@
 /** Create and edit an account, move it, add credit. */
-import { Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { SimpleGrid, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { type Account, useAccount } from '../../api/admin.ts';
+import { type Account, NO_PARENT, useAccount } from '../../api/accounts.ts';
 import { ApiError, call, type Schemas } from '../../api/client.ts';
 import { useSession } from '../../api/session.tsx';
 import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
@@ -10,6 +10,7 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { AccountSelect } from './account-select.tsx';
 
 interface Draft {
   readonly name: string;
@@ -72,15 +73,7 @@ function changesOf(before: Draft, after: Draft): Schemas['AccountChange'] {
   return Object.fromEntries(Object.entries(settingsOf(after)).filter(([name, value]) => value !== old[name]));
 }
 
-export function CreateAccount({
-  accounts,
-  below,
-  close,
-}: {
-  accounts: readonly Account[];
-  below: string | null;
-  close: () => void;
-}) {
+export function CreateAccount({ below, close }: { below: string | null; close: () => void }) {
   const { mayOperate } = useSession();
   const [draft, setDraft] = useState<Draft>({ ...NEW, parent: below });
   const create = useMutation({
@@ -103,13 +96,11 @@ export function CreateAccount({
       busy={create.isPending}
       submit={create.mutate}
     >
-      <Select
+      <AccountSelect
         label="Below"
         placeholder="nothing: a customer of its own"
         clearable={mayOperate}
         allowDeselect={mayOperate}
-        searchable
-        data={accounts.map(({ id, name: label }) => ({ value: id, label }))}
         value={draft.parent}
         error={fieldError(create.error, 'parent')}
         onChange={(parent) => setDraft({ ...draft, parent })}
@@ -210,15 +201,7 @@ function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => vo
   );
 }
 
-export function MoveAccount({
-  of: account,
-  accounts,
-  close,
-}: {
-  of: Account;
-  accounts: readonly Account[];
-  close: () => void;
-}) {
+export function MoveAccount({ of: account, close }: { of: Account; close: () => void }) {
   const [parent, setParent] = useState<string | null>(account.parent);
   const move = useMutation({
     mutationFn: () =>
@@ -228,15 +211,16 @@ export function MoveAccount({
       close();
     },
   });
-  const others = accounts.filter(({ id, root }) => root === account.root && id !== account.id);
+  const root = useAccount(account.root, 60_000).data;
   return (
     <FormDialog title={`Move ${account.name}`} verb="Move" close={close} busy={move.isPending} submit={move.mutate}>
       <Text size="sm">It keeps its keys and accounts; from now on the caps of its new place count.</Text>
-      <Select
+      <AccountSelect
         label="Below"
-        searchable
         allowDeselect={false}
-        data={others.map(({ id, name: label }) => ({ value: id, label }))}
+        filters={{ parent: account.root, below: 'yes' }}
+        also={root}
+        except={account.id}
         value={parent}
         onChange={setParent}
       />
@@ -245,16 +229,9 @@ export function MoveAccount({
   );
 }
 
-export function AddCredit({
-  roots,
-  of = null,
-  close,
-}: {
-  roots: readonly Account[];
-  of?: string | null;
-  close: () => void;
-}) {
-  const [id, setId] = useState<string | null>(of ?? roots[0]?.id ?? null);
+/** Without `of`, the customer is chosen. */
+export function AddCredit({ of = null, close }: { of?: Account | null; close: () => void }) {
+  const [id, setId] = useState<string | null>(of?.id ?? null);
   const [amount, setAmount] = useState('10');
   // Sent again after a lost answer, it is still one purchase.
   const [entryId] = useState(() => `credit_${crypto.randomUUID().replaceAll('-', '').slice(0, 20)}`);
@@ -271,19 +248,22 @@ export function AddCredit({
   });
   return (
     <FormDialog
-      title="Add credit to an account"
+      title={`Add credit to ${of?.name ?? 'a customer'}`}
       verb="Add credit"
       close={close}
       busy={add.isPending}
       submit={add.mutate}
     >
-      <Select
-        label="Account"
-        allowDeselect={false}
-        data={roots.map(({ id: value, name: label }) => ({ value, label }))}
-        value={id}
-        onChange={setId}
-      />
+      {of === null && (
+        <AccountSelect
+          label="Customer"
+          placeholder="Name or id"
+          allowDeselect={false}
+          filters={{ parent: NO_PARENT }}
+          value={id}
+          onChange={setId}
+        />
+      )}
       <TextInput
         label="Amount"
         inputMode="decimal"

@@ -1,7 +1,12 @@
 /** What is said about an account wherever it is shown. */
-import type { Account } from '../../api/admin.ts';
+import type { Account } from '../../api/accounts.ts';
 import { headlineCredits, nanosOf, shortCount } from '../../ui/format.ts';
 import { Dot } from '../../ui/values.tsx';
+
+/** Customers may have teams of the same name. */
+export function accountLabel({ name, parent, root_name: customer }: Account): string {
+  return parent === null ? name : `${name} (${customer})`;
+}
 
 export function AccountStatus({ of: { status } }: { of: Account }) {
   return (

@@ -3,7 +3,7 @@ import { ActionIcon, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { type Account, useAccount, useAccounts } from '../../api/admin.ts';
+import { type Account, useAccount, useAccountPages } from '../../api/accounts.ts';
 import { call } from '../../api/client.ts';
 import { type Key, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
@@ -18,6 +18,7 @@ import { toast } from '../../ui/toast.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
 import { amountText, KeyStatus, keyName } from '../keys/key-words.tsx';
 import { AddCredit, CreateAccount, EditAccount, MoveAccount } from './account-form.tsx';
+import { AccountLink } from './account-link.tsx';
 import { AccountStatus, capText } from './account-words.tsx';
 
 const BACK = { href: '/accounts', label: 'Accounts' };
@@ -25,7 +26,9 @@ type Dialog = 'edit' | 'move' | 'credit' | 'create' | null;
 
 export function AccountPage({ id }: { id: string }) {
   const { data: account, error, isPending, refetch } = useAccount(id);
-  const accounts = useAccounts().data ?? [];
+  const isRoot = account === undefined || account.root === id;
+  const payer = useAccount(account?.root ?? '', 60_000, !isRoot).data;
+  const below = useAccountPages({ parent: id });
   const { keys, all, more } = useKeyPages({ account: id });
   const { mayWrite } = useSession();
   const [dialog, setDialog] = useState<Dialog>(null);
@@ -37,8 +40,6 @@ export function AccountPage({ id }: { id: string }) {
       </Page>
     );
   }
-  const below = accounts.filter(({ parent }) => parent === id);
-  const payer = accounts.find((one) => one.id === account.root);
   return (
     <Page
       title={account.name}
@@ -53,8 +54,8 @@ export function AccountPage({ id }: { id: string }) {
           ['Status', <AccountStatus key="status" of={account} />],
           ['Cap', capText(account) ?? 'none'],
           ['Rate limit', account.rpm_limit === null ? 'none' : `${count(account.rpm_limit)} requests per minute`],
-          account.parent !== null && ['Below', <AccountLink key="parent" id={account.parent} accounts={accounts} />],
-          account.root !== id && ['Paid by', <AccountLink key="root" id={account.root} accounts={accounts} />],
+          account.parent !== null && ['Below', <AccountLink key="parent" id={account.parent} />],
+          !isRoot && ['Paid by', <AccountLink key="root" id={account.root} />],
           account.external_id !== null && ['Your id', account.external_id],
           ['Used in all', `${exactCredits(nanosOf(account.used))} credits`],
           [
@@ -83,22 +84,25 @@ export function AccountPage({ id }: { id: string }) {
           />
         )}
       </Section>
-      {below.length > 0 && (
+      <Failure error={below.error} retry={() => void below.refetch()} />
+      {below.accounts !== undefined && below.accounts.length > 0 && (
         <Section title="Below it">
           <DataTable
             name="Accounts below"
-            rows={below}
+            rows={below.accounts}
             columns={BELOW_COLUMNS}
             rowId={(one) => one.id}
             href={(one) => `/accounts/${one.id}`}
+            sortable={below.all}
+            more={below.more}
           />
         </Section>
       )}
       <Statement of="accounts" id={id} />
       {dialog === 'edit' && <EditAccount of={account} close={close} />}
-      {dialog === 'move' && <MoveAccount of={account} accounts={accounts} close={close} />}
-      {dialog === 'credit' && <AddCredit roots={[account]} close={close} />}
-      {dialog === 'create' && <CreateAccount accounts={accounts} below={id} close={close} />}
+      {dialog === 'move' && <MoveAccount of={account} close={close} />}
+      {dialog === 'credit' && <AddCredit of={account} close={close} />}
+      {dialog === 'create' && <CreateAccount below={id} close={close} />}
     </Page>
   );
 }
@@ -152,14 +156,6 @@ function Spent({ of: account }: { of: Account }) {
   const text = (value: bigint): string => `${exactCredits(value < 0n ? 0n : value)} credits`;
   const texts = { used: text(nanosOf(used)), held: text(nanosOf(account.reserved)), left: text(left) };
   return <Meter all={all} used={used} held={account.reserved} texts={texts} />;
-}
-
-function AccountLink({ id, accounts }: { id: string; accounts: readonly Account[] }) {
-  return (
-    <Link href={`/accounts/${id}`} className="link">
-      {accounts.find((account) => account.id === id)?.name ?? id}
-    </Link>
-  );
 }
 
 function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) => void }) {

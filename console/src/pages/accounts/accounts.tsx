@@ -1,46 +1,86 @@
-/** Accounts: who pays, and what of it is left, as a tree. */
-import { Button } from '@mantine/core';
-import { useMemo, useState } from 'react';
+/** Accounts: who pays, and what of it is left, as a tree. Customers come a page at a time, what is below one when it is opened. */
+import { ActionIcon, Button } from '@mantine/core';
+import { createContext, useCallback, useContext, useMemo, useState } from 'react';
 import { Link } from 'wouter';
-import { type Account, useAccounts } from '../../api/admin.ts';
+import {
+  type Account,
+  type AccountFilters,
+  BELOW_SHOWN,
+  type Below,
+  NO_PARENT,
+  useAccountPages,
+  useBelow,
+} from '../../api/accounts.ts';
 import { useSession } from '../../api/session.tsx';
+import { SearchBox, StatusSelect, searchOf, useFilters } from '../../ui/filters.tsx';
 import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
-import { IconPlus } from '../../ui/icons.tsx';
+import { IconClosed, IconOpen, IconPlus } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
 import { AddCredit, CreateAccount } from './account-form.tsx';
 import { AccountStatus, capText } from './account-words.tsx';
+import css from './accounts.module.css';
+
+const STATUSES = ['active', 'suspended', 'closed'] as const;
+/** Up to so many customers with accounts below them, these are shown until somebody closes one. */
+const OPEN_AT_FIRST = 10;
+/** As `open` in the address: none is. */
+const NONE_OPEN = 'none';
 
 interface Node {
   readonly account: Account;
   readonly depth: number;
+  /** Whether what is below it is shown; null in a list without a tree. */
+  readonly below: 'open' | 'closed' | 'nothing' | null;
 }
 
-/** Every account below its parent. */
-function inTree(accounts: readonly Account[]): readonly Node[] {
-  const below = Map.groupBy(accounts, ({ parent }) => parent);
-  const walk = (parent: string | null, depth: number): Node[] =>
-    (below.get(parent) ?? []).flatMap((account) => [{ account, depth }, ...walk(account.id, depth + 1)]);
-  return walk(null, 0);
+/** Every account, with what is below it where it is open. */
+function inTree(
+  accounts: readonly Account[],
+  open: ReadonlySet<string>,
+  below: ReadonlyMap<string, Below>,
+  depth = 0,
+): readonly Node[] {
+  return accounts.flatMap((account): readonly Node[] => {
+    if (!account.is_parent) return [{ account, depth, below: 'nothing' }];
+    if (!open.has(account.id)) return [{ account, depth, below: 'closed' }];
+    const inside = below.get(account.id)?.accounts ?? [];
+    return [{ account, depth, below: 'open' }, ...inTree(inside, open, below, depth + 1)];
+  });
 }
 
 function hrefOf({ id }: Account): string {
   return `/accounts/${id}`;
 }
 
+/** Opens a row that is closed, and closes one that is open. */
+const Toggle = createContext<(id: string) => void>(() => {});
+
+function Name({ of: { account, depth, below } }: { of: Node }) {
+  const toggle = useContext(Toggle);
+  return (
+    <span className={css.name} style={{ paddingLeft: depth * 20 }}>
+      {below === 'nothing' && <span className={css.leaf} />}
+      {(below === 'open' || below === 'closed') && (
+        <ActionIcon
+          size={20}
+          aria-label={`Accounts below ${account.name}`}
+          aria-expanded={below === 'open'}
+          onClick={() => toggle(account.id)}
+        >
+          {below === 'open' ? <IconOpen size={12} /> : <IconClosed size={12} />}
+        </ActionIcon>
+      )}
+      <Link href={hrefOf(account)}>{account.name}</Link>
+      {below === null && account.parent !== null && <span className="muted">of {account.root_name}</span>}
+    </span>
+  );
+}
+
 const COLUMNS: readonly Column<Node>[] = [
-  {
-    id: 'name',
-    header: 'Name',
-    value: ({ account }) => account.name,
-    cell: ({ account, depth }) => (
-      <Link href={hrefOf(account)} style={{ paddingLeft: depth * 20 }}>
-        {account.name}
-      </Link>
-    ),
-  },
+  { id: 'name', header: 'Name', value: ({ account }) => account.name, cell: (node) => <Name of={node} /> },
   {
     id: 'status',
     header: 'Status',
@@ -91,32 +131,27 @@ const COLUMNS: readonly Column<Node>[] = [
 ];
 
 export function AccountsPage() {
-  const { data: accounts, error, isPending, refetch } = useAccounts();
   const { session, mayWrite, mayOperate } = useSession();
+  const { filters, set } = useFilters(['q', 'status', 'open'] as const);
+  const wanted: AccountFilters = searchOf(filters, STATUSES);
+  const filtered = Object.keys(wanted).length > 0;
+  const { accounts, all, more, error, isPending, refetch } = useAccountPages(filtered ? wanted : { parent: NO_PARENT });
+  const { rows, toggle, cut } = useTree(filtered, accounts, all, filters.open, (open) => set('open', open));
   const [dialog, setDialog] = useState<'create' | 'credit' | null>(null);
-  const rows = useMemo(() => inTree(accounts ?? []), [accounts]);
-  const roots = accounts?.filter(({ parent }) => parent === null) ?? [];
-  const left = roots.reduce((sum, { balance }) => sum + nanosOf(balance ?? 0), 0n);
+  const search = useCallback((text: string) => set('q', text), [set]);
   const create = mayWrite && (
     <Button leftSection={<IconPlus size={14} />} data-key="c" onClick={() => setDialog('create')}>
       Create account
     </Button>
   );
+  const isEmpty = accounts?.length === 0 && !filtered;
   return (
     <Page
       title="Accounts"
-      answer={
-        accounts &&
-        accounts.length > 0 && (
-          <>
-            <strong>{plural(accounts.length, 'account')}</strong> of {plural(roots.length, 'customer')};{' '}
-            <strong className="num">{headlineCredits(left)} credits</strong> on their balances.
-          </>
-        )
-      }
+      answer={accounts && !isEmpty && !filtered && <Answer roots={accounts} all={all} />}
       actions={
         <>
-          {mayOperate && roots.length > 0 && (
+          {mayOperate && accounts !== undefined && !isEmpty && (
             <Button variant="default" onClick={() => setDialog('credit')}>
               Add credit
             </Button>
@@ -127,30 +162,88 @@ export function AccountsPage() {
     >
       <Failure error={error} retry={() => void refetch()} />
       {isPending && <Loading />}
-      {accounts?.length === 0 && (
+      {isEmpty && (
         <Empty title="No accounts yet" action={create}>
           An account is a customer, with teams below it. It buys the credit that every key below it spends, and a cap at
           any level holds for everything under it. A key without an account has a balance of its own.
         </Empty>
       )}
-      {rows.length > 0 && (
-        <DataTable
-          name="Accounts"
-          rows={rows}
-          columns={COLUMNS}
-          rowId={({ account }) => account.id}
-          href={({ account }) => hrefOf(account)}
-          sortable={false}
-        />
+      {accounts !== undefined && !isEmpty && (
+        <Toggle value={toggle}>
+          <DataTable
+            name="Accounts"
+            rows={rows}
+            columns={COLUMNS}
+            rowId={({ account }) => account.id}
+            href={({ account }) => hrefOf(account)}
+            sortable={false}
+            more={more}
+            tools={
+              <>
+                <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, id or your id" />
+                <StatusSelect statuses={STATUSES} value={filters.status} onChange={(status) => set('status', status)} />
+              </>
+            }
+          />
+        </Toggle>
       )}
+      {cut.map(({ id, name }) => (
+        <p key={id} className={css.rest}>
+          Below {name} are more than {BELOW_SHOWN} accounts: <Link href={`/accounts/${id}`}>its page</Link> has them
+          all.
+        </p>
+      ))}
       {dialog === 'create' && (
-        <CreateAccount
-          accounts={accounts ?? []}
-          below={session?.operator.account_id ?? null}
-          close={() => setDialog(null)}
-        />
+        <CreateAccount below={session?.operator.account_id ?? null} close={() => setDialog(null)} />
       )}
-      {dialog === 'credit' && <AddCredit roots={roots} close={() => setDialog(null)} />}
+      {dialog === 'credit' && <AddCredit close={() => setDialog(null)} />}
     </Page>
+  );
+}
+
+/** What was found has no tree. Which rows are open is in the address, so that the way back leads to the same view. */
+function useTree(
+  filtered: boolean,
+  accounts: readonly Account[] = NO_ACCOUNTS,
+  all: boolean,
+  opened: string | undefined,
+  setOpened: (open: string) => void,
+) {
+  const open = useMemo(() => {
+    if (filtered) return [];
+    if (opened !== undefined) return opened.split(',').filter((id) => id !== NONE_OPEN);
+    const parents = accounts.filter((account) => account.is_parent).map(({ id }) => id);
+    return all && parents.length <= OPEN_AT_FIRST ? parents : [];
+  }, [filtered, accounts, all, opened]);
+  const below = useBelow(open);
+  const rows = useMemo(() => {
+    const isTree = !filtered && accounts.some((account) => account.is_parent);
+    if (isTree) return inTree(accounts, new Set(open), below);
+    return accounts.map((account): Node => ({ account, depth: 0, below: null }));
+  }, [filtered, accounts, open, below]);
+  const toggle = (id: string): void => {
+    const next = open.includes(id) ? open.filter((other) => other !== id) : [...open, id];
+    setOpened(next.length === 0 ? NONE_OPEN : next.join(','));
+  };
+  const cut = rows.map(({ account }) => account).filter(({ id }) => below.get(id)?.all === false);
+  return { rows, toggle, cut };
+}
+
+const NO_ACCOUNTS: readonly Account[] = [];
+
+function Answer({ roots, all }: { roots: readonly Account[]; all: boolean }) {
+  if (!all) {
+    return (
+      <>
+        The first <strong>{plural(roots.length, 'customer')}</strong>; the others by scrolling, or by a search.
+      </>
+    );
+  }
+  const left = roots.reduce((sum, { balance }) => sum + nanosOf(balance ?? 0), 0n);
+  return (
+    <>
+      <strong>{plural(roots.length, 'customer')}</strong>;{' '}
+      <strong className="num">{headlineCredits(left)} credits</strong> on their balances.
+    </>
   );
 }

@@ -1,14 +1,14 @@
 /** What is done to a key in a dialog of its own. */
-import { Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { useAccounts } from '../../api/admin.ts';
 import { ApiError, call } from '../../api/client.ts';
 import type { CreatedKey, Key } from '../../api/queries.ts';
 import { FormButtons } from '../../ui/form-buttons.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { AccountSelect } from '../accounts/account-select.tsx';
 import { amountText, keyName } from './key-words.tsx';
 
 export function AddCredit({ of: key, close }: { of: Key; close: () => void }) {
@@ -144,7 +144,6 @@ export function Rotate({
 
 /** A key that paid for itself brings its balance along. */
 export function PutUnder({ of: key, close }: { of: Key; close: () => void }) {
-  const accounts = useAccounts();
   const [account, setAccount] = useState<string | null>(key.account ?? null);
   const [entryId] = useState(() => `transfer_${crypto.randomUUID().replaceAll('-', '').slice(0, 20)}`);
   const put = useMutation({
@@ -170,14 +169,7 @@ export function PutUnder({ of: key, close }: { of: Key; close: () => void }) {
         The account pays for it from then on, and the caps above it count. A balance of its own goes to the account;
         what it did stays in the ledger.
       </Text>
-      <Select
-        label="Account"
-        searchable
-        allowDeselect={false}
-        data={accounts.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
-        value={account}
-        onChange={setAccount}
-      />
+      <AccountSelect label="Account" allowDeselect={false} value={account} onChange={setAccount} />
       <Failure error={put.error} />
     </FormDialog>
   );

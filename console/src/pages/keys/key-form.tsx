@@ -1,18 +1,8 @@
 /** Create and edit: one form. Limits are folded away; what the gateway refuses is shown at its field. */
-import {
-  Anchor,
-  Collapse,
-  Modal,
-  SegmentedControl,
-  Select,
-  SimpleGrid,
-  Stack,
-  TagsInput,
-  TextInput,
-} from '@mantine/core';
+import { Anchor, Collapse, Modal, SegmentedControl, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { useAccounts } from '../../api/admin.ts';
+import { useHasAccounts } from '../../api/accounts.ts';
 import { ApiError, call } from '../../api/client.ts';
 import { useModelNames } from '../../api/models.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
@@ -22,6 +12,7 @@ import { FormButtons } from '../../ui/form-buttons.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { AccountSelect } from '../accounts/account-select.tsx';
 import { changesOf, type Draft, draftOf, FIELD_NAMES, givenSettingsOf, NEW } from './key-draft.ts';
 import { keyName } from './key-words.tsx';
 
@@ -131,7 +122,7 @@ function KeyForm({
   const [draft, setDraft] = useState(initial);
   const [limits, setLimits] = useState(!isNew);
   const models = useModelNames();
-  const accounts = useAccounts();
+  const hasAccounts = useHasAccounts();
   const { mayOperate } = useSession();
   const set = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const field = error instanceof ApiError ? error.field : null;
@@ -168,15 +159,13 @@ function KeyForm({
               ]}
             />
           )}
-          {isNew && (accounts.data?.length ?? 0) > 0 && (
-            <Select
+          {isNew && hasAccounts && (
+            <AccountSelect
               label="Account"
               description="Who pays for it. Without one it has a balance of its own."
               placeholder="none: it pays for itself"
               clearable={mayOperate}
               allowDeselect={mayOperate}
-              searchable
-              data={accounts.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
               value={draft.account}
               error={at('account')}
               onChange={(account) => set({ account })}

@@ -3,7 +3,6 @@ import { ActionIcon, Button, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { useAccounts } from '../../api/admin.ts';
 import { call } from '../../api/client.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
@@ -15,6 +14,7 @@ import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { Statement } from '../../ui/statement.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
+import { AccountLink } from '../accounts/account-link.tsx';
 import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
 import { amountText, KeyStatus, keyName, PERIODS, purseOf } from './key-words.tsx';
@@ -62,7 +62,10 @@ export function KeyPage({ id }: { id: string }) {
           ],
           ['Tokens in / out', `${count(key.input_tokens)} / ${count(key.output_tokens)}`],
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
-          ['Account', <AccountOf key="account" id={key.account} />],
+          [
+            'Account',
+            key.account === undefined ? 'none: it pays for itself' : <AccountLink key="account" id={key.account} />,
+          ],
           ['Rate limit', limitsText(key)],
           key.output_limit !== null && ['Largest output', `${count(key.output_limit)} tokens`],
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
@@ -133,16 +136,6 @@ function Spent({ of: key }: { of: Key }) {
   const text = (value: number | null): string => amountText(key, value, true);
   const texts = { used: text(used), held: text(key.reserved), left: text(left) };
   return <Meter all={all} used={used} held={key.reserved} texts={texts} />;
-}
-
-function AccountOf({ id }: { id: string | undefined }) {
-  const accounts = useAccounts();
-  if (id === undefined) return 'none: it pays for itself';
-  return (
-    <Link href={`/accounts/${id}`} className="link">
-      {accounts.data?.find((account) => account.id === id)?.name ?? id}
-    </Link>
-  );
 }
 
 function limitsText({ rpm_limit: requests, tpm_limit: tokens, parallel_limit: parallel }: Key): string {

@@ -1,10 +1,10 @@
 /** All keys: who can spend how much. */
-import { Button, Select } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useCallback, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type CreatedKey, type Key, type KeyFilters, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
-import { SearchBox, useFilters } from '../../ui/filters.tsx';
+import { SearchBox, StatusSelect, searchOf, useFilters } from '../../ui/filters.tsx';
 import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
 import { IconPlus } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
@@ -113,7 +113,7 @@ function Left({ of }: { of: Key }) {
 export function KeysPage() {
   const { mayWrite } = useSession();
   const { filters, set } = useFilters(['q', 'status', 'create', 'account'] as const);
-  const wanted = wantedKeys(filters.q, filters.status);
+  const wanted: KeyFilters = searchOf(filters, STATUSES);
   const filtered = Object.keys(wanted).length > 0;
   const { keys, all, more, error, isPending, refetch } = useKeyPages(wanted);
   const [created, setCreated] = useState<CreatedKey | null>(null);
@@ -146,16 +146,7 @@ export function KeysPage() {
           tools={
             <>
               <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, prefix or id" />
-              <Select
-                size="xs"
-                w={130}
-                aria-label="Status"
-                placeholder="Any status"
-                clearable
-                data={[...STATUSES]}
-                value={filters.status ?? null}
-                onChange={(value) => set('status', value)}
-              />
+              <StatusSelect statuses={STATUSES} value={filters.status} onChange={(status) => set('status', status)} />
             </>
           }
         />
@@ -204,9 +195,4 @@ function Answer({ keys, all }: { keys: readonly Key[]; all: boolean }) {
       {ofAccounts > 0 && <>; {ofAccounts} of them spend from an account</>}.
     </>
   );
-}
-
-function wantedKeys(text: string | undefined, status: string | undefined): KeyFilters {
-  const known = STATUSES.find((one) => one === status);
-  return { ...(text !== undefined && { search: text }), ...(known !== undefined && { status: known }) };
 }

@@ -2,7 +2,6 @@
 import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import { useAccounts } from '../../api/admin.ts';
 import { useFoundKeys } from '../../api/queries.ts';
 import { useRunning } from '../../api/requests.ts';
 import { useSession } from '../../api/session.tsx';
@@ -42,14 +41,15 @@ export function OverviewPage() {
   const series = useSeries(period, by, measure, now);
   const groups = useUsage({ by: by === 'key' ? 'key,label' : by, since: begin, top: ROWS_MAX, order: measure });
   const before = useUsage({ since: beginBefore(period, now), until: begin });
-  const accounts = useAccounts();
   const names = useMemo(
     () =>
-      new Map([
-        ...(groups.data?.data.map(({ key, label }) => [key, label ?? key] as const) ?? []),
-        ...(accounts.data?.map((account) => [account.id, account.name] as const) ?? []),
-      ]),
-    [groups.data, accounts.data],
+      new Map(
+        groups.data?.data.flatMap(({ key, label, account, account_name }) => [
+          [key, label ?? key],
+          [account, account_name ?? account],
+        ]),
+      ),
+    [groups.data],
   );
   const nameOf = (value: string | null): string =>
     value === null ? (by === 'account' ? 'keys without an account' : 'unknown') : (names.get(value) ?? value);

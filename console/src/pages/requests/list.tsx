@@ -2,7 +2,8 @@
 import { Button, Select } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useAccounts } from '../../api/admin.ts';
+import { useAccount, useHasAccounts } from '../../api/accounts.ts';
+import { nextPage } from '../../api/pages.ts';
 import { type Key, useFoundKeys, useKey } from '../../api/queries.ts';
 import {
   type LoggedRequest,
@@ -17,8 +18,10 @@ import { Chips, SearchBox, useFilters } from '../../ui/filters.tsx';
 import { count, milliseconds, percent, plural } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page } from '../../ui/page.tsx';
+import { OFFERED, useSought } from '../../ui/sought.ts';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
+import { AccountSelect } from '../accounts/account-select.tsx';
 import { Outcome, outcomeText, providerOf, tokensOf } from './request-words.tsx';
 import css from './requests.module.css';
 
@@ -101,8 +104,11 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
 ];
 
-/** In the choice of a key; a search finds the others. */
-const KEYS_OFFERED = 50;
+/** What clients send as an id of their own. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** As the account of requests: of keys that have none. */
+const NO_ACCOUNT = 'none';
 
 const LABELS: Readonly<Record<RequestFilter, string>> = {
   status: 'status',
@@ -112,6 +118,7 @@ const LABELS: Readonly<Record<RequestFilter, string>> = {
   model: 'model',
   provider: 'provider',
   format: 'format',
+  client_request_id: 'client’s own id',
   condition: 'condition',
   since: 'since',
   until: 'until',
@@ -126,12 +133,13 @@ export function RequestsPage() {
   const [, navigate] = useLocation();
   const [sought, setSought] = useState('');
   const stored = useRequests(filters);
-  const [choosing, setChoosing] = useState(false);
   const empty = stored.data?.pages[0]?.data.length === 0;
-  const [soughtKey, setSoughtKey] = useState('');
   const chosen = useKey(filters.key ?? '', 60_000, filters.key !== undefined).data;
-  const keys = useFoundKeys(soughtKey === nameOf(chosen) ? '' : soughtKey, KEYS_OFFERED, choosing || empty);
-  const accounts = useAccounts();
+  const keySearch = useSought(nameOf(chosen));
+  const keys = useFoundKeys(keySearch.sought, OFFERED, keySearch.opened || empty);
+  const accountId = filters.account === NO_ACCOUNT ? undefined : filters.account;
+  const account = useAccount(accountId ?? '', 60_000, accountId !== undefined).data;
+  const hasAccounts = useHasAccounts();
   const { requests: arrived, more: passed } = useLiveRequests(live, filters);
   const seesProviders = useSession().may('get /admin/v1/providers');
   const columns = useMemo(
@@ -146,7 +154,10 @@ export function RequestsPage() {
     setSought(text);
     const id = text.trim();
     if (/^req_[0-9a-z]{8,}$/i.test(id)) navigate(`/requests/${id}`);
-    else if (id !== '') set('model', id);
+    else if (id !== '') {
+      set('client_request_id', UUID.test(id) ? id : null);
+      set('model', UUID.test(id) ? null : id);
+    }
   };
   const offered = new Map(
     [...(chosen === undefined ? [] : [chosen]), ...(keys.data ?? [])].map((key) => [key.id, key]),
@@ -155,7 +166,7 @@ export function RequestsPage() {
     ...filters,
     ...(filters.key !== undefined && { key: nameOf(chosen) ?? filters.key }),
     ...(filters.account !== undefined && {
-      account: accounts.data?.find(({ id }) => id === filters.account)?.name ?? filters.account,
+      account: account?.name ?? filters.account,
     }),
   };
   return (
@@ -191,10 +202,10 @@ export function RequestsPage() {
           href={(request) => `/requests/${request.id}`}
           sortable={false}
           marked={(request) => fresh.has(request.id)}
-          more={stored.hasNextPage && !stored.isFetchingNextPage ? () => void stored.fetchNextPage() : undefined}
+          more={nextPage(stored)}
           tools={
             <>
-              <SearchBox value={sought} onChange={find} placeholder="Request id, or model" />
+              <SearchBox value={sought} onChange={find} placeholder="Request id, client’s id, or model" />
               <Select
                 size="xs"
                 w={120}
@@ -211,16 +222,22 @@ export function RequestsPage() {
                 aria-label="Key"
                 placeholder="Any key"
                 clearable
-                searchable
                 data={Array.from(offered.values(), (key) => ({ value: key.id, label: key.label ?? key.id }))}
-                // Found by the gateway, also by an id or the beginning of a secret.
-                filter={({ options }) => options}
-                searchValue={soughtKey}
-                onSearchChange={setSoughtKey}
-                onDropdownOpen={() => setChoosing(true)}
                 value={filters.key ?? null}
                 onChange={(value) => set('key', value)}
+                {...keySearch.select}
               />
+              {hasAccounts && (
+                <AccountSelect
+                  size="xs"
+                  w={170}
+                  aria-label="Account"
+                  placeholder="Any account"
+                  clearable
+                  value={accountId ?? null}
+                  onChange={(value) => set('account', value)}
+                />
+              )}
               <Select
                 size="xs"
                 w={130}

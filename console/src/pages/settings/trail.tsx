@@ -1,6 +1,7 @@
 /** Who did what, refused attempts too. */
 import { useMemo } from 'react';
 import { type TrailEntry, useAuditTrail } from '../../api/admin.ts';
+import { nextPage } from '../../api/pages.ts';
 import { Failure, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Dot, Id, Time } from '../../ui/values.tsx';
@@ -47,14 +48,14 @@ export function Trail() {
   const rows = useMemo(() => trail.data?.pages.flatMap((page) => page.data) ?? [], [trail.data]);
   return (
     <Section title="Audit trail" note="Who did what, refused attempts too.">
-      <Failure error={trail.error} />
+      <Failure error={trail.error} retry={() => void trail.refetch()} />
       <DataTable
         name="Audit trail"
         rows={rows}
         columns={TRAIL_COLUMNS}
         rowId={(entry) => String(entry.number)}
         sortable={false}
-        more={trail.hasNextPage && !trail.isFetchingNextPage ? () => void trail.fetchNextPage() : undefined}
+        more={nextPage(trail)}
       />
     </Section>
   );

@@ -15,19 +15,42 @@ CREATE OR REPLACE FUNCTION gateway.account_json(a gateway.accounts) RETURNS text
     'hold_ms', a.hold_ms::text, 'seen_ms', a.seen_ms::text)::text
 $$;
 
+-- For the condition of a lock: the transaction is undone, and can go again at once.
+CREATE OR REPLACE FUNCTION gateway.has_joined(key_id text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the key % has joined an account meanwhile', key_id USING ERRCODE = 'serialization_failure';
+END $$;
+
 -- The lock of everything that a batch is about. Keys that pay for themselves first, then the roots of the others, each in
 -- their order, so that nobody waits in a circle; the row of a root stands for its whole tree. A key never leaves its root.
-CREATE OR REPLACE FUNCTION gateway.lock_keys(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+--
+-- The row of a key that joins an account while it is waited for gets locked as well, and from then on that is against the
+-- order: whoever has the root may want to write it. So it is given back at once, with everything else. Returns those that
+-- belong to accounts.
+CREATE OR REPLACE FUNCTION gateway.lock_payers(keys text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
-  locked integer;
+  paying text[];
+  others text[];
+  roots text[];
 BEGIN
-  PERFORM 1 FROM gateway.accounts WHERE key_id = ANY (keys) AND root_id IS NULL ORDER BY key_id FOR UPDATE;
-  GET DIAGNOSTICS locked = ROW_COUNT;
-  IF locked < cardinality(keys) THEN
-    PERFORM 1 FROM gateway.tree_accounts WHERE id = ANY (ARRAY(
-      SELECT a.root_id FROM gateway.accounts a WHERE a.key_id = ANY (keys) AND a.root_id IS NOT NULL))
-      ORDER BY id FOR UPDATE;
+  SELECT array_agg(a.key_id) FILTER (WHERE a.root_id IS NULL), array_agg(a.key_id) FILTER (WHERE a.root_id IS NOT NULL),
+      array_agg(a.root_id) FILTER (WHERE a.root_id IS NOT NULL)
+    INTO paying, others, roots FROM gateway.accounts a WHERE a.key_id = ANY (keys);
+  IF paying IS NOT NULL THEN
+    PERFORM 1 FROM gateway.accounts a WHERE a.key_id = ANY (paying)
+      AND CASE WHEN a.root_id IS NULL THEN true ELSE gateway.has_joined(a.key_id) END
+      ORDER BY a.key_id FOR UPDATE;
   END IF;
+  IF roots IS NOT NULL THEN
+    PERFORM 1 FROM gateway.tree_accounts WHERE id = ANY (roots) ORDER BY id FOR UPDATE;
+  END IF;
+  RETURN coalesce(others, '{}');
+END $$;
+
+-- Under the name, and without the result, that releases from before migration 14 know.
+CREATE OR REPLACE FUNCTION gateway.lock_keys(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM gateway.lock_payers(keys);
 END $$;
 
 -- `keys` and `owners` name what `batch` is about, each once; within a batch no hold and no claim comes up twice.
@@ -77,14 +100,14 @@ DECLARE
   used_places integer[] := '{}';
   used_at_ms bigint[] := '{}';
   marks integer[] := '{}';
-  tree_places integer[] := '{}';
+  tree_keys text[];
 BEGIN
   IF others IS NOT NULL THEN
     results := apply_others(others, base_ms, results);
   END IF;
   -- Declaring an owner dead waits for this batch, or this batch sees that it is dead.
   living := ARRAY(SELECT id FROM owners WHERE id = ANY (owner_ids) ORDER BY id FOR KEY SHARE);
-  PERFORM lock_keys(keys);
+  tree_keys := lock_payers(keys);
 
   FOR o IN
     SELECT x.*, h.amount AS held, h.held_at_ms, h.claim_name, h.waiting,
@@ -94,7 +117,7 @@ BEGIN
         AND EXISTS (SELECT FROM voided w WHERE w.key_id = x.k AND w.hold_id = x.h) AS was_voided
     FROM jsonb_populate_recordset(NULL::operation, batch) x
     LEFT JOIN LATERAL (SELECT * FROM holds l WHERE l.key_id = x.k AND l.id = x.h LIMIT 1) h ON true
-    ORDER BY x.k, x.i
+    WHERE x.k <> ALL (tree_keys) ORDER BY x.k, x.i
   LOOP
     IF a.key_id IS DISTINCT FROM o.k THEN
       IF a IS DISTINCT FROM loaded THEN
@@ -112,12 +135,6 @@ BEGIN
           WHEN 'settle' THEN '{"kind":"already_voided"}'
           WHEN 'void' THEN '{"kind":"already_voided"}'
         END;
-        loaded := a;
-        CONTINUE;
-      END IF;
-      IF a.root_id IS NOT NULL THEN
-        tree_places := array_append(tree_places, o.i);
-        a := NULL;
         loaded := a;
         CONTINUE;
       END IF;
@@ -359,15 +376,15 @@ BEGIN
 
   PERFORM write_batch(batch, saved, holds_new, entries_new, voided_new, rates_new, ended_keys, ended_ids,
     used_places, used_at_ms, marks);
-  IF cardinality(tree_places) > 0 THEN
+  IF cardinality(tree_keys) > 0 THEN
     SELECT t.results, t.top_ms INTO results, top_ms
-      FROM apply_tree(batch, tree_places, living, base_ms, results, top_ms) t;
+      FROM apply_tree(batch, tree_keys, living, base_ms, results, top_ms) t;
   END IF;
   RETURN '{"now":' || top_ms || ',"results":[' || array_to_string(results, ',', 'null') || ']}';
 END $$;
 
 -- What has to expire now of the promotional credit of a payer, a key or a root. What holds from before an expiry may still need
--- stays. The holds of a key that its batch has ended are still there.
+-- stays. The holds that the batch has ended are still there.
 CREATE OR REPLACE FUNCTION gateway.due_expiries(
   payer text, of_key boolean, now_ms bigint, ended_keys text[], ended_ids text[]
 ) RETURNS TABLE (id text, amount bigint) LANGUAGE plpgsql STABLE AS $$
@@ -387,7 +404,8 @@ BEGIN
           SELECT FROM unnest(ended_keys, ended_ids) AS e(k, i) WHERE e.k = h.key_id AND e.i = h.id);
     ELSE
       SELECT coalesce(sum(h.amount), 0) INTO held FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
-        WHERE h.root_id = payer COLLATE "C" AND h.held_at_ms < p.expires_at_ms AND a.mode = 'credit';
+        WHERE h.root_id = payer COLLATE "C" AND h.held_at_ms < p.expires_at_ms AND a.mode = 'credit' AND NOT EXISTS (
+          SELECT FROM unnest(ended_keys, ended_ids) AS e(k, i) WHERE e.k = h.key_id AND e.i = h.id);
     END IF;
     keep := least(p.remaining, greatest(held - kept, 0));
     kept := kept + keep;
@@ -476,6 +494,7 @@ DECLARE
 BEGIN
   IF cardinality(payers) > 0 THEN
     -- In the order in which everybody else locks: keys, then roots.
+    PERFORM lock_payers(payers);
     FOR payer IN SELECT key_id, seen_ms FROM accounts WHERE key_id = ANY (payers) AND root_id IS NULL
       ORDER BY key_id FOR UPDATE
     LOOP
@@ -563,8 +582,9 @@ BEGIN
   IF following - o_limit < oldest THEN
     RETURN 0;
   END IF;
-  RETURN (SELECT r.at_ms FROM rates r WHERE r.key_id = o_id COLLATE "C" AND r.number <= following - o_limit
-    AND r.number + r.taken > following - o_limit ORDER BY r.number DESC LIMIT 1) + 60000 - now_ms;
+  -- One that this batch took is not stored yet.
+  RETURN coalesce((SELECT r.at_ms FROM rates r WHERE r.key_id = o_id COLLATE "C" AND r.number <= following - o_limit
+    AND r.number + r.taken > following - o_limit ORDER BY r.number DESC LIMIT 1), now_ms) + 60000 - now_ms;
 END $$;
 
 -- Why a limit on tokens per minute or on parallel requests refuses a request, as a part of its outcome; null when none does.
@@ -619,10 +639,11 @@ BEGIN
   END IF;
 END $$;
 
--- The part of a batch that is about keys of accounts, whose roots are locked: those at `tree_places`, in their order. The
--- sums of keys and accounts are decided on in memory and written once per root; everything else is written at once.
+-- The part of a batch that is about `tree_keys`, keys of accounts, whose roots are locked: in the order of the batch. The
+-- sums of keys and accounts are decided on in memory and written once per root, and the rows that are new or end once per
+-- batch: one statement for each would cost more than everything else here.
 CREATE OR REPLACE FUNCTION gateway.apply_tree(
-  batch jsonb, tree_places integer[], living text[], base_ms bigint, INOUT results text[], INOUT top_ms bigint
+  batch jsonb, tree_keys text[], living text[], base_ms bigint, INOUT results text[], INOUT top_ms bigint
 ) LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -637,13 +658,21 @@ DECLARE
   nodes gateway.tree_accounts[] := '{}';
   k integer;
   j integer;
+  root_node integer;
   a gateway.accounts;
   n gateway.tree_accounts;
   credit boolean;
   up text;
+  -- The accounts above the key `path_key`, from the nearest to the root; of a live hold, those that it was admitted on.
+  path_key text;
+  path_held text[];
   ids text[];
   path integer[];
+  -- The state of the nearest that is not active, and whether any of them limits requests or tokens per minute.
   closed text;
+  limited boolean;
+  -- Until when the accounts of the tree are in their periods.
+  rolled_ms bigint;
   rate text;
   wait_ms bigint;
   obstacle text;
@@ -664,6 +693,17 @@ DECLARE
   least_wanted bigint;
   booked_ms bigint;
   call jsonb;
+  -- The next place of a rate limit as it is stored, of the keys and accounts whose places were counted.
+  key_next bigint[] := '{}';
+  node_next bigint[] := '{}';
+  holds_new gateway.holds[] := '{}';
+  entries_new gateway.entries[] := '{}';
+  voided_new gateway.voided[] := '{}';
+  ended_keys text[] := '{}';
+  ended_ids text[] := '{}';
+  used_places integer[] := '{}';
+  used_at_ms bigint[] := '{}';
+  marks integer[] := '{}';
 BEGIN
   FOR o IN
     SELECT x.*, c.root_id, h.amount AS held, h.tokens AS held_tokens, h.path AS held_path, h.held_at_ms, h.claim_name,
@@ -671,21 +711,23 @@ BEGIN
       CASE WHEN h.id IS NOT NULL THEN h.tokens WHEN e.path IS NOT NULL THEN e.held_tokens END AS tokens_earlier,
       x.op = 'admit' AND h.id IS NULL
         AND EXISTS (SELECT FROM voided w WHERE w.key_id = x.k AND w.hold_id = x.h) AS was_voided
-    FROM unnest(tree_places) p
-    CROSS JOIN LATERAL jsonb_populate_record(NULL::operation, batch -> (p - 1)) x
+    FROM jsonb_populate_recordset(NULL::operation, batch) x
     JOIN accounts c ON c.key_id = x.k
     LEFT JOIN LATERAL (SELECT * FROM holds l WHERE l.key_id = x.k AND l.id = x.h LIMIT 1) h ON true
     LEFT JOIN LATERAL (SELECT * FROM entries l
       WHERE x.op = 'admit' AND l.key_id = x.k AND l.kind = 'charge' AND l.id = x.h LIMIT 1) e ON true
-    ORDER BY c.root_id, x.i
+    WHERE x.k = ANY (tree_keys) ORDER BY c.root_id, x.i
   LOOP
     IF root IS DISTINCT FROM o.root_id THEN
-      PERFORM write_tree(key_rows, nodes);
+      PERFORM write_tree(key_rows, nodes, key_next, node_next);
       root := o.root_id;
       key_ids := '{}';
       key_rows := '{}';
+      key_next := '{}';
       node_ids := '{}';
       nodes := '{}';
+      node_next := '{}';
+      path_key := NULL;
     END IF;
     k := array_position(key_ids, o.k);
     IF k IS NULL THEN
@@ -698,29 +740,42 @@ BEGIN
     END IF;
     credit := a.mode = 'credit';
 
-    -- The accounts above the key, from the nearest to the root; of a live hold, those that it was admitted on.
-    ids := '{}';
-    path := '{}';
-    up := coalesce(o.held_path[1], a.account_id);
-    WHILE up IS NOT NULL LOOP
-      j := array_position(node_ids, up);
-      IF j IS NULL THEN
-        j := cardinality(node_ids) + 1;
-        SELECT * INTO n FROM tree_accounts WHERE root_id = root AND id = up;
-        node_ids[j] := up;
-        nodes[j] := n;
-      END IF;
-      ids := array_append(ids, up);
-      path := array_append(path, j);
-      up := CASE WHEN o.held_path IS NULL THEN (nodes[j]).parent_id ELSE o.held_path[cardinality(ids) + 1] END;
-    END LOOP;
+    IF path_key IS DISTINCT FROM o.k OR path_held IS DISTINCT FROM o.held_path THEN
+      path_key := o.k;
+      path_held := o.held_path;
+      ids := '{}';
+      path := '{}';
+      closed := NULL;
+      limited := false;
+      up := coalesce(o.held_path[1], a.account_id);
+      WHILE up IS NOT NULL LOOP
+        j := array_position(node_ids, up);
+        IF j IS NULL THEN
+          j := cardinality(node_ids) + 1;
+          SELECT * INTO n FROM tree_accounts WHERE root_id = root AND id = up;
+          node_ids[j] := up;
+          nodes[j] := n;
+          rolled_ms := 0;
+        ELSE
+          n := nodes[j];
+        END IF;
+        closed := coalesce(closed, nullif(n.status, 'active'));
+        limited := limited OR n.rpm_limit IS NOT NULL OR n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL;
+        ids := array_append(ids, up);
+        path := array_append(path, j);
+        up := CASE WHEN o.held_path IS NULL THEN n.parent_id ELSE o.held_path[cardinality(ids) + 1] END;
+      END LOOP;
+    END IF;
     -- The last one is the root, whose time is that of its tree.
-    now_ms := greatest(base_ms, a.seen_ms, (nodes[j]).seen_ms);
+    root_node := path[cardinality(path)];
+    n := nodes[root_node];
+    now_ms := greatest(base_ms, a.seen_ms, n.seen_ms);
     top_ms := greatest(top_ms, now_ms);
     a.seen_ms := now_ms;
-    n := nodes[j];
-    n.seen_ms := now_ms;
-    nodes[j] := n;
+    IF n.seen_ms < now_ms THEN
+      n.seen_ms := now_ms;
+      nodes[root_node] := n;
+    END IF;
 
     -- All periods begin where a day begins.
     IF now_ms >= a.day_start_ms + day_ms THEN
@@ -732,40 +787,44 @@ BEGIN
         a.period_used := 0;
       END IF;
     END IF;
-    FOREACH j IN ARRAY path LOOP
-      n := nodes[j];
-      IF n.credit_period <> 'none' AND now_ms >= n.credit_start_ms + day_ms THEN
-        start_ms := period_start_ms(n.credit_period, now_ms);
-        IF start_ms > n.credit_start_ms THEN
-          n.credit_start_ms := start_ms;
-          n.credit_used := 0;
-          nodes[j] := n;
+    IF now_ms >= rolled_ms THEN
+      rolled_ms := (now_ms / day_ms + 1) * day_ms;
+      FOR j IN 1 .. cardinality(node_ids) LOOP
+        n := nodes[j];
+        IF n.credit_period <> 'none' AND now_ms >= n.credit_start_ms + day_ms THEN
+          start_ms := period_start_ms(n.credit_period, now_ms);
+          IF start_ms > n.credit_start_ms THEN
+            n.credit_start_ms := start_ms;
+            n.credit_used := 0;
+            nodes[j] := n;
+          END IF;
         END IF;
-      END IF;
-      IF n.token_period <> 'none' AND now_ms >= n.tokens_start_ms + day_ms THEN
-        start_ms := period_start_ms(n.token_period, now_ms);
-        IF start_ms > n.tokens_start_ms THEN
-          n.tokens_start_ms := start_ms;
-          n.tokens_used := 0;
-          nodes[j] := n;
+        IF n.token_period <> 'none' AND now_ms >= n.tokens_start_ms + day_ms THEN
+          start_ms := period_start_ms(n.token_period, now_ms);
+          IF start_ms > n.tokens_start_ms THEN
+            n.tokens_start_ms := start_ms;
+            n.tokens_used := 0;
+            nodes[j] := n;
+          END IF;
         END IF;
-      END IF;
-    END LOOP;
+      END LOOP;
+      n := nodes[root_node];
+    END IF;
     key_rows[k] := a;
-    -- The last one is the root, whose credit everybody spends.
-    n := nodes[path[cardinality(path)]];
+    -- Everybody spends the credit of the root.
     IF n.promo_ms <= now_ms THEN
       SELECT n.purchased - x.expired, x.first_ms INTO n.purchased, n.promo_ms
-        FROM expire_promotions(root, false, now_ms, '{}', '{}') x;
-      nodes[path[cardinality(path)]] := n;
+        FROM expire_promotions(root, false, now_ms, ended_keys, ended_ids) x;
+      nodes[root_node] := n;
     END IF;
 
     CASE o.op
     WHEN 'admit' THEN
       rate := 'null';
-      IF a.rpm_limit IS NOT NULL THEN
+      IF a.rpm_limit IS NOT NULL AND key_next[k] IS NULL THEN
         a.rate_first := first_place(o.k, a.rate_first, a.rate_next, a.rate_at_ms, now_ms);
         key_rows[k] := a;
+        key_next[k] := a.rate_next;
       END IF;
       IF o.was_voided THEN
         -- Whoever sent this admission has given it up.
@@ -773,10 +832,6 @@ BEGIN
         CONTINUE;
       END IF;
       IF o.held_earlier IS NULL THEN
-        closed := NULL;
-        FOREACH j IN ARRAY path LOOP
-          closed := coalesce(closed, nullif((nodes[j]).status, 'active'));
-        END LOOP;
         IF a.status <> 'active' THEN
           results[o.i] := '{"kind":"key_refused","status":"' || a.status || '"}';
           CONTINUE;
@@ -806,12 +861,15 @@ BEGIN
           obstacle := '"account":false,'
             || load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
         END IF;
-        IF obstacle IS NULL THEN
+        IF obstacle IS NULL AND limited THEN
           FOREACH j IN ARRAY path LOOP
             n := nodes[j];
             IF o.q IS NULL AND n.rpm_limit IS NOT NULL THEN
-              n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
-              nodes[j] := n;
+              IF node_next[j] IS NULL THEN
+                n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
+                nodes[j] := n;
+                node_next[j] := n.rate_next;
+              END IF;
               wait_ms := place_wait_ms(n.id, n.rate_first, n.rate_next, n.rpm_limit, now_ms);
               IF wait_ms > 0 THEN
                 obstacle := '"kind":"account_rate_limited","retryAfterMs":' || wait_ms;
@@ -832,19 +890,19 @@ BEGIN
         IF o.q IS NULL THEN
           -- One at every level that has a limit, now that none refuses.
           IF a.rpm_limit IS NOT NULL THEN
-            INSERT INTO rates (key_id, number, at_ms, taken) VALUES (o.k, a.rate_next, now_ms, 1);
             a.rate_next := a.rate_next + 1;
             a.rate_at_ms := now_ms;
             key_rows[k] := a;
           END IF;
-          FOREACH j IN ARRAY path LOOP
-            n := nodes[j];
-            CONTINUE WHEN n.rpm_limit IS NULL;
-            INSERT INTO rates (key_id, number, at_ms, taken) VALUES (n.id, n.rate_next, now_ms, 1);
-            n.rate_next := n.rate_next + 1;
-            n.rate_at_ms := now_ms;
-            nodes[j] := n;
-          END LOOP;
+          IF limited THEN
+            FOREACH j IN ARRAY path LOOP
+              n := nodes[j];
+              CONTINUE WHEN n.rpm_limit IS NULL;
+              n.rate_next := n.rate_next + 1;
+              n.rate_at_ms := now_ms;
+              nodes[j] := n;
+            END LOOP;
+          END IF;
         END IF;
       END IF;
       rate := rate_json(a, now_ms);
@@ -905,8 +963,8 @@ BEGIN
       IF o.n IS NOT NULL THEN
         INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (o.k, o.n, o.f, o.h, 'running');
       END IF;
-      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, tokens, root_id, path)
-        VALUES (o.k, o.h, o.o, most, now_ms, now_ms + o.t, o.n, most_tokens, root, ids);
+      holds_new := array_append(holds_new, ROW(o.k, o.h, o.o, most, now_ms, now_ms + o.t, o.n, NULL, NULL, false,
+        most_tokens, root, ids)::gateway.holds);
       a.reserved := a.reserved + most;
       a.live_holds := a.live_holds + 1;
       key_rows[k] := a;
@@ -933,11 +991,12 @@ BEGIN
         results[o.i] := ended_outcome(o.k, o.h);
         IF results[o.i] = '{"kind":"already_voided"}' THEN
           -- Its admission may still be under way, and must find that nobody wants it any more.
-          INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (o.k, o.h, 0, now_ms) ON CONFLICT DO NOTHING;
+          voided_new := array_append(voided_new, ROW(o.k, o.h, 0, now_ms)::gateway.voided);
         END IF;
         CONTINUE;
       END IF;
-      DELETE FROM holds h WHERE h.key_id = o.k AND h.id = o.h;
+      ended_keys := array_append(ended_keys, o.k);
+      ended_ids := array_append(ended_ids, o.h);
       a.reserved := a.reserved - o.held;
       a.live_holds := a.live_holds - 1;
       a.hold_ms := averaged_ms(a.hold_ms, now_ms - o.held_at_ms);
@@ -965,7 +1024,7 @@ BEGIN
       END LOOP;
       IF o.op = 'void' THEN
         key_rows[k] := a;
-        INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (o.k, o.h, o.held, now_ms);
+        voided_new := array_append(voided_new, ROW(o.k, o.h, o.held, now_ms)::gateway.voided);
         IF o.claim_name IS NOT NULL THEN
           DELETE FROM claims WHERE key_id = o.k AND name = o.claim_name;
         END IF;
@@ -980,30 +1039,24 @@ BEGIN
         a.used := a.used + most;
         a.day_spend := a.day_spend + most;
         a.last_cost := most;
-        n := nodes[path[cardinality(path)]];
         IF n.promo_ms IS NOT NULL THEN
           n.promo_ms := spend_promotions(root, o.k, o.h, most, o.held_at_ms);
-          nodes[path[cardinality(path)]] := n;
+          nodes[root_node] := n;
         END IF;
       END IF;
       call := coalesce(o.r, o.c);
-      INSERT INTO entries (key_id, kind, id, amount, held, at_ms, flag, model, provider, format, cost_nanos,
-          provider_cost_nanos, tokens, held_tokens, root_id, path)
-        VALUES (o.k, 'charge', o.h, most, o.held, booked_ms,
-          CASE WHEN o.a <= o.held THEN o.g WHEN o.g IS NULL THEN 'clamped' ELSE o.g || ', clamped' END,
-          call ->> 'model', call ->> 'provider', call ->> 'format',
-          CASE WHEN credit THEN most ELSE coalesce((call ->> 'cost_nanos')::bigint, 0) END,
-          coalesce((call ->> 'provider_cost_nanos')::bigint, 0), most_tokens, o.held_tokens, root, o.held_path);
-      INSERT INTO unrolled (key_id, hold_id, at_ms) VALUES (o.k, o.h, booked_ms);
+      entries_new := array_append(entries_new, ROW(o.k, 'charge', o.h, most, o.held, booked_ms,
+        CASE WHEN o.a <= o.held THEN o.g WHEN o.g IS NULL THEN 'clamped' ELSE o.g || ', clamped' END, NULL,
+        call ->> 'model', call ->> 'provider', call ->> 'format',
+        CASE WHEN credit THEN most ELSE coalesce((call ->> 'cost_nanos')::bigint, 0) END,
+        coalesce((call ->> 'provider_cost_nanos')::bigint, 0), most_tokens, o.held_tokens, root,
+        o.held_path)::gateway.entries);
       IF o.r IS NOT NULL THEN
         a.input_tokens := CASE WHEN a.input_tokens > amount_max - o.ti THEN amount_max ELSE a.input_tokens + o.ti END;
         a.output_tokens := CASE WHEN a.output_tokens > amount_max - o.tu THEN amount_max ELSE a.output_tokens + o.tu END;
         a.requests := a.requests + 1;
-        INSERT INTO usage
-          SELECT o.k, booked_ms, o.h, r.request_id, r.model, r.provider, r.format, r.streamed, r.outcome, r.source, r.input,
-            r.cache_read, r.cache_write, r.cache_write_1h, r.output, r.reasoning, r.cost_nanos, r.provider_cost_nanos,
-            r.attempts, r.duration_ms, r.first_byte_ms
-          FROM jsonb_populate_record(NULL::usage, o.r) r;
+        used_places := array_append(used_places, o.i);
+        used_at_ms := array_append(used_at_ms, booked_ms);
       END IF;
       key_rows[k] := a;
       IF o.claim_name IS NOT NULL THEN
@@ -1014,9 +1067,9 @@ BEGIN
       results[o.i] := '{"kind":"settled","charged":"' || most || '"}';
 
     WHEN 'mark' THEN
-      UPDATE holds h SET mark_charge = least(o.a, h.amount), mark_detail = o.r
-        WHERE h.key_id = o.k AND h.id = o.h
-          AND coalesce((h.mark_detail ->> 'n')::bigint, 0) <= coalesce((o.r ->> 'n')::bigint, 0);
+      IF o.held IS NOT NULL THEN
+        marks := array_append(marks, o.i);
+      END IF;
 
     WHEN 'extend' THEN
       IF o.held IS NULL THEN
@@ -1038,10 +1091,13 @@ BEGIN
           refusal := '{"kind":"insufficient"}';
         ELSIF means - reserved < least_wanted THEN
           -- Where all holds that the level counts wait for each other, the youngest gives way.
-          SELECT CASE WHEN coalesce(bool_and(h.waiting AND (h.held_at_ms, h.id) < (o.held_at_ms, o.h)), true)
+          -- Those that this batch has admitted are counted by the level only, and do not wait.
+          SELECT CASE WHEN count(*) = CASE WHEN j = 0 THEN a.live_holds ELSE (nodes[j]).live_holds END - 1
+                AND coalesce(bool_and(h.waiting AND (h.held_at_ms, h.id) < (o.held_at_ms, o.h)), true)
               THEN '{"kind":"insufficient"}' ELSE '{"kind":"temporarily_held"}' END INTO refusal
             FROM holds h WHERE NOT (h.key_id = o.k AND h.id = o.h) AND CASE
-              WHEN j = 0 THEN h.key_id = o.k ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END;
+              WHEN j = 0 THEN h.key_id = o.k ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END
+              AND NOT EXISTS (SELECT FROM unnest(ended_keys, ended_ids) AS e(k, i) WHERE e.k = h.key_id AND e.i = h.id);
         END IF;
         EXIT WHEN refusal IS NOT NULL;
       END LOOP;
@@ -1071,7 +1127,9 @@ BEGIN
         (SELECT jsonb_agg(tree_json(nodes[p.j]) ORDER BY p.level) FROM unnest(path) WITH ORDINALITY AS p(j, level)));
     END CASE;
   END LOOP;
-  PERFORM write_tree(key_rows, nodes);
+  PERFORM write_tree(key_rows, nodes, key_next, node_next);
+  PERFORM write_batch(batch, '{}', holds_new, entries_new, voided_new, '{}', ended_keys, ended_ids, used_places,
+    used_at_ms, marks);
 END $$;
 
 -- Every limit of every level, from the key upwards: what it could carry if nothing were held, and what is held. `period` is
@@ -1148,17 +1206,28 @@ BEGIN
 END $$;
 
 -- How one more hold moves the running average of how long holds live.
-CREATE OR REPLACE FUNCTION gateway.averaged_ms(average_ms bigint, lived_ms bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-  RETURN CASE average_ms WHEN 0 THEN lived_ms ELSE average_ms + (lived_ms - average_ms) / 8 END;
-END $$;
+CREATE OR REPLACE FUNCTION gateway.averaged_ms(average_ms bigint, lived_ms bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE average_ms WHEN 0 THEN lived_ms ELSE average_ms + (lived_ms - average_ms) / 8 END
+$$;
 
--- The sums of the keys and accounts of one tree. The root has paid for what a credit key has used and holds.
-CREATE OR REPLACE FUNCTION gateway.write_tree(key_rows gateway.accounts[], nodes gateway.tree_accounts[]) RETURNS void
-LANGUAGE plpgsql AS $$
+-- The sums of the keys and accounts of one tree, and the places of rate limits that were taken: those from `key_next` and
+-- `node_next` on. The root has paid for what a credit key has used and holds.
+CREATE OR REPLACE FUNCTION gateway.write_tree(
+  key_rows gateway.accounts[], nodes gateway.tree_accounts[], key_next bigint[], node_next bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(key_rows) = 0 THEN
     RETURN;
+  END IF;
+  IF cardinality(key_next) > 0 THEN
+    INSERT INTO rates (key_id, number, at_ms, taken)
+      SELECT n.key_id, key_next[n.ordinality], n.rate_at_ms, n.rate_next - key_next[n.ordinality]
+      FROM unnest(key_rows) WITH ORDINALITY n WHERE n.rate_next > key_next[n.ordinality];
+  END IF;
+  IF cardinality(node_next) > 0 THEN
+    INSERT INTO rates (key_id, number, at_ms, taken)
+      SELECT n.id, node_next[n.ordinality], n.rate_at_ms, n.rate_next - node_next[n.ordinality]
+      FROM unnest(nodes) WITH ORDINALITY n WHERE n.rate_next > node_next[n.ordinality];
   END IF;
   UPDATE accounts t SET used = n.used, reserved = n.reserved, live_holds = n.live_holds,
       purchased = CASE n.mode WHEN 'credit' THEN n.used + n.reserved ELSE 0 END,
@@ -1197,7 +1266,7 @@ BEGIN
   END IF;
   -- In the order in which everybody else locks.
   PERFORM 1 FROM owners WHERE id = ANY (owner_ids) ORDER BY id FOR KEY SHARE;
-  PERFORM lock_keys(keys);
+  PERFORM lock_payers(keys);
   FOR o IN SELECT x FROM jsonb_array_elements(batch) x ORDER BY (x ->> 'k') COLLATE "C", (x ->> 'i')::integer LOOP
     BEGIN
       answer := apply_batch(ARRAY[o ->> 'k'], owner_ids, jsonb_build_array(o || '{"i":1}'), NULL, 1, given_ms, floor_ms);
@@ -1235,7 +1304,7 @@ BEGIN
       WHERE h.expires_at_ms <= now_ms OR NOT EXISTS (SELECT FROM owners w WHERE w.id = h.owner) LIMIT at_most
   ) f;
   more := cardinality(ids) = at_most;
-  PERFORM lock_keys(keys);
+  PERFORM lock_payers(keys);
   -- Read again under the lock: somebody else may have ended or marked them meanwhile.
   SELECT jsonb_agg(jsonb_build_object('i', f.number, 'k', f.key_id, 'h', f.id) || CASE
       WHEN f.mark_charge IS NULL THEN '{"op":"void"}'::jsonb

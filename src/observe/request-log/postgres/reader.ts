@@ -1,6 +1,6 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
   idAt,
@@ -127,6 +127,9 @@ function filtersOf(query: RequestQuery, value: Value): string {
     parts.push(`EXISTS (SELECT 1 FROM ${attempts} WHERE attempt ->> ${PROVIDER_AT} = ${value(query.provider)})`);
   }
   if (query.format != null) parts.push(`detail::jsonb ->> ${FORMAT_AT} = ${value(query.format)}`);
+  if (query.clientRequestId != null) {
+    parts.push(`detail::jsonb ->> ${CLIENT_REQUEST_ID_AT} = ${value(query.clientRequestId)}`);
+  }
   if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
   if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
   if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
-import { isDamage, openRequestLogFile } from './file.ts';
+import { RequestLogFile } from './file.ts';
 
 /** One statement for several rows takes less than one for each. */
 const ROWS = 16;
@@ -23,7 +23,7 @@ export function openSqliteAppender(file: string, aside: (moved: string) => void)
   return new SqliteAppender(file, aside);
 }
 
-interface Opened {
+interface Prepared {
   readonly database: DatabaseSync;
   readonly one: StatementSync;
   readonly several: StatementSync;
@@ -31,46 +31,51 @@ interface Opened {
 }
 
 class SqliteAppender implements RequestLogAppender {
-  readonly #file: string;
+  readonly #file: RequestLogFile;
   readonly #aside: (moved: string) => void;
-  #opened: Opened | null = null;
+  #prepared: Prepared | null = null;
 
   constructor(file: string, aside: (moved: string) => void) {
-    this.#file = file;
+    this.#file = new RequestLogFile(file);
     this.#aside = aside;
   }
 
   async append(entries: readonly RequestEntry[], captured: readonly CapturedContent[] = []): Promise<void> {
-    this.#opened ??= this.#open();
     try {
-      write(this.#opened, entries, captured);
+      this.#append(entries, captured);
     } catch (error) {
-      // Opened again, a damaged file is put aside.
-      if (isDamage(error)) await this.close();
-      throw error;
+      const moved = this.#file.putAside(error);
+      if (moved === null) throw error;
+      this.#aside(moved);
+      this.#append(entries, captured);
     }
   }
 
-  #open(): Opened {
-    const database = openRequestLogFile(this.#file, this.#aside);
-    return {
-      database,
-      one: database.prepare(insertOf(1)),
-      several: database.prepare(insertOf(ROWS)),
-      capture: database.prepare(
-        'INSERT INTO captures (id, expires_at_ms, cut, request, response) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
-      ),
-    };
+  #append(entries: readonly RequestEntry[], captured: readonly CapturedContent[]): void {
+    const database = this.#file.opened();
+    if (this.#prepared?.database !== database) this.#prepared = prepared(database);
+    write(this.#prepared, entries, captured);
   }
 
   async close(): Promise<void> {
-    this.#opened?.database.close();
-    this.#opened = null;
+    this.#prepared = null;
+    this.#file.close();
   }
 }
 
+function prepared(database: DatabaseSync): Prepared {
+  return {
+    database,
+    one: database.prepare(insertOf(1)),
+    several: database.prepare(insertOf(ROWS)),
+    capture: database.prepare(
+      'INSERT INTO captures (id, expires_at_ms, cut, request, response) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+    ),
+  };
+}
+
 function write(
-  { database, one, several, capture }: Opened,
+  { database, one, several, capture }: Prepared,
   entries: readonly RequestEntry[],
   captured: readonly CapturedContent[],
 ): void {

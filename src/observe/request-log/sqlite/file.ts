@@ -2,7 +2,7 @@
  * The file of the request log. Nothing of it is money: a commit is not flushed to the disk, so that it takes microseconds,
  * and survives the process but perhaps not the machine; a damaged file is put aside and a new one begun.
  */
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -41,21 +41,65 @@ const MIGRATIONS: readonly string[] = [
    CREATE INDEX captures_by_expiry ON captures (expires_at_ms);`,
 ];
 
-/** `aside`: told where a damaged file was moved to. */
-export function openRequestLogFile(file: string, aside: (moved: string) => void = () => {}): DatabaseSync {
-  try {
-    return opened(file);
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    const moved = `${file}.damaged-${Date.now()}`;
-    renameSync(file, moved);
-    for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
-    aside(moved);
-    return opened(file);
+/**
+ * The file as it is there now: opened when it is first asked for, and again where another one has taken its place, since a
+ * damaged one was put aside or somebody has removed it. Whoever kept the old one would write and read what nobody sees.
+ */
+export class RequestLogFile {
+  readonly #file: string;
+  readonly #settings: string;
+  #database: DatabaseSync | null = null;
+  /** Of the file that was opened, or that could not be. */
+  #inode: bigint | null = null;
+
+  /** `settings`: what else a connection is set to. */
+  constructor(file: string, settings = '') {
+    this.#file = file;
+    this.#settings = settings;
+  }
+
+  /** Null where there is none. */
+  existing(): DatabaseSync | null {
+    return this.#inodeNow() === null ? null : this.opened();
+  }
+
+  /** Made where there is none. */
+  opened(): DatabaseSync {
+    const inode = this.#inodeNow();
+    if (this.#database !== null && inode === this.#inode) return this.#database;
+    this.close();
+    this.#inode = inode;
+    this.#database = opened(this.#file, this.#settings);
+    this.#inode = this.#inodeNow();
+    return this.#database;
+  }
+
+  /**
+   * To be called by those who keep the log, with what opening or using the file has failed with: where the file is damaged, it
+   * is moved to the path that is returned, and the next call of `opened` makes a new one.
+   */
+  putAside(error: unknown): string | null {
+    if (!isDamage(error)) return null;
+    this.close();
+    // Another thread may have been first.
+    if (this.#inode === null || this.#inodeNow() !== this.#inode) return null;
+    const moved = `${this.#file}.damaged-${Date.now()}`;
+    renameSync(this.#file, moved);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${this.#file}${suffix}`, { force: true });
+    return moved;
+  }
+
+  #inodeNow(): bigint | null {
+    return statSync(this.#file, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = null;
   }
 }
 
-function opened(file: string): DatabaseSync {
+function opened(file: string, settings: string): DatabaseSync {
   const database = new DatabaseSync(file, { readBigInts: true, timeout: WAIT_MS });
   try {
     database.exec(`
@@ -65,6 +109,7 @@ function opened(file: string): DatabaseSync {
       PRAGMA cache_size = -2000;
       PRAGMA journal_size_limit = 16777216;`);
     migrate(database);
+    database.exec(settings);
     return database;
   } catch (error) {
     database.close();
@@ -90,7 +135,7 @@ function versionOf(database: DatabaseSync): number {
   return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
 }
 
-export function isDamage(error: unknown): boolean {
+function isDamage(error: unknown): boolean {
   const code = resultCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }

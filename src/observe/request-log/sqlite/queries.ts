@@ -1,7 +1,7 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
   idAt,
@@ -72,6 +72,9 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
     );
   }
   if (query.format != null) where(`json_extract(detail, '$[${FORMAT_AT}]') = ?`, query.format);
+  if (query.clientRequestId != null) {
+    where(`json_extract(detail, '$[${CLIENT_REQUEST_ID_AT}]') = ?`, query.clientRequestId);
+  }
   if (query.status != null) where('status BETWEEN ? AND ?', query.status.from, query.status.to);
   if (query.slowerThanMs != null) where('duration_ms > ?', query.slowerThanMs);
   if (query.costlierThanNanos != null) where('cost_nanos > ?', query.costlierThanNanos);
@@ -79,15 +82,19 @@ function conditionsOf(query: RequestQuery): { readonly sql: string; readonly val
 }
 
 export function tailRequests(database: DatabaseSync, position: string | null, newest?: number): RequestTail {
-  if (position === null) {
-    const newest = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
-    return { entries: [], position: String(newest?.seq ?? 0) };
-  }
+  if (position === null) return { entries: [], position: lastNumber(database) };
   const [direction, limit] = newest === undefined ? ['ASC', TAIL_ROWS] : ['DESC', newest];
   const rows = database.prepare(`SELECT * FROM requests WHERE seq > ? ORDER BY seq ${direction} LIMIT ?`);
   const found = rows.all(BigInt(position), limit);
   if (newest !== undefined) found.reverse();
+  // The numbers begin anew in a file that has taken the place of another, or of which everything was removed.
+  if (found.length === 0 && BigInt(lastNumber(database)) < BigInt(position)) return tailRequests(database, '0', newest);
   return { entries: found.map(entryIn), position: String(found.at(-1)?.seq ?? position) };
+}
+
+function lastNumber(database: DatabaseSync): string {
+  const last = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
+  return String(last?.seq ?? 0);
 }
 
 /** One step; whether there is more to do. */

@@ -1,12 +1,12 @@
 /** The reader of the file: through a thread of its own in a gateway, at once in a command. */
 
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../../lib/worker-file.ts';
 import type { RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogReader, RequestPage, RequestQuery, RequestTail, Retention } from '../store.ts';
-import { openRequestLogFile } from './file.ts';
+import { RequestLogFile } from './file.ts';
 import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
 import type { ThreadAnswer, ThreadTask } from './thread.ts';
 
@@ -84,17 +84,27 @@ export class SqliteRequestReader implements RequestLogReader {
   }
 }
 
-/** For a command: the file is read where it is, also while a gateway appends to it. Null where there is none. */
-export function openFileReader(file: string): RequestLogReader | null {
-  if (!existsSync(file)) return null;
-  const database = openRequestLogFile(file);
+/**
+ * For a command: the file is read where it is, also while a gateway appends to it. Nothing is opened before it is asked, and
+ * where there is no file yet, the next call looks again.
+ */
+export function openFileReader(file: string): RequestLogReader {
+  const log = new RequestLogFile(file);
   return {
-    find: async (id) => findRequest(database, id),
-    captured: async (id) => findCaptured(database, id, Date.now()),
-    list: async (query) => listRequests(database, query),
-    tail: async (position, newest) => tailRequests(database, position, newest),
-    prune: async (retention, nowMs) => pruneRequests(database, retention, nowMs),
-    bytes: async () => usedBytes(database),
-    close: async () => database.close(),
+    find: async (id) => inFile(log, (database) => findRequest(database, id), null),
+    captured: async (id) => inFile(log, (database) => findCaptured(database, id, Date.now()), null),
+    list: async (query) => inFile(log, (database) => listRequests(database, query), NO_PAGE),
+    tail: async (position, newest) =>
+      inFile(log, (database) => tailRequests(database, position, newest), { entries: [], position: position ?? '0' }),
+    prune: async (retention, nowMs) => inFile(log, (database) => pruneRequests(database, retention, nowMs), false),
+    bytes: async () => inFile(log, usedBytes, 0),
+    close: async () => log.close(),
   };
+}
+
+const NO_PAGE: RequestPage = { entries: [], next: null };
+
+function inFile<T>(log: RequestLogFile, read: (database: DatabaseSync) => T, none: T): T {
+  const database = log.existing();
+  return database === null ? none : read(database);
 }

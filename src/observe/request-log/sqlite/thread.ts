@@ -1,7 +1,7 @@
 /** The log's own thread: searches, pruning, and writing the write-ahead log back, while the serving threads append. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RequestQuery, Retention } from '../store.ts';
-import { openRequestLogFile } from './file.ts';
+import { RequestLogFile } from './file.ts';
 import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
 
 export type ThreadTask =
@@ -17,11 +17,11 @@ export type ThreadAnswer = { readonly value: unknown } | { readonly failed: stri
 if (parentPort !== null) {
   const port = parentPort;
   const { file } = workerData as { readonly file: string };
-  const database = openRequestLogFile(file);
   // Here somebody else's commit can be waited for, and the disk as well.
-  database.exec('PRAGMA busy_timeout = 2000; PRAGMA synchronous = NORMAL');
+  const log = new RequestLogFile(file, 'PRAGMA busy_timeout = 2000; PRAGMA synchronous = NORMAL');
 
   const perform = (task: ThreadTask): unknown => {
+    const database = log.opened();
     switch (task.op) {
       case 'find':
         return findRequest(database, task.id);
@@ -43,14 +43,18 @@ if (parentPort !== null) {
 
   port.on('message', (task: ThreadTask | null) => {
     if (task === null) {
-      database.close();
+      log.close();
       port.close();
       return;
     }
     try {
       port.postMessage({ value: perform(task) } satisfies ThreadAnswer);
     } catch (error) {
-      port.postMessage({ failed: error instanceof Error ? error.message : String(error) } satisfies ThreadAnswer);
+      const reason = error instanceof Error ? error.message : String(error);
+      // A search leaves the file where it is: most of it may still be found. What cannot be pruned would grow for ever.
+      const moved = task.op === 'prune' ? log.putAside(error) : null;
+      const told = moved === null ? reason : `${reason}; the file was moved to ${moved}, and a new one is begun`;
+      port.postMessage({ failed: told } satisfies ThreadAnswer);
     }
   });
 }

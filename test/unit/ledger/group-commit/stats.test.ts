@@ -41,3 +41,17 @@ test('the batches of requests and changes are counted, those that failed too, an
   await operations.run<'getKey'>({ op: 'getKey', keyId: 'k' });
   assert.equal(total((await operations.stats()).commitSeconds.counts), 2);
 });
+
+test('where the disk is waited for apart, only batches in which something waits for it count as commits', async () => {
+  const store: Store = {
+    apply: async (batch) => batch.map(() => null),
+    flushed: async () => {},
+    close: async () => {},
+  };
+  const operations = new GroupCommit(store);
+  const commits = async () => total((await operations.stats()).commitSeconds.counts);
+  await operations.run<'getKey'>({ op: 'getKey', keyId: 'k' });
+  assert.equal(await commits(), 0);
+  await operations.run<'ping'>({ op: 'ping' });
+  assert.equal(await commits(), 1);
+});

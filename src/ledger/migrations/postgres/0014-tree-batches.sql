@@ -1,0 +1,3 @@
+-- compatible_from 12: earlier releases call the functions as before, and go again after a conflict too.
+-- For `functions.sql`: the locks of a key that joins an account while a batch waits for it, and the rows of keys of accounts
+-- that are written together. The former `apply_tree` and `write_tree`, with other arguments, stay: batches may be running in them.
