@@ -1,7 +1,5 @@
 /** What both engines of the alerts' store promise, with several gateways on one store. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { Alert } from '../../src/alerts/alert.ts';
@@ -13,11 +11,11 @@ import { openPostgresEngine } from '../../src/operators/postgres.ts';
 import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine } from '../../src/operators/sqlite.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
-const folder = mkdtempSync(join(tmpdir(), 'gw-alerts-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gw-alerts');
 let files = 0;
 
 /** Two of them on the same store, as two gateways would have it. */

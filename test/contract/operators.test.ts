@@ -1,7 +1,5 @@
 /** What both engines of the operators' store promise; and that gateways on one database agree. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Connection } from '../../src/ledger/postgres/connection.ts';
@@ -11,11 +9,11 @@ import type { AuditRecord, Credential, Operator, OperatorStore } from '../../src
 import { openPostgresOperatorStore } from '../../src/operators/postgres.ts';
 import { openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
-const folder = mkdtempSync(join(tmpdir(), 'gw-operators-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gw-operators');
 
 let files = 0;
 

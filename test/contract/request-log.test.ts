@@ -1,7 +1,6 @@
 /** The request log's contract, over both of its stores. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Capture } from '../../src/core/capture.ts';
@@ -13,6 +12,7 @@ import { openFileReader, SqliteRequestReader } from '../../src/observe/request-l
 import type { RequestLogAppender, RequestLogReader, RequestQuery } from '../../src/observe/request-log/store.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { requestEntry } from '../support/request-entries.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 10, 15, 12);
@@ -26,8 +26,7 @@ interface Opened extends AsyncDisposable {
 
 const server = await startPostgres();
 after(() => server.stop());
-const folder = mkdtempSync(join(tmpdir(), 'gateway-requests-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-requests');
 let files = 0;
 
 function closing(parts: Omit<Opened, typeof Symbol.asyncDispose>): Opened {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
@@ -18,6 +17,7 @@ import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-sto
 import type { Store } from '../../src/ledger/store.ts';
 import { sharedBackground } from '../support/background-thread.ts';
 import { emptyStore } from '../support/empty-store.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ledgerContract } from './contract.ts';
 import {
   admitRequest,
@@ -31,10 +31,9 @@ import {
 import { sqliteThreads } from './sqlite-threads.ts';
 import { sqliteTransactions } from './sqlite-transactions.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
+const folder = temporaryFolder('gateway-ledger');
 let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
-after(() => rmSync(folder, { recursive: true }));
 
 /** One connection of several: the store outlives it. */
 function connectionTo(store: Store): GroupCommit {

@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { buildImage } from './dockerfile.ts';
 import { root } from './tools.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-image-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-image');
 const isRoot = process.getuid?.() === 0;
 
 describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can give files to another user' }, () => {

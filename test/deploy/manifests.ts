@@ -1,16 +1,15 @@
 /** The files of deploy/ are accepted by the programs that read them, without a container engine or a cluster. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { plainManifests, renderChart } from '../../tools/kubernetes.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { root, tool } from './tools.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-manifests-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-manifests');
 const deploy = join(root, 'deploy');
 /** The oldest that the chart takes, and the newest. */
 const KUBERNETES = ['1.27', '1.37'];

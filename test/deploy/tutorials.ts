@@ -1,19 +1,18 @@
 /** The tutorials work as they are printed: each page's blocks for a shell are run in order, in one shell, against a gateway. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { shellBlocks } from '../support/doc-commands.ts';
 import { call, startedGateway } from '../support/started-gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { root, tool } from './tools.ts';
 
 const run = promisify(execFile);
 const jq = tool('jq');
-const folder = mkdtempSync(join(tmpdir(), 'gateway-tutorials-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-tutorials');
 // `npx gateway` as it is where the package is installed.
 const npx = join(folder, 'npx');
 writeFileSync(npx, `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(root, 'bin/gateway.mjs')}" "$@"\n`);

@@ -4,9 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { adminFetch } from '../support/admin-fetch.ts';
-import { gateway, temporaryFolder } from '../support/admin-fixture.ts';
+import { gateway } from '../support/admin-fixture.ts';
 import { certificateOfLocalhost } from '../support/certificate.ts';
 import { startedGateway } from '../support/started-gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
@@ -17,7 +18,7 @@ describe('alerts', () => {
     let ofAccount = SECRET;
     const operator = await webhookReceiver(t, () => SECRET, certificate);
     const customer = await webhookReceiver(t, () => ofAccount, certificate);
-    const ca = join(temporaryFolder(t), 'ca.pem');
+    const ca = join(temporaryFolder(), 'ca.pem');
     writeFileSync(ca, certificate.cert);
     const config = `alerts:
   allow_private: true

@@ -1,11 +1,11 @@
 /** More connections than the process may have files: a clear refusal, and whoever was accepted is served. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gatewayProcess } from '../support/gateway-process.ts';
 import { readError } from '../support/requests.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { RawPeer, TRANSPORTS } from '../unit/transport/server/fixture.ts';
 
 const FILES = 192;
@@ -17,8 +17,7 @@ for (const kind of TRANSPORTS) {
   test(`${kind}: [F32] a process with few files refuses connections beyond half of them, and serves the others`, {
     skip: process.platform !== 'linux' && 'only Linux tells the limit',
   }, async (t) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-files-'));
-    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const dataDir = temporaryFolder('gateway-files');
     await writeFile(join(dataDir, 'gateway.yaml'), '');
     const gateway = await gatewayProcess(dataDir, { GATEWAY_HTTP: kind }, [], FILES);
     t.after(() => gateway.kill('SIGKILL'));

@@ -17,6 +17,7 @@ import { certificateOfLocalhost } from '../support/certificate.ts';
 import { gatewayProcess } from '../support/gateway-process.ts';
 import { accountWhen, auditClean } from '../support/requests.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
 
 const run = promisify(execFile);
@@ -255,8 +256,7 @@ describe('a start', () => {
   });
 
   test('of several workers serves TLS in each, with the certificate from the environment', async (t) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-tls-'));
-    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const dataDir = temporaryFolder('gateway-tls');
     const own = certificateOfLocalhost();
     const [cert, ownKey] = [join(dataDir, 'cert.pem'), join(dataDir, 'key.pem')];
     await writeFile(cert, own.cert);

@@ -138,6 +138,9 @@ describe('the source reads alone', () => {
       if (/(: any\b|as any\b|<any>)/.test(text)) wrong.push(`${file}: any`);
       if (/\b(TODO|FIXME|XXX|HACK)\b/.test(text)) wrong.push(`${file}: a mark without an issue`);
       if (/\.only\(/.test(text)) wrong.push(`${file}: a focused test`);
+      // Hooks run in the order in which they were named: what writes to the folder would still run.
+      if (/after\(\(\) => rm(Sync)?\(.*recursive/.test(text))
+        wrong.push(`${file}: a folder removed before its users end`);
       if (text.includes(OUTSIDE)) wrong.push(`${file}: refers outside of the project`);
     }
     assert.deepEqual(wrong, []);

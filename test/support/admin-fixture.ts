@@ -1,7 +1,6 @@
 /** What the admin tests stand on: a data folder of their own, the real store in it, and the command as a process. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -21,17 +20,11 @@ import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
 import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export const SECRET = 'installation-secret-for-tests-0123456789';
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-
-/** A folder that is gone after the test. */
-export function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 export interface AdminFixture {
   readonly service: AdminService;
@@ -42,7 +35,7 @@ export interface AdminFixture {
 }
 
 export function adminFixture(t: TestContext, options: Partial<AdminServiceOptions> = {}): AdminFixture {
-  const folder = temporaryFolder(t);
+  const folder = temporaryFolder();
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
   const ledger = createLedger(openSyncStore({ file: emptyStore(storeFile(folder)), clock }));
   t.after(() => ledger.close());

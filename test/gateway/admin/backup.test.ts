@@ -2,28 +2,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { AuditTrailEntryView } from '../../../src/admin/api.ts';
 import { type Ended, runCommand } from '../../support/admin-fixture.ts';
 import { call, type StartedGateway, startedGateway, withGateway } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
-const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-test-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-backup-test');
 
 interface Ran {
   readonly code: number | null;

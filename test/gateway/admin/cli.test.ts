@@ -19,18 +19,12 @@ import { socketPath } from '../../../src/admin/socket.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';
-import {
-  adminProcess,
-  command,
-  commandJson,
-  gateway,
-  gatewayJson,
-  temporaryFolder,
-} from '../../support/admin-fixture.ts';
+import { adminProcess, command, commandJson, gateway, gatewayJson } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 describe('gateway commands without a gateway', () => {
-  test('every command of the help is one', async (t) => {
-    const data = temporaryFolder(t);
+  test('every command of the help is one', async () => {
+    const data = temporaryFolder();
     for (const { words } of ALL_COMMANDS) {
       const { code, stderr } = await command(data, ...words, '--no-such-flag');
       assert.match(stderr, new RegExp(`^gateway: ${words.join(' ')}: unknown flag --no-such-flag`));
@@ -38,8 +32,8 @@ describe('gateway commands without a gateway', () => {
     }
   });
 
-  test('limits of keys and of accounts: set, shown, taken back, and refused by the name of their flag', async (t) => {
-    const data = temporaryFolder(t);
+  test('limits of keys and of accounts: set, shown, taken back, and refused by the name of their flag', async () => {
+    const data = temporaryFolder();
     const flags = [
       '--tpm',
       '9000',
@@ -85,8 +79,8 @@ describe('gateway commands without a gateway', () => {
     }
   });
 
-  test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async (t) => {
-    const data = join(temporaryFolder(t), 'deep', 'data');
+  test('[R9] a key’s life: created, listed, changed, rotated, credited, revoked, audited; its text is never stored', async () => {
+    const data = join(temporaryFolder(), 'deep', 'data');
     const made = await commandJson<CreatedKey>(
       data,
       'keys',
@@ -142,8 +136,8 @@ describe('gateway commands without a gateway', () => {
     assert(!stored.includes(key) && !stored.includes(rotated.key), 'the store holds no key text');
   });
 
-  test('[R1] [R2] suspend, resume, disable and enable', async (t) => {
-    const data = temporaryFolder(t);
+  test('[R1] [R2] suspend, resume, disable and enable', async () => {
+    const data = temporaryFolder();
     const { id } = await commandJson(
       data,
       'keys',
@@ -171,8 +165,8 @@ describe('gateway commands without a gateway', () => {
     );
   });
 
-  test('people get text: the key once, then never again', async (t) => {
-    const data = temporaryFolder(t);
+  test('people get text: the key once, then never again', async () => {
+    const data = temporaryFolder();
     const made = await gateway(
       data,
       'keys',
@@ -199,8 +193,8 @@ describe('gateway commands without a gateway', () => {
     assert.match(audit.stdout, /^OK: /);
   });
 
-  test('what is not allowed is said in one line, exit 2', async (t) => {
-    const data = join(temporaryFolder(t), 'none');
+  test('what is not allowed is said in one line, exit 2', async () => {
+    const data = join(temporaryFolder(), 'none');
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['nope'],
@@ -237,8 +231,8 @@ describe('gateway commands without a gateway', () => {
     );
   });
 
-  test('a long list arrives whole through a pipe', async (t) => {
-    const data = temporaryFolder(t);
+  test('a long list arrives whole through a pipe', async () => {
+    const data = temporaryFolder();
     const ledger = createLedger(openSyncStore({ file: storeFile(data) }));
     const secret = 's'.repeat(64);
     const label = 'x'.repeat(200);
@@ -260,8 +254,8 @@ describe('gateway commands without a gateway', () => {
     assert.equal(keys.length, 2000);
   });
 
-  test('the audit is not clean, exit 1, when a balance is not what its entries say', async (t) => {
-    const data = temporaryFolder(t);
+  test('the audit is not clean, exit 1, when a balance is not what its entries say', async () => {
+    const data = temporaryFolder();
     await gatewayJson(data, 'keys', 'create', '--mode', 'credit', '--credit', '5');
     const database = new DatabaseSync(storeFile(data));
     database.exec('UPDATE accounts SET purchased = purchased + 1');
@@ -278,7 +272,7 @@ describe('gateway commands without a gateway', () => {
 
 describe('gateway commands beside a running gateway', () => {
   test('go through its socket, and see its catalog and origin', async (t) => {
-    const data = temporaryFolder(t);
+    const data = temporaryFolder();
     const before = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '1');
     const running = await adminProcess(t, data);
     const made = await gatewayJson<CreatedKey>(
@@ -324,7 +318,7 @@ describe('gateway commands beside a running gateway', () => {
   });
 
   test('work at once after it was killed with kill -9, and so does its successor', async (t) => {
-    const data = temporaryFolder(t);
+    const data = temporaryFolder();
     const running = await adminProcess(t, data);
     const made = await gatewayJson<CreatedKey>(data, 'keys', 'create', '--mode', 'credit', '--credit', '2');
     await running.end('SIGKILL');
@@ -336,14 +330,14 @@ describe('gateway commands beside a running gateway', () => {
   });
 
   test('a second gateway on the same folder is refused, and the first one keeps its socket', async (t) => {
-    const data = temporaryFolder(t);
+    const data = temporaryFolder();
     await adminProcess(t, data);
     assert.throws(() => openSyncStore({ file: storeFile(data) }), /is locked/);
     assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 0);
   });
 
   test('a store that is held by a process without a socket is said to be in use', async (t) => {
-    const data = temporaryFolder(t);
+    const data = temporaryFolder();
     const running = await adminProcess(t, data);
     rmSync(socketPath(data));
     const { code, stderr } = await gateway(data, 'keys', 'list');
@@ -353,7 +347,7 @@ describe('gateway commands beside a running gateway', () => {
   });
 
   test('a data folder whose path is too long for a socket works the same', async (t) => {
-    const data = join(temporaryFolder(t), 'x'.repeat(120));
+    const data = join(temporaryFolder(), 'x'.repeat(120));
     mkdirSync(data);
     const running = await adminProcess(t, data);
     assert.equal((await gatewayJson(data, 'keys', 'create', '--mode', 'credit')).base_url, 'http://127.0.0.1:9999/v1');
@@ -363,8 +357,8 @@ describe('gateway commands beside a running gateway', () => {
 });
 
 describe('operators by command', () => {
-  test('are made, listed, sign in by a link and are revoked; the trail says so, without a secret', async (t) => {
-    const data = temporaryFolder(t);
+  test('are made, listed, sign in by a link and are revoked; the trail says so, without a secret', async () => {
+    const data = temporaryFolder();
     const made = await commandJson<IssuedTokenView>(data, 'operators', 'create', 'ann', '--role', 'viewer');
     const { url } = await commandJson<SignInLinkView>(data, 'operators', 'link', '--operator', 'ann');
     assert.match(url, /^http:\/\/127\.0\.0\.1:8081\/#token=mg_l_[\w-]{43}$/);

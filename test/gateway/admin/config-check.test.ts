@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
 import { checkConfigFile } from '../../../src/process/config-check.ts';
-import { gateway, temporaryFolder } from '../../support/admin-fixture.ts';
+import { gateway } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 describe('gateway config check', () => {
-  test('lists every problem with its path and the name of the model, and ends with 1', async (t) => {
-    const folder = temporaryFolder(t);
+  test('lists every problem with its path and the name of the model, and ends with 1', async () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'bad.yaml');
     const models = Array.from(
       { length: 30 },
@@ -35,8 +36,8 @@ describe('gateway config check', () => {
     assert.match((await checkConfigFile(file, settings, {}, false)).text, /nowhere\.pem: /);
   });
 
-  test('shows the models of a file that is in order, and ends with 0', async (t) => {
-    const folder = temporaryFolder(t);
+  test('shows the models of a file that is in order, and ends with 0', async () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'good.yaml');
     writeFileSync(
       file,

@@ -2,16 +2,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
 import { init } from '../../../src/process/data/init.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
-const folder = mkdtempSync(join(tmpdir(), 'gateway-init-test-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-init-test');
 
 async function gateway(words: readonly string[], name: string, env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [LAUNCHER, ...words], {

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { temporaryFolder } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const LAUNCHER = readFileSync(new URL('../../../bin/gateway.mjs', import.meta.url), 'utf8');
 
 /** The launcher as an old Node sees it: no release is new enough, and the bundled runtime is the given script. */
 function launch(t: TestContext, runtimeScript: string | null, ...line: readonly string[]) {
-  const folder = temporaryFolder(t);
+  const folder = temporaryFolder();
   const launcher = join(folder, 'bin', 'gateway.mjs');
   const runtime = join(folder, 'node_modules', '.bin', 'node');
   for (const file of [launcher, runtime]) mkdirSync(dirname(file), { recursive: true });
@@ -47,8 +47,8 @@ describe('the launcher on a Node that is too old', () => {
     }
   });
 
-  test('takes the runtime along when it is killed with kill -9', async (t) => {
-    const folder = temporaryFolder(t);
+  test('takes the runtime along when it is killed with kill -9', async () => {
+    const folder = temporaryFolder();
     const launcher = join(folder, 'bin', 'gateway.mjs');
     const runtime = join(folder, 'node_modules', '.bin', 'node');
     const command = join(folder, 'src', 'cli.ts');

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { appFixture } from '../../support/admin-app.ts';
-import { temporaryFolder } from '../../support/admin-fixture.ts';
 import { certificateOfLocalhost } from '../../support/certificate.ts';
 import { startedGateway } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const PAGE = { headers: { authorization: '', accept: 'text/html' } };
 
 describe("the operator's listener", () => {
-  test('speaks HTTPS with the certificate of the settings, and signs in with a cookie for TLS only', async (t) => {
-    const folder = temporaryFolder(t);
+  test('speaks HTTPS with the certificate of the settings, and signs in with a cookie for TLS only', async () => {
+    const folder = temporaryFolder();
     const { cert, key } = certificateOfLocalhost();
     const files = { GATEWAY_ADMIN_TLS_CERT: join(folder, 'cert.pem'), GATEWAY_ADMIN_TLS_KEY: join(folder, 'key.pem') };
     writeFileSync(files.GATEWAY_ADMIN_TLS_CERT, cert);

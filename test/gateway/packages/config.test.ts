@@ -27,8 +27,8 @@ describe('packages that cannot be used are reported at the start, each in one li
     ],
   ];
   for (const [said, line] of wrong) {
-    test(said, async (context) => {
-      const folder = await configFolder(context);
+    test(said, async () => {
+      const folder = await configFolder();
       await folder.write(`providers: { p: { kind: ai-sdk, ${said} } }`);
       await assert.rejects(folder.load(), (error: Error) => {
         assert.equal(error.message.replace(/^.*?gateway\.yaml: /, ''), line);
@@ -37,8 +37,8 @@ describe('packages that cannot be used are reported at the start, each in one li
     });
   }
 
-  test('factories are found by convention, and published prices by the name of the package', async (context) => {
-    const folder = await configFolder(context);
+  test('factories are found by convention, and published prices by the name of the package', async () => {
+    const folder = await configFolder();
     await folder.write(`
 providers:
   g: { kind: ai-sdk, package: '@ai-sdk/google' }

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import type { Model, ModelDefaults } from '../../../src/core/model.ts';
 import { withDefaults } from '../../../src/exchange/model-defaults.ts';
 import { parseBody } from '../../../src/wire/json/parse-request.ts';
-import { temporaryFolder } from '../../support/admin-fixture.ts';
 import { ask, configText, type ScriptedGateway, scriptedGateway, settled } from '../../support/scripted-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 
 describe('a gateway with defaults', () => {
@@ -156,17 +156,17 @@ describe('the body of a request', () => {
 });
 
 describe('the config file', () => {
-  async function load(t: TestContext, model: object, provider: object = {}) {
-    const file = join(temporaryFolder(t), 'gateway.yaml');
+  async function load(model: object, provider: object = {}) {
+    const file = join(temporaryFolder(), 'gateway.yaml');
     const own = { kind: 'openai', base_url: 'http://127.0.0.1:9/v1', formats: ['chat', 'messages'], ...provider };
     writeFileSync(file, configText({ providers: { own }, targets: [{ provider: 'own' }], model }));
     const settings = readSettings({ GATEWAY_CONFIG: file });
     return (await loadConfig({ settings, env: {}, sandboxUrl: null })).catalog;
   }
 
-  test('refuses what is no default, contradicts itself, or costs more without a price', async (t) => {
+  test('refuses what is no default, contradicts itself, or costs more without a price', async () => {
     const refused = (model: object, message: RegExp, provider?: object) =>
-      assert.rejects(load(t, model, provider), message);
+      assert.rejects(load(model, provider), message);
     for (const name of ['stream', 'model', 'messages', 'n', 'tools']) {
       await refused(
         { defaults: { [name]: 1 } },
@@ -185,18 +185,15 @@ describe('the config file', () => {
     await refused({ defaults: { service_tier: 'priority' } }, /service_tier: "priority" has no price at own/);
     const priced = { multipliers: { service_tier: { priority: 2 } }, defaults: { service_tier: 'priority' } };
     await refused(priced, /"priority" cannot be asked for at own in the messages format/);
-    assert.equal(
-      (await load(t, priced, { formats: ['chat'] })).models.get('tested')?.defaults?.service_tier,
-      'priority',
-    );
+    assert.equal((await load(priced, { formats: ['chat'] })).models.get('tested')?.defaults?.service_tier, 'priority');
   });
 
-  test('gives them to every model of a pattern and to every alias; without any, no request looks', async (t) => {
-    assert.equal((await load(t, {})).withDefaults, null);
-    const catalog = await load(t, { aliases: ['other'], defaults: { temperature: 0.2 } });
+  test('gives them to every model of a pattern and to every alias; without any, no request looks', async () => {
+    assert.equal((await load({})).withDefaults, null);
+    const catalog = await load({ aliases: ['other'], defaults: { temperature: 0.2 } });
     assert.deepEqual([...(catalog.withDefaults?.keys() ?? [])], ['tested', 'other']);
     const pattern = { id: 'openai/gpt-4o*', provider: 'openai', targets: undefined, pricing: undefined };
-    const file = join(temporaryFolder(t), 'gateway.yaml');
+    const file = join(temporaryFolder(), 'gateway.yaml');
     writeFileSync(
       file,
       configText({

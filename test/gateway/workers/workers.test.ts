@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { bodyOf, refusal, say, usage, visit } from '../../support/requests.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { type GatedUpstream, gatedUpstream } from '../../support/upstreams/gated.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
@@ -23,7 +23,7 @@ before(async () => {
 after(() => upstream[Symbol.asyncDispose]());
 
 async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-workers-'));
+  const folder = temporaryFolder('gateway-workers');
   await writeFile(join(folder, 'gateway.yaml'), `${upstream.config}\naccount_page: true\n`);
   return folder;
 }
@@ -58,10 +58,7 @@ describe('two workers', () => {
     folder = await newFolder();
     gateway = await startTwo(folder);
   });
-  after(async () => {
-    await gateway.kill('SIGTERM');
-    await rm(folder, { recursive: true, force: true });
-  });
+  after(() => gateway.kill('SIGTERM'));
 
   const creditKey = (input: object = {}): Promise<CreatedKey> =>
     gateway.admin.createKey({ mode: 'credit', credit: '5', ...input });
@@ -171,26 +168,26 @@ describe('two workers', () => {
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [401]);
   });
 
-  test('a second gateway on the port is noticed, in one line', async (t) => {
+  test('a second gateway on the port is noticed, in one line', async () => {
     const port = new URL(gateway.origin).port;
     for (const workers of ['1', '2']) {
-      const { code, stderr } = await failedStart(t, { GATEWAY_PORT: port }, ['--workers', workers]);
+      const { code, stderr } = await failedStart({ GATEWAY_PORT: port }, ['--workers', workers]);
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`^gateway: 127\\.0\\.0\\.1:${port} is in use: .*\\n$`));
     }
     assert.equal((await fetch(`${gateway.origin}/readyz`)).status, 200);
   });
 
-  test('a host that is no address of this machine is told in one line', async (t) => {
+  test('a host that is no address of this machine is told in one line', async () => {
     for (const workers of ['1', '2']) {
-      const { code, stderr } = await failedStart(t, { GATEWAY_HOST: '192.0.2.1' }, ['--workers', workers]);
+      const { code, stderr } = await failedStart({ GATEWAY_HOST: '192.0.2.1' }, ['--workers', workers]);
       assert.equal(code, 1);
       assert.match(stderr, /^gateway: GATEWAY_HOST is "192\.0\.2\.1": must be an address of this machine .*\n$/);
     }
   });
 
-  test('a configuration that a worker cannot read is told in its own lines', async (t) => {
-    const { code, stderr } = await failedStart(t, {}, ['--workers', '2'], 'models: 7\n');
+  test('a configuration that a worker cannot read is told in its own lines', async () => {
+    const { code, stderr } = await failedStart({}, ['--workers', '2'], 'models: 7\n');
     assert.equal(code, 1);
     assert.match(stderr, /^gateway: .*gateway\.yaml: models: .*\n$/);
   });
@@ -198,13 +195,11 @@ describe('two workers', () => {
 
 /** A start that must fail, in a folder of its own. */
 async function failedStart(
-  t: TestContext,
   env: Record<string, string>,
   flags: readonly string[],
   config?: string,
 ): Promise<{ code: number | null; stderr: string }> {
   const folder = await newFolder();
-  t.after(() => rm(folder, { recursive: true, force: true }));
   if (config !== undefined) await writeFile(join(folder, 'gateway.yaml'), config);
   const child = execFile(process.execPath, [LAUNCHER, 'start', ...flags], {
     env: {
@@ -242,7 +237,6 @@ describe('the end of two workers', () => {
 
   test('[F9] SIGTERM drains all workers: running streams finish and are charged', async (t) => {
     const folder = await newFolder();
-    t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
     const { keys, gated, responses } = await openStreams(gateway, folder, 32);
     const gone = gateway.kill('SIGTERM');
@@ -261,7 +255,6 @@ describe('the end of two workers', () => {
 
   test('[F1] [F2] kill -9 with streams on both workers, then a start: the books are right, nothing is held', async (t) => {
     const folder = await newFolder();
-    t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
     const { keys, responses } = await openStreams(gateway, folder, 32);
     await gateway.kill('SIGKILL');
@@ -284,7 +277,6 @@ describe('the end of two workers', () => {
   ] as const) {
     test(`a worker that dies (${how}) ends the gateway with a line and exit code 1`, async (t) => {
       const folder = await newFolder();
-      t.after(() => rm(folder, { recursive: true, force: true }));
       const gateway = await startTwo(folder);
       const exited = once(gateway.child, 'close');
       await fetch(`${gateway.origin}/end/${how}`).then(
@@ -302,7 +294,6 @@ describe('the end of two workers', () => {
 
   test('what runs on the worker that is left finishes before the gateway ends', async (t) => {
     const folder = await newFolder();
-    t.after(() => rm(folder, { recursive: true, force: true }));
     const gateway = await startTwo(folder);
     const { gated, responses } = await openStreams(gateway, folder, 32);
     const exited = once(gateway.child, 'close');

@@ -8,8 +8,9 @@ import * as commands from '../../../src/admin/cli/commands.ts';
 import { DATA_COMMANDS } from '../../../src/admin/cli/data-commands.ts';
 import { IMPORTERS } from '../../../src/admin/cli/import/shapes.ts';
 import { admitRequest, settleRequest } from '../../contract/fixtures.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
 import { commandsOf, PAGES, shellBlocks } from '../../support/doc-commands.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 /** All that the module of commands exports: a new one needs no line here. */
@@ -99,7 +100,7 @@ describe('commands of the pages', () => {
     clock.atMs = Date.UTC(2026, 10, 16);
     const root = await service.accounts.create({ name: 'Acme' });
     await service.accounts.addCredit(root.id, { amount: '100' });
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     let ran = 0;
     for (const page of OPERATOR_PAGES) {
       for (const line of blocks.filter((block) => block.page === page).flatMap(({ text }) => commandsOf(text))) {

@@ -1,7 +1,6 @@
 /** Two gateway processes on one PostgreSQL under load, with everything that can happen to them and to it. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
@@ -9,6 +8,7 @@ import { type GatewayProcess, gatewayProcess } from '../../support/gateway-proce
 import { overlapping } from '../../support/overlap.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { ChaosProxy } from './chaos-proxy.ts';
 import { assertBooks, farProvider, keyWhen, Load, MODEL, newJobs, until } from './load.ts';
 
@@ -42,7 +42,7 @@ function startReplica(dataDir: string, proxy: ChaosProxy): Promise<GatewayProces
 }
 
 async function replica(): Promise<Replica> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
+  const dataDir = temporaryFolder('gateway-chaos');
   await writeFile(join(dataDir, 'gateway.yaml'), farProvider(sandbox.port));
   const proxy = await ChaosProxy.start(server.port);
   return { dataDir, proxy, process: await startReplica(dataDir, proxy) };
@@ -127,8 +127,7 @@ describe('gateways on one PostgreSQL', () => {
     for (const leaseS of [3, 15]) {
       test(`[F6] [F21] with a lease of ${leaseS} s: what the statement would have held is not held when it goes on`, async (t) => {
         const own = await server.createDatabase();
-        const dataDir = await mkdtemp(join(tmpdir(), 'gateway-chaos-'));
-        t.after(() => rm(dataDir, { recursive: true, force: true }));
+        const dataDir = temporaryFolder('gateway-chaos');
         await writeFile(join(dataDir, 'gateway.yaml'), farProvider(sandbox.port));
         const gateway = await gatewayProcess(dataDir, {
           DATABASE_URL: server.url(own),

@@ -2,16 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const FAILING_DISK = new URL('../../support/failing-disk.ts', import.meta.url).href;
-const root = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
-after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('gateway-disk');
 let folders = 0;
 
 function newFolder(): string {

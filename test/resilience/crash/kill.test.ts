@@ -1,23 +1,21 @@
 /** kill -9 under load, restart at once: the books are right, and every answer that a client saw complete is charged once. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const CLIENTS = 40;
 /** 1 and 4 USD per million tokens: nanos per token. */
 const INPUT_NANOS = 1_000;
 const OUTPUT_NANOS = 4_000;
 
-let dataDir: string;
+const dataDir = temporaryFolder('gateway-crash');
 before(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gateway-crash-'));
   await writeFile(join(dataDir, 'gateway.yaml'), 'sandbox: true\n');
 });
-after(() => rm(dataDir, { recursive: true, force: true }));
 
 interface ChatUsage {
   readonly prompt_tokens: number;

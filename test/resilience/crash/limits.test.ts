@@ -1,14 +1,14 @@
 /** kill -9, restart at once: tokens that were counted stay counted, and requests that died with the process are over. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { farProvider, MODEL } from '../chaos/load.ts';
 
 const MINUTE_MS = 60_000;
@@ -41,8 +41,7 @@ for (const flags of [[], ['--workers', '2']]) {
       provider.closeAllConnections();
       provider.close();
     });
-    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-limits-'));
-    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const dataDir = temporaryFolder('gateway-limits');
     await writeFile(join(dataDir, 'gateway.yaml'), farProvider((provider.address() as AddressInfo).port));
     const start = async () => {
       const gateway = await gatewayProcess(dataDir, {}, flags);

@@ -1,14 +1,14 @@
 /** kill -9, restart at once: a request that was forwarded keeps its place in the rate limit, settled or not. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { farProvider, MODEL } from '../chaos/load.ts';
 
 const LIMIT = 20;
@@ -41,8 +41,7 @@ for (const flags of [[], ['--workers', '2']]) {
       provider.closeAllConnections();
       provider.close();
     });
-    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-rate-'));
-    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const dataDir = temporaryFolder('gateway-rate');
     await writeFile(join(dataDir, 'gateway.yaml'), farProvider((provider.address() as AddressInfo).port));
 
     let key = '';

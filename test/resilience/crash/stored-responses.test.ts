@@ -1,23 +1,21 @@
 /** kill -9 while responses are being stored: each is there whole, with its charge, or not at all. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const CLIENTS = 8;
 const TURNS_BEFORE_KILL = 100;
 
-let dataDir: string;
+const dataDir = temporaryFolder('gateway-crash');
 before(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gateway-crash-'));
   await writeFile(join(dataDir, 'gateway.yaml'), 'sandbox: true\n');
 });
-after(() => rm(dataDir, { recursive: true, force: true }));
 
 interface Answer {
   readonly id: string;

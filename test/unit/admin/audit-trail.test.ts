@@ -7,7 +7,8 @@ import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts'
 import { COMMANDS } from '../../../src/admin/cli/commands.ts';
 import { operatorsFile } from '../../../src/admin/data-folder.ts';
 import { appFixture } from '../../support/admin-app.ts';
-import { temporaryFolder, testOperators } from '../../support/admin-fixture.ts';
+import { testOperators } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NEW_KEY = { mode: 'credit', credit: '1', label: 'a' };
 
@@ -109,7 +110,7 @@ describe('the audit trail', () => {
   });
 
   test('cannot be changed or shortened, not even in the file', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     const operators = testOperators(folder, { nowMs: () => 1 });
     t.after(() => operators.close());
     const from = { address: null, userAgent: null, requestId: null };
@@ -198,7 +199,7 @@ describe('an Idempotency-Key', () => {
   });
 
   test('is stored as a digest, and the answer so that only who knows the key can read it', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     const operators = testOperators(folder, { nowMs: () => 1 });
     t.after(() => operators.close());
     assert.deepEqual(await operators.claim('owner', 'my-key', 'f'), { kind: 'fresh' });

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { adminApp } from '../../../src/admin/http/app.ts';
 import { CONSOLE_ROLES, CONSOLE_TYPES, consoleRoles, consoleTypes } from '../../../tools/console-types.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const SECRET = 'admin-secret-for-tests-0123456789abcdef';
 const PAGE = '<html><script type="module" src="/assets/app-1.js" nonce="__CSP_NONCE__"></script></html>';
 
 async function served(t: TestContext, built: boolean) {
-  const folder = temporaryFolder(t);
+  const folder = temporaryFolder();
   if (built) {
     mkdirSync(join(folder, 'assets'));
     writeFileSync(join(folder, 'index.html'), PAGE);

@@ -8,11 +8,12 @@ import { storeFile } from '../../../src/admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../../../src/admin/http/server.ts';
 import { adminSecret, installationSecret } from '../../../src/admin/secrets.ts';
 import { listenOnSocket, requirePrivateFolder, socketPath } from '../../../src/admin/socket.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 describe('secrets', () => {
-  test('are made once, whole, for the owner only, and are the same ever after', async (t) => {
-    const folder = join(temporaryFolder(t), 'data');
+  test('are made once, whole, for the owner only, and are the same ever after', async () => {
+    const folder = join(temporaryFolder(), 'data');
     const made = await Promise.all(Array.from({ length: 8 }, () => installationSecret(folder, null)));
     assert.equal(new Set(made).size, 1, 'processes that create it at once agree');
     assert.match(made[0] ?? '', /^[0-9a-f]{64}$/);
@@ -23,16 +24,16 @@ describe('secrets', () => {
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
   });
 
-  test('a given installation secret wins, and must be long enough', async (t) => {
-    const folder = temporaryFolder(t);
+  test('a given installation secret wins, and must be long enough', async () => {
+    const folder = temporaryFolder();
     const given = 'g'.repeat(32);
     assert.equal(await installationSecret(folder, given), given);
     assert.equal(existsSync(join(folder, 'installation.secret')), false);
     await assert.rejects(installationSecret(folder, 'g'.repeat(31)), /at least 32 characters/);
   });
 
-  test('a store whose secret is lost is refused instead of given a new one', async (t) => {
-    const folder = temporaryFolder(t);
+  test('a store whose secret is lost is refused instead of given a new one', async () => {
+    const folder = temporaryFolder();
     writeFileSync(storeFile(folder), '');
     await assert.rejects(installationSecret(folder, null), /installation\.secret is missing .*restore it/);
     writeFileSync(join(folder, 'installation.secret'), 'short');
@@ -42,7 +43,7 @@ describe('secrets', () => {
 
 describe('the socket', () => {
   test('is in the data folder, or in a private one where that path is too long', (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     assert.equal(socketPath(folder), join(folder, 'gateway.sock'));
     const link = `${folder}-link`;
     symlinkSync(folder, link);
@@ -56,9 +57,9 @@ describe('the socket', () => {
 
   test('serves its own user without a secret, and is gone when closed', async (t) => {
     const { service } = adminFixture(t);
-    const long = join(temporaryFolder(t), 'x'.repeat(120));
+    const long = join(temporaryFolder(), 'x'.repeat(120));
     mkdirSync(long);
-    for (const folder of [temporaryFolder(t), long]) {
+    for (const folder of [temporaryFolder(), long]) {
       const listener = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
       assert.equal(listener.path, socketPath(folder));
       assert.equal(statSync(listener.path).mode & 0o777, 0o600);
@@ -73,7 +74,7 @@ describe('the socket', () => {
 
   test('replaces what a dead process left, and closing never removes a successor', async (t) => {
     const { service } = adminFixture(t);
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     writeFileSync(socketPath(folder), 'left behind');
     await assert.rejects(new AdminClient(socketPath(folder)).health(5000), NotRunningError);
     const first = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
@@ -94,7 +95,7 @@ describe('the socket', () => {
   });
 
   test('a gateway that listens but is stuck is told apart from none', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     const listener = await listenOnSocket(createServer(), folder);
     t.after(() => listener.close());
     await assert.rejects(new AdminClient(listener.path).health(50), /does not answer/);

@@ -16,7 +16,8 @@ import { NO_LISTS } from '../../../src/config/model-lists.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { digestOfKey, newKeyText } from '../../../src/core/key.ts';
 import { appFixture } from '../../support/admin-app.ts';
-import { adminFixture, SECRET, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture, SECRET } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { CHANNELS, LITELLM, TOKENS, USERS } from './import-data.ts';
 
 async function run(service: AdminService, ...line: string[]) {
@@ -40,7 +41,7 @@ describe('gateway import KEYS.csv', () => {
   test('creates a key for every line, with byte order mark and quotes, and prints each once', async (t) => {
     const { service } = adminFixture(t);
     const account = await service.accounts.create({ name: 'Acme', external_id: 'crm-7' });
-    const file = join(temporaryFolder(t), 'keys.csv');
+    const file = join(temporaryFolder(), 'keys.csv');
     writeFileSync(
       file,
       '\u{feff}mode,label,account,credit,budget,period,cap,rpm_limit,models,expires_at\r\n' +
@@ -69,7 +70,7 @@ describe('gateway import KEYS.csv', () => {
 
   test('a file with one wrong line changes nothing, and the line is named', async (t) => {
     const { service } = adminFixture(t);
-    const file = join(temporaryFolder(t), 'keys.csv');
+    const file = join(temporaryFolder(), 'keys.csv');
     const refused = async (text: string, message: RegExp): Promise<void> => {
       writeFileSync(file, text);
       await assert.rejects(
@@ -95,7 +96,7 @@ describe('gateway import KEYS.csv', () => {
 
   test('takes over the texts of keys that clients have, and shows, stores and names none of them', async (t) => {
     const { service, ledger, operators } = adminFixture(t);
-    const file = join(temporaryFolder(t), 'keys.csv');
+    const file = join(temporaryFolder(), 'keys.csv');
     const text = 'sk-LiteLLM_0123456789AB';
     writeFileSync(file, `mode,label,key\ncredit,old,${text}\ncredit,new,\n`);
     assert.match((await run(service, 'import', file, '--dry-run')).text, /^2 keys could be created/);
@@ -134,7 +135,7 @@ describe('gateway import KEYS.csv', () => {
     const { text } = await run(service, 'export', 'keys');
     assert.doesNotMatch(text, /mg_[ct]_[\w-]{13}/);
     assert.match(text, /,'@a,/);
-    const file = join(temporaryFolder(t), 'keys.csv');
+    const file = join(temporaryFolder(), 'keys.csv');
     writeFileSync(file, text);
     assert.match((await run(service, 'import', file, '--dry-run')).text, /^2 keys/);
     await run(service, 'import', file);
@@ -165,8 +166,8 @@ describe('gateway import KEYS.csv', () => {
 });
 
 describe('gateway import litellm', () => {
-  test('models, providers and prices become a config file that loads; what is not taken is named', async (t) => {
-    const folder = temporaryFolder(t);
+  test('models, providers and prices become a config file that loads; what is not taken is named', async () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'config.yaml');
     const out = join(folder, 'out');
     writeFileSync(file, LITELLM);
@@ -199,7 +200,7 @@ describe('gateway import litellm', () => {
 
   test('keys, teams and budgets become accounts with caps and keys to import', async (t) => {
     const { service } = adminFixture(t);
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     const out = join(folder, 'out');
     writeFileSync(join(folder, 'config.yaml'), LITELLM);
     const listed = {
@@ -244,8 +245,8 @@ describe('gateway import litellm', () => {
     assert.deepEqual([app.models, bob?.models], [['gpt-4o'], null]);
   });
 
-  test('a broken file is refused with its line, and nothing is written', (t) => {
-    const folder = temporaryFolder(t);
+  test('a broken file is refused with its line, and nothing is written', () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'config.yaml');
     writeFileSync(file, 'model_list:\n  - a: [\n');
     assert.throws(() => importer('import', 'litellm', file), /config\.yaml, line \d/);
@@ -257,8 +258,8 @@ describe('gateway import litellm', () => {
 });
 
 describe('gateway import one-api', () => {
-  test('its database becomes a config file that loads, accounts with their balances, and keys', async (t) => {
-    const folder = temporaryFolder(t);
+  test('its database becomes a config file that loads, accounts with their balances, and keys', async () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'one-api.db');
     const out = join(folder, 'out');
     const database = new DatabaseSync(file);
@@ -301,8 +302,8 @@ describe('gateway import one-api', () => {
     assert.doesNotMatch(keys + text, /secret-token/);
   });
 
-  test('the same rows as JSON, and the numbers of new-api', (t) => {
-    const folder = temporaryFolder(t);
+  test('the same rows as JSON, and the numbers of new-api', () => {
+    const folder = temporaryFolder();
     const file = join(folder, 'rows.json');
     const channel = { ...CHANNELS[0], type: 43, models: 'deepseek-chat' };
     writeFileSync(file, JSON.stringify({ channels: [channel], tokens: [], users: [] }));

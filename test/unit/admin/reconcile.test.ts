@@ -10,7 +10,8 @@ import { parseCsv } from '../../../src/admin/cli/csv-file.ts';
 import { reconcile } from '../../../src/admin/cli/reconcile.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
 import type { TokenCounts } from '../../../src/core/usage.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -123,7 +124,7 @@ describe('gateway reconcile', () => {
 
   test('the command lists what differs and ends with 1; CSV has no cell that a spreadsheet would run', async (t) => {
     const { service } = await used(t, 'openai', [['=cmd', { input: 1 }, 5n]]);
-    const file = join(temporaryFolder(t), 'usage.csv');
+    const file = join(temporaryFolder(), 'usage.csv');
     writeFileSync(file, `${OPENAI}\n1768435200,,2026-01-15,,p,1,,k,gpt-4o,false,default,5,5,0\n`);
     const run = (...flags: string[]) => runCommand(service, 'reconcile', file, '--provider', 'openai', ...flags);
     const table = await run();

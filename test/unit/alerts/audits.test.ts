@@ -11,7 +11,8 @@ import { DAY_MS } from '../../../src/core/time.ts';
 import type { AuditReport } from '../../../src/ledger/port.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NOBODY: AlertPolicy = { webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null };
 
@@ -31,7 +32,7 @@ interface World {
 
 function world(t: TestContext, policy: AlertPolicy | null = null): World {
   const { ledger, clock, operators } = adminFixture(t);
-  const engine = openSqliteEngine({ file: join(temporaryFolder(t), 'operators.db'), openLog: openLogFile });
+  const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
   const store = new SqlAlertStore(async () => engine);
   const audit: World['audit'] = { count: 0, findings: [], failure: null };

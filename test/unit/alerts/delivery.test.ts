@@ -13,7 +13,8 @@ import { NO_LOG } from '../../../src/core/log.ts';
 import type { AlertPolicy } from '../../../src/core/policy.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { webhookReceiver } from '../../support/webhook-receiver.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
@@ -33,7 +34,7 @@ interface World {
 
 function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial<AlertsOptions> = {}): World {
   const { ledger, clock, operators } = adminFixture(t);
-  const engine = openSqliteEngine({ file: join(temporaryFolder(t), 'operators.db'), openLog: openLogFile });
+  const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
   const store = new SqlAlertStore(async () => engine);
   const another = (around: (store: AlertStore) => AlertStore = (same) => same): Alerts =>
@@ -233,7 +234,7 @@ describe('a webhook', () => {
 
 describe('the command', () => {
   test('is run without a shell, with its arguments as they are and the alert on its input', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryFolder();
     const script = join(folder, 'notify.mjs');
     const seen = join(folder, 'seen.json');
     writeFileSync(

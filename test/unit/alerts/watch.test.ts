@@ -15,14 +15,15 @@ import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import type { AuditTrailEntry, AuditTrailQuery } from '../../../src/operators/port.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { admitRequest, newAccount, newKey, settleRequest } from '../../contract/fixtures.ts';
-import { adminFixture, temporaryFolder } from '../../support/admin-fixture.ts';
+import { adminFixture } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const POLICY: AlertPolicy = { webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null };
 const CREDIT = 1_000_000_000n;
 
 function world(t: TestContext) {
   const { ledger, clock, operators, service } = adminFixture(t);
-  const engine = openSqliteEngine({ file: join(temporaryFolder(t), 'operators.db'), openLog: openLogFile });
+  const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
   const store = new SqlAlertStore(async () => engine);
   let providers: readonly WatchedProvider[] = [];

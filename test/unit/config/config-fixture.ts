@@ -1,11 +1,10 @@
 /** A config file in a folder of its own, gone after the test. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import type { Config, Settings } from '../../../src/config/config.ts';
 import { type LoadOptions, loadConfig } from '../../../src/config/load.ts';
 import { readSettings } from '../../../src/config/settings.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 export interface ConfigFolder {
   readonly file: string;
@@ -17,9 +16,8 @@ export interface ConfigFolder {
 export const SANDBOX_URL = 'http://127.0.0.1:4321';
 
 /** The file is not named by the operator unless `named`, so that it may be missing. */
-export async function configFolder(context: TestContext, named = false): Promise<ConfigFolder> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-config-'));
-  context.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+export async function configFolder(named = false): Promise<ConfigFolder> {
+  const folder = temporaryFolder('gateway-config');
   const file = join(folder, 'gateway.yaml');
   const settings = { ...readSettings({}), configFile: file, configFileNamed: named };
   return {

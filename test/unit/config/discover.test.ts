@@ -9,8 +9,8 @@ import { NO_TOKENS } from '../../../src/core/usage.ts';
 import { configFolder } from './config-fixture.ts';
 
 describe('providers found in the environment', () => {
-  test('a provider whose variable is set is connected, with models, prices and context windows', async (context) => {
-    const folder = await configFolder(context);
+  test('a provider whose variable is set is connected, with models, prices and context windows', async () => {
+    const folder = await configFolder();
     const { catalog } = await folder.load({
       env: { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2' },
       sandboxUrl: null,
@@ -33,8 +33,8 @@ describe('providers found in the environment', () => {
     );
   });
 
-  test('every well-known host is found by its variable, speaks its formats and has models that cost something', async (context) => {
-    const folder = await configFolder(context);
+  test('every well-known host is found by its variable, speaks its formats and has models that cost something', async () => {
+    const folder = await configFolder();
     for (const host of KNOWN_HOSTS) {
       const { catalog } = await folder.load({ env: { [host.variable]: ' key\n' }, sandboxUrl: null });
       const provider = catalog.providers.get(host.name);
@@ -52,9 +52,9 @@ describe('providers found in the environment', () => {
     }
   });
 
-  test('only text models are offered', async (context) => {
+  test('only text models are offered', async () => {
     const env = Object.fromEntries(KNOWN_HOSTS.map((host) => [host.variable, 'key']));
-    const { catalog } = await (await configFolder(context)).load({ env, sandboxUrl: null });
+    const { catalog } = await (await configFolder()).load({ env, sandboxUrl: null });
     for (const id of catalog.models.keys()) {
       assert.doesNotMatch(id, /embed|whisper|-tts|realtime|moderation|-image|-audio|transcribe|:free$|^openai\/ft:/);
     }
@@ -65,15 +65,15 @@ describe('providers found in the environment', () => {
     );
   });
 
-  test('an unusable key is told by its variable, without its value', async (context) => {
-    const folder = await configFolder(context);
+  test('an unusable key is told by its variable, without its value', async () => {
+    const folder = await configFolder();
     await assert.rejects(folder.load({ env: { GROQ_API_KEY: 'two words' } }), {
       message: 'GROQ_API_KEY is not a key: must be printable ASCII characters without spaces',
     });
   });
 
-  test('a file that names providers or models is the whole truth; one that does not leaves discovery on', async (context) => {
-    const folder = await configFolder(context);
+  test('a file that names providers or models is the whole truth; one that does not leaves discovery on', async () => {
+    const folder = await configFolder();
     const env = { DEEPSEEK_API_KEY: 'k' };
     await folder.write('providers: { openai: {} }');
     assert.equal((await folder.load({ env })).catalog.providers.has('deepseek'), false);
@@ -83,8 +83,8 @@ describe('providers found in the environment', () => {
 });
 
 describe('model servers on this machine', () => {
-  test('one that answers is connected, and its models are free', async (context) => {
-    const folder = await configFolder(context);
+  test('one that answers is connected, and its models are free', async () => {
+    const folder = await configFolder();
     const asked: string[] = [];
     const { catalog } = await folder.load({
       sandboxUrl: null,
@@ -107,8 +107,8 @@ describe('model servers on this machine', () => {
     assert.deepEqual(model.publishedPricing, { input: 0, output: 0 });
   });
 
-  test('none is looked for when switched off, and never at our own port', async (context) => {
-    const folder = await configFolder(context);
+  test('none is looked for when switched off, and never at our own port', async () => {
+    const folder = await configFolder();
     const asked: string[] = [];
     const probe = async (baseUrl: string) => {
       asked.push(baseUrl);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Config } from '../../../src/config/config.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import type { Model } from '../../../src/core/model.ts';
@@ -8,15 +8,15 @@ import { costNanos } from '../../../src/core/money.ts';
 import { NO_TOKENS } from '../../../src/core/usage.ts';
 import { configFolder, SANDBOX_URL } from './config-fixture.ts';
 
-async function loadText(context: TestContext, text: string, env: Record<string, string> = {}): Promise<Config> {
-  const folder = await configFolder(context);
+async function loadText(text: string, env: Record<string, string> = {}): Promise<Config> {
+  const folder = await configFolder();
   await folder.write(text);
   return folder.load({ env });
 }
 
-async function problemsOf(context: TestContext, text: string): Promise<readonly string[]> {
+async function problemsOf(text: string): Promise<readonly string[]> {
   try {
-    await loadText(context, text);
+    await loadText(text);
   } catch (error) {
     assert.ok(error instanceof ConfigError);
     return error.problems.map((line) => line.replace(/^.*gateway\.yaml: /, ''));
@@ -31,8 +31,8 @@ function modelOf(config: Config, id: string): Model {
 }
 
 describe('sandbox catalog', () => {
-  test('without a file the sandbox is on: two providers and three public, labelled models', async (context) => {
-    const config = await (await configFolder(context)).load();
+  test('without a file the sandbox is on: two providers and three public, labelled models', async () => {
+    const config = await (await configFolder()).load();
     assert.equal(config.sandbox, true);
     assert.deepEqual([...config.catalog.providers.keys()], ['sandbox-a', 'sandbox-b']);
     const a = config.catalog.providers.get('sandbox-a');
@@ -72,17 +72,16 @@ describe('sandbox catalog', () => {
     }
   });
 
-  test('it can be switched off, and then its names are free', async (context) => {
+  test('it can be switched off, and then its names are free', async () => {
     const config = await loadText(
-      context,
       'sandbox: false\nproviders: { sandbox-a: { kind: openai } }\nmodels: [{ id: sandbox/alpha, provider: sandbox-a, pricing: { input: 0, output: 0 } }]',
     );
     assert.equal(config.sandbox, false);
     assert.deepEqual([...config.catalog.models.keys()], ['sandbox/alpha']);
   });
 
-  test('where no sandbox runs, its models are not listed', async (context) => {
-    const config = await (await configFolder(context)).load({ sandboxUrl: null });
+  test('where no sandbox runs, its models are not listed', async () => {
+    const config = await (await configFolder()).load({ sandboxUrl: null });
     assert.equal(config.sandbox, false);
     assert.equal(config.catalog.models.size, 0);
   });
@@ -107,8 +106,8 @@ models:
   - { id: gpt-5, provider: openai, tagline: Fast, capabilities: { images: false } }
 `;
 
-  test('the documented example loads', async (context) => {
-    const config = await loadText(context, example, { OPENAI_API_KEY: 'k' });
+  test('the documented example loads', async () => {
+    const config = await loadText(example, { OPENAI_API_KEY: 'k' });
     const openai = config.catalog.providers.get('openai');
     assert.equal(openai?.baseUrl, 'https://api.openai.com/v1');
     assert.deepEqual(openai?.apiKeys, ['k']);
@@ -131,16 +130,16 @@ models:
     assert.equal(config.routing.order, 'weighted');
   });
 
-  test('the example of docs/configuration.md loads as printed', async (context) => {
+  test('the example of docs/configuration.md loads as printed', async () => {
     const docs = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
     const [, printed = ''] = /```yaml\n(providers:.*?)```/s.exec(docs) ?? [];
-    const config = await loadText(context, printed, { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' });
+    const config = await loadText(printed, { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' });
     assert.deepEqual([...config.catalog.models.keys()], ['gpt-5', 'claude-opus-4-5', 'house-model']);
     assert.deepEqual(modelOf(config, 'house-model').publishedPricing, { input: 0.1, output: 0.4 });
   });
 
-  test('price, context window and targets of a known model need not be written', async (context) => {
-    const model = modelOf(await loadText(context, example, { OPENAI_API_KEY: 'k' }), 'gpt-5');
+  test('price, context window and targets of a known model need not be written', async () => {
+    const model = modelOf(await loadText(example, { OPENAI_API_KEY: 'k' }), 'gpt-5');
     assert.deepEqual(model.publishedPricing, { input: 1.25, output: 10, cache_read: 0.125 });
     assert.equal(model.contextWindow, 400_000);
     assert.equal(model.maxOutputTokens, 128_000);
@@ -157,9 +156,8 @@ models:
     assert.equal(model.ownedBy, 'openai');
   });
 
-  test('the price comes from the provider behind the address, then from the name, then from the kind', async (context) => {
+  test('the price comes from the provider behind the address, then from the name, then from the kind', async () => {
     const config = await loadText(
-      context,
       `
 providers:
   fast: { kind: openai, base_url: 'https://api.groq.com/openai/v1' }
@@ -177,15 +175,14 @@ models:
     assert.deepEqual(config.catalog.providers.get('cloud')?.formats, ['chat', 'responses']);
   });
 
-  test('a well-known name needs neither kind nor address', async (context) => {
-    const config = await loadText(context, 'providers: { groq: { api_key: k } }');
+  test('a well-known name needs neither kind nor address', async () => {
+    const config = await loadText('providers: { groq: { api_key: k } }');
     const groq = config.catalog.providers.get('groq');
     assert.deepEqual([groq?.kind, groq?.baseUrl], ['openai', 'https://api.groq.com/openai/v1']);
   });
 
-  test('mark-up and credits: both figures are kept, the caller pays the marked-up one', async (context) => {
+  test('mark-up and credits: both figures are kept, the caller pays the marked-up one', async () => {
     const config = await loadText(
-      context,
       `
 credits: { usd_per_credit: 0.01 }
 providers: { p: { kind: openai, base_url: 'http://127.0.0.1:1/v1', markup: 1.2 } }
@@ -203,9 +200,8 @@ models:
     assert.equal(costNanos(modelOf(config, 'by-model').pricing, tokens), 150n * 10n ** 9n);
   });
 
-  test('among weighted models one without weights keeps its order', async (context) => {
+  test('among weighted models one without weights keeps its order', async () => {
     const config = await loadText(
-      context,
       `
 providers: { p: { kind: openai, base_url: 'http://127.0.0.1:1/v1' }, q: { kind: openai, base_url: 'http://127.0.0.1:2/v1' } }
 models:
@@ -223,8 +219,8 @@ models:
     );
   });
 
-  test('limits, streams, routing and holds have their defaults and can be changed', async (context) => {
-    const plain = await loadText(context, '');
+  test('limits, streams, routing and holds have their defaults and can be changed', async () => {
+    const plain = await loadText('');
     assert.deepEqual(plain.limits, {
       bodyBytes: 32 * 1024 * 1024,
       replyBytes: 1024 * 1024,
@@ -249,7 +245,6 @@ models:
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
-      context,
       'limits: { body_bytes: 2048, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.preStopMs, changed.limits.drainMs], [2048, 0, 0]);
@@ -267,9 +262,8 @@ models:
     assert.equal(changed.holds, 'full');
   });
 
-  test('kind-specific options reach the provider', async (context) => {
+  test('kind-specific options reach the provider', async () => {
     const config = await loadText(
-      context,
       `
 providers:
   az: { kind: azure, base_url: 'https://x.openai.azure.com', api_version: 2025-04-01-preview, headers: { X-Team: a } }
@@ -284,8 +278,8 @@ providers:
     assert.deepEqual(google?.formats, ['responses']);
   });
 
-  test('the result is frozen all the way down', async (context) => {
-    const config = await loadText(context, example, { OPENAI_API_KEY: 'k' });
+  test('the result is frozen all the way down', async () => {
+    const config = await loadText(example, { OPENAI_API_KEY: 'k' });
     const model = modelOf(config, 'some-model');
     for (const part of [config, config.limits, model, model.pricing.tiers, model.targets[0], config.catalog]) {
       assert.ok(Object.isFrozen(part));
@@ -379,19 +373,19 @@ describe('what a file may not say', () => {
     ],
   ];
   for (const [text, line] of wrong) {
-    test(`refused: ${line}`, async (context) => assert.deepEqual(await problemsOf(context, text), [line]));
+    test(`refused: ${line}`, async () => assert.deepEqual(await problemsOf(text), [line]));
   }
 
-  test('a file that was named must exist; one that was not may be missing', async (context) => {
-    const named = await configFolder(context, true);
+  test('a file that was named must exist; one that was not may be missing', async () => {
+    const named = await configFolder(true);
     await assert.rejects(named.load(), {
       name: 'ConfigError',
       message: `${named.file}: does not exist, but GATEWAY_CONFIG names it`,
     });
   });
 
-  test('a folder in the place of the file is told as such', async (context) => {
-    const { settings, load } = await configFolder(context);
+  test('a folder in the place of the file is told as such', async () => {
+    const { settings, load } = await configFolder();
     await assert.rejects(load({ settings: { ...settings, configFile: '/' } }), /cannot be read \(EISDIR\)/);
   });
 });

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { modelReport, reportCells } from '../../../src/config/model-report.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { temporaryFolder } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-async function modelsOf(t: TestContext, yaml: string) {
-  const file = join(temporaryFolder(t), 'gateway.yaml');
+async function modelsOf(yaml: string) {
+  const file = join(temporaryFolder(), 'gateway.yaml');
   writeFileSync(file, yaml);
   const settings = readSettings({ GATEWAY_CONFIG: file });
   const config = await loadConfig({
@@ -25,9 +25,8 @@ async function modelsOf(t: TestContext, yaml: string) {
 const PROVIDERS = 'providers: { openai: { api_key: x }, own: { kind: openai, base_url: "https://own.example/v1" } }\n';
 
 describe('models by pattern', () => {
-  test('are every model of the provider with a known price; what is named by itself counts', async (t) => {
+  test('are every model of the provider with a known price; what is named by itself counts', async () => {
     const models = await modelsOf(
-      t,
       `${PROVIDERS}models:
   - { id: "openai/*", provider: openai, markup: 2, public: true }
   - { id: openai/gpt-4o, targets: [{ provider: openai, model: gpt-4o }], pricing: { input: 1, output: 1 } }
@@ -44,16 +43,16 @@ describe('models by pattern', () => {
     assert.equal(row && reportCells(row).at(-1), 'openai gpt-4o-mini (openai/*)');
   });
 
-  test('may be a part of the provider’s models', async (t) => {
-    const models = await modelsOf(t, `${PROVIDERS}models: [{ id: "openai/gpt-4o*", provider: openai }]\n`);
+  test('may be a part of the provider’s models', async () => {
+    const models = await modelsOf(`${PROVIDERS}models: [{ id: "openai/gpt-4o*", provider: openai }]\n`);
     const ids = [...models.keys()].filter((id) => id.startsWith('openai/'));
     assert.ok(ids.length > 1 && ids.every((id) => id.startsWith('openai/gpt-4o')), ids.join(' '));
   });
 
-  test('that fit nothing, or say what belongs to one model, are refused by name', async (t) => {
+  test('that fit nothing, or say what belongs to one model, are refused by name', async () => {
     const refused = (model: string, message: RegExp) =>
       assert.rejects(
-        modelsOf(t, `${PROVIDERS}models: [${model}]\n`),
+        modelsOf(`${PROVIDERS}models: [${model}]\n`),
         (error) => error instanceof ConfigError && error.problems.length === 1 && message.test(error.message),
         model,
       );
@@ -72,9 +71,8 @@ describe('models by pattern', () => {
 });
 
 describe('aliases', () => {
-  test('are further ids of a model, with its targets, price and limits', async (t) => {
+  test('are further ids of a model, with its targets, price and limits', async () => {
     const models = await modelsOf(
-      t,
       `${PROVIDERS}models: [{ id: gpt-4o, provider: openai, aliases: [default, team/best], hidden: true }]\n`,
     );
     const [model, alias] = [models.get('gpt-4o'), models.get('default')];
@@ -86,10 +84,9 @@ describe('aliases', () => {
     assert.equal(row && reportCells(row).at(-1), 'openai gpt-4o (alias of gpt-4o)');
   });
 
-  test('that are ids already are refused', async (t) => {
+  test('that are ids already are refused', async () => {
     const load = (aliases: string) =>
       modelsOf(
-        t,
         `${PROVIDERS}models:\n  - { id: gpt-4o, provider: openai, aliases: [${aliases}] }\n  - { id: gpt-4o-mini, provider: openai }\n`,
       );
     await assert.rejects(load('gpt-4o-mini'), /models\[0\]\.aliases: `gpt-4o-mini` is an id already/);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { knownModel } from '../../../src/config/price-book.ts';
 import { pricingFromUsd } from '../../../src/config/pricing.ts';
 import { withMakersClasses } from '../../../src/config/resold-pricing.ts';
@@ -9,8 +9,8 @@ import { chargeTerms, hostedToolOf, multiplierOf } from '../../../src/core/price
 import { NO_TOKENS } from '../../../src/core/usage.ts';
 import { configFolder } from './config-fixture.ts';
 
-async function modelsOf(context: TestContext, text: string): Promise<ReadonlyMap<string, Model>> {
-  const folder = await configFolder(context);
+async function modelsOf(text: string): Promise<ReadonlyMap<string, Model>> {
+  const folder = await configFolder();
   await folder.write(text);
   return (await folder.load({ sandboxUrl: null })).catalog.models;
 }
@@ -22,9 +22,8 @@ function factor(model: Model | undefined, field: MultiplierField, value: string)
 }
 
 describe('multipliers', () => {
-  test('[R60] published ones count by themselves, by model', async (context) => {
+  test('[R60] published ones count by themselves, by model', async () => {
     const models = await modelsOf(
-      context,
       `
 providers: { anthropic: {}, openai: {}, groq: {} }
 models:
@@ -52,9 +51,8 @@ models:
     assert.equal(factor(models.get('gpt-5'), 'speed', 'fast'), null);
   });
 
-  test('[R60] the file counts instead, the model over its provider; an empty mapping refuses all', async (context) => {
+  test('[R60] the file counts instead, the model over its provider; an empty mapping refuses all', async () => {
     const models = await modelsOf(
-      context,
       `
 providers:
   anthropic: { multipliers: { speed: { fast: 3, faster: 4 } } }
@@ -74,9 +72,8 @@ models:
 });
 
 describe('hosted tools', () => {
-  test('[R60] a call costs what the file says, marked up for the caller and in credits', async (context) => {
+  test('[R60] a call costs what the file says, marked up for the caller and in credits', async () => {
     const models = await modelsOf(
-      context,
       `
 credits: { usd_per_credit: 0.5 }
 providers:
@@ -99,9 +96,8 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 } }]`,
     assert.equal(costNanos(model.pricing, NO_TOKENS, chargeTerms(model.pricing, 'house', calls)), 24_000_000n);
   });
 
-  test('without a price in the file the published one counts', async (context) => {
+  test('without a price in the file the published one counts', async () => {
     const models = await modelsOf(
-      context,
       `
 providers: { anthropic: { hosted_tools: { web_search: {} } }, xai: { hosted_tools: { x_search: { max_calls: 2 } } } }
 models: [{ id: claude-opus-4-5, provider: anthropic }, { id: grok-4.3, provider: xai }]`,
@@ -147,8 +143,8 @@ models: [{ id: claude-opus-4-5, provider: anthropic }, { id: grok-4.3, provider:
     ],
   ];
   for (const [text, line] of REFUSED) {
-    test(`refused: ${line}`, async (context) => {
-      await assert.rejects(modelsOf(context, text), (error: Error & { problems: string[] }) => {
+    test(`refused: ${line}`, async () => {
+      await assert.rejects(modelsOf(text), (error: Error & { problems: string[] }) => {
         assert.deepEqual(
           error.problems.map((problem) => problem.replace(/^.*\/(?=gateway\.yaml: )/, '')),
           [line],
@@ -200,9 +196,8 @@ describe('resold models', () => {
   });
 });
 
-test('[R57] audio and image prices are published beside the others, and charged', async (context) => {
+test('[R57] audio and image prices are published beside the others, and charged', async () => {
   const models = await modelsOf(
-    context,
     `
 providers: { gemini: {}, house: { kind: openai, base_url: 'http://127.0.0.1:9/v1' } }
 models:

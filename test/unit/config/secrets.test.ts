@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { expandReferences } from '../../../src/config/expand.ts';
 import { Secrets } from '../../../src/config/secrets.ts';
 import { readSettings, SettingError } from '../../../src/config/settings.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-secrets-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('gateway-secrets');
 
 function fileOf(name: string, content: string | Buffer): string {
   const path = join(folder, name);

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { TlsFiles } from '../../../src/config/config.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { readTls, type TlsPem, watchTls } from '../../../src/config/tls.ts';
 import { certificateOfLocalhost } from '../../support/certificate.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const identity = certificateOfLocalhost();
 
-async function tlsFolder(t: TestContext, cert = identity.cert, key = identity.key): Promise<TlsFiles> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-tls-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+async function tlsFolder(cert = identity.cert, key = identity.key): Promise<TlsFiles> {
+  const folder = temporaryFolder('gateway-tls');
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
   await writeFile(files.cert, cert);
   await writeFile(files.key, key);
@@ -28,31 +27,33 @@ function oneLine(line: string): (error: unknown) => boolean {
 }
 
 describe('the files of a certificate', () => {
-  test('are read as they are', async (t) => {
-    assert.deepEqual(await readTls(await tlsFolder(t)), { cert: identity.cert, key: identity.key });
+  test('are read as they are', async () => {
+    assert.deepEqual(await readTls(await tlsFolder()), { cert: identity.cert, key: identity.key });
   });
 
-  test('that are missing are named', async (t) => {
-    const files = await tlsFolder(t);
+  test('that are missing are named', async () => {
+    const files = await tlsFolder();
     await rm(files.key);
     await assert.rejects(readTls(files), oneLine(`${files.key}: does not exist`));
     await rm(files.cert);
     await assert.rejects(readTls(files), oneLine(`${files.cert}: does not exist`));
   });
 
-  test('that cannot be read are named', { skip: process.getuid?.() === 0 && 'root can read everything' }, async (t) => {
-    const files = await tlsFolder(t);
+  test('that cannot be read are named', {
+    skip: process.getuid?.() === 0 && 'root can read everything',
+  }, async () => {
+    const files = await tlsFolder();
     await chmod(files.key, 0);
     await assert.rejects(readTls(files), oneLine(`${files.key}: cannot be read (EACCES)`));
   });
 
-  test('that are folders are named', async (t) => {
-    const files = await tlsFolder(t);
+  test('that are folders are named', async () => {
+    const files = await tlsFolder();
     const folder = join(files.cert, '..');
     await assert.rejects(readTls({ ...files, key: folder }), oneLine(`${folder}: cannot be read (EISDIR)`));
   });
 
-  test('that are broken are named, with what is wrong, and without their content', async (t) => {
+  test('that are broken are named, with what is wrong, and without their content', async () => {
     for (const [cert, key, name, wrong] of [
       ['', identity.key, 'cert', 'has no certificate in PEM format'],
       [identity.cert.slice(0, 200), identity.key, 'cert', 'has no certificate in PEM format'],
@@ -66,13 +67,13 @@ describe('the files of a certificate', () => {
         'is encrypted: a private key without a passphrase is needed',
       ],
     ] as const) {
-      const files = await tlsFolder(t, cert, key);
+      const files = await tlsFolder(cert, key);
       await assert.rejects(readTls(files), oneLine(`${files[name]}: ${wrong}`));
     }
   });
 
-  test('that do not belong together are both named', async (t) => {
-    const files = await tlsFolder(t, identity.cert, certificateOfLocalhost().key);
+  test('that do not belong together are both named', async () => {
+    const files = await tlsFolder(identity.cert, certificateOfLocalhost().key);
     const wrong = `${files.key}: is not the private key of the certificate in ${files.cert}`;
     await assert.rejects(readTls(files), oneLine(wrong));
   });
@@ -80,7 +81,7 @@ describe('the files of a certificate', () => {
 
 describe('a certificate that changes', () => {
   test('[F36] is told when both files are new; until then, and when they are broken, there is a line and nothing else', async (t) => {
-    const files = await tlsFolder(t);
+    const files = await tlsFolder();
     const events: (TlsPem | string)[] = [];
     let wake = (): void => {};
     const record = (event: TlsPem | string): void => {

@@ -67,7 +67,7 @@ const reports = (pattern: RegExp) => (event: Event) => 'line' in event && patter
 
 describe('config watch', () => {
   test('a change takes effect, and so does the next', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await folder.write('holds: elastic');
@@ -77,7 +77,7 @@ describe('config watch', () => {
   });
 
   test('a file beside it that is written all the time does not hold up a change', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const busy = join(dirname(folder.file), 'gateway.db-wal');
     await writeFile(busy, '');
@@ -93,7 +93,7 @@ describe('config watch', () => {
   });
 
   test('a broken file is reported line by line, and a repaired one takes effect', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await folder.write('holds: half');
@@ -103,7 +103,7 @@ describe('config watch', () => {
   });
 
   test('a file that is replaced, as editors do, is still followed', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     for (const wanted of ['elastic', 'full', 'elastic'] as const) {
@@ -114,7 +114,7 @@ describe('config watch', () => {
   });
 
   test('a file that disappears is reported and changes nothing; when it is back it takes effect', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await rm(folder.file);
@@ -124,14 +124,14 @@ describe('config watch', () => {
   });
 
   test('a file that appears later takes effect', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const watch = watched(context, folder);
     await folder.write('holds: elastic');
     await watch.until(holds('elastic'));
   });
 
   test('a link is followed to where the file really is', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await mkdir(join(dirname(folder.file), 'real'));
     const real = join(dirname(folder.file), 'real', 'settings.yaml');
     await writeFile(real, 'holds: full');
@@ -142,7 +142,7 @@ describe('config watch', () => {
   });
 
   test('other files of the folder, and the same content again, cause nothing', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     await writeFile(join(dirname(folder.file), 'other.yaml'), 'x');
@@ -155,7 +155,7 @@ describe('config watch', () => {
   });
 
   test('after close nothing is reported', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const closed = watched(context, folder);
     const open = watched(context, folder);
     closed.close();
@@ -165,7 +165,7 @@ describe('config watch', () => {
   });
 
   test('a folder that does not exist yet is not an error, and a file that appears in it takes effect', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const file = join(dirname(folder.file), 'later', 'gateway.yaml');
     const watch = watched(context, folder, file);
     await mkdir(dirname(file));
@@ -177,7 +177,7 @@ describe('config watch', () => {
     'config' in event && event.config.catalog.providers.get('openai')?.apiKeys[0] === wanted;
 
   test('a secret in a file is rotated without a restart; one that vanishes stays in use, and is named', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const secret = join(dirname(folder.file), 'openai.key');
     await writeFile(secret, 'sk-first\n');
     await folder.write(`providers: { openai: { api_key: '\${file:${secret}}' } }`);
@@ -194,7 +194,7 @@ describe('config watch', () => {
   });
 
   test('the same for the file of a variable, without a config file', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const secret = join(dirname(folder.file), 'openai.key');
     await writeFile(secret, 'sk-first');
     const env = { OPENAI_API_KEY_FILE: secret };
@@ -208,7 +208,7 @@ describe('config watch', () => {
   });
 
   test('a file that a refused configuration named repairs it when it appears', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write('holds: full');
     const watch = watched(context, folder);
     const secret = join(dirname(folder.file), 'later.key');
@@ -219,7 +219,7 @@ describe('config watch', () => {
   });
 
   test('a command runs again by itself, and only a new output is taken into use', async (context) => {
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     const secret = join(dirname(folder.file), 'openai.key');
     await writeFile(secret, 'sk-first');
     await folder.write(`providers: { openai: { api_key: '\${exec:cat ${secret}}' } }`);

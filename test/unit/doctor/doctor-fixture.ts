@@ -1,15 +1,15 @@
 /** Providers that behave as a test says, and the doctor looking at them: in this process, or as the command. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
 import { checkAll } from '../../../src/doctor/doctor.ts';
 import type { ProviderReport, Report } from '../../../src/doctor/report.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
 
@@ -98,9 +98,8 @@ export interface ConfigFixture {
 }
 
 /** A folder with a config file, gone after the test; YAML is a superset of JSON. */
-export async function writeConfig(t: TestContext, config: object | string): Promise<ConfigFixture> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-doctor-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+export async function writeConfig(config: object | string): Promise<ConfigFixture> {
+  const folder = temporaryFolder('gateway-doctor');
   const file = join(folder, 'gateway.yaml');
   await writeFile(file, typeof config === 'string' ? config : JSON.stringify(config));
   return {
@@ -137,11 +136,10 @@ export interface Looked {
 
 /** In this process; there is no store, so nothing may reach for it. */
 export async function look(
-  t: TestContext,
   config: object | string,
   options: { readonly probes?: boolean; readonly timeoutMs?: number } = {},
 ): Promise<Looked> {
-  const { env } = await writeConfig(t, config);
+  const { env } = await writeConfig(config);
   const report = await checkAll({
     settings: readSettings(env),
     env,

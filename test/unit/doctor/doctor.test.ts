@@ -7,8 +7,8 @@ import { startedGateway } from '../../support/started-gateway.ts';
 import { command, configOf, deadOrigin, fakeProvider, honest, look, SECRET, writeConfig } from './doctor-fixture.ts';
 
 describe('the command', () => {
-  test('no problems with the sandbox: exit 0, one JSON object, and no data folder is made', async (t) => {
-    const { env } = await writeConfig(t, '');
+  test('no problems with the sandbox: exit 0, one JSON object, and no data folder is made', async () => {
+    const { env } = await writeConfig('');
     const { code, stdout, stderr } = await command(env, '--json');
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(stdout.indexOf('\n'), stdout.length - 1);
@@ -25,8 +25,8 @@ describe('the command', () => {
     assert.equal(existsSync(env.GATEWAY_DATA ?? ''), false);
   });
 
-  test('a broken config file: exit 1, each problem is a line, and the rest is still looked at', async (t) => {
-    const { env } = await writeConfig(t, 'providers: { p: { kind: openai, api_kye: x } }\nmodels: [{ id: a b }]');
+  test('a broken config file: exit 1, each problem is a line, and the rest is still looked at', async () => {
+    const { env } = await writeConfig('providers: { p: { kind: openai, api_kye: x } }\nmodels: [{ id: a b }]');
     const { code, stdout } = await command(env);
     assert.equal(code, 1);
     assert.match(stdout, /Config file +!! 2 problems/);
@@ -37,8 +37,8 @@ describe('the command', () => {
     );
   });
 
-  test('wrong usage: exit 2 and one line', async (t) => {
-    const { env } = await writeConfig(t, '');
+  test('wrong usage: exit 2 and one line', async () => {
+    const { env } = await writeConfig('');
     const { code, stdout, stderr } = await command(env, '--probes');
     assert.deepEqual([code, stdout], [2, '']);
     assert.equal(stderr, 'gateway: doctor: unknown flag --probes: expected one of --no-probe, --json\n');
@@ -65,7 +65,7 @@ describe('the command', () => {
 describe('a provider', () => {
   test('that is well is asked for one token at each target, as a request would ask for it', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
-    const { report, p } = await look(t, configOf(provider.origin, { headers: { 'X-Team': 'doctors' } }));
+    const { report, p } = await look(configOf(provider.origin, { headers: { 'X-Team': 'doctors' } }));
     assert.deepEqual(report.to_do, []);
     assert.deepEqual(
       [p.reachable.state, p.authorised.detail, p.models.detail, p.clock.state],
@@ -81,7 +81,7 @@ describe('a provider', () => {
 
   test('is asked to generate nothing with --no-probe', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
-    const { report, p } = await look(t, configOf(provider.origin), { probes: false });
+    const { report, p } = await look(configOf(provider.origin), { probes: false });
     assert.deepEqual([report.ok, p.probes], [true, []]);
     assert.deepEqual(
       provider.asked.map(({ method }) => method),
@@ -97,14 +97,14 @@ describe('a provider', () => {
       model,
       format: model.endsWith('29') ? 'messages' : 'chat',
     }));
-    const { p } = await look(t, configOf(provider.origin, { formats: ['chat', 'messages'] }, { targets }));
+    const { p } = await look(configOf(provider.origin, { formats: ['chat', 'messages'] }, { targets }));
     assert.equal(provider.asked.filter(({ method }) => method === 'POST').length, 20);
     assert.equal(p.probes.filter(({ format }) => format === 'messages').length, 1);
   });
 
-  test('that nobody listens for', async (t) => {
+  test('that nobody listens for', async () => {
     const origin = await deadOrigin();
-    const { report, p } = await look(t, configOf(origin));
+    const { report, p } = await look(configOf(origin));
     assert.deepEqual(p.reachable, { state: 'problem', detail: 'ECONNREFUSED' });
     assert.deepEqual([p.authorised.state, p.probes], ['skipped', []]);
     assert.deepEqual(report.to_do, [
@@ -115,21 +115,21 @@ describe('a provider', () => {
 
   test('that never answers does not hold the doctor up', async (t) => {
     const silent = await fakeProvider(t, () => null);
-    const { p } = await look(t, configOf(silent.origin), { timeoutMs: 100 });
+    const { p } = await look(configOf(silent.origin), { timeoutMs: 100 });
     assert.deepEqual(p.reachable, { state: 'problem', detail: 'no answer within 0.1 s' });
     const lists = await fakeProvider(t, (asked) => (asked.method === 'GET' ? honest(['upstream-m'])(asked) : null));
-    const { report } = await look(t, configOf(lists.origin), { timeoutMs: 1_500 });
+    const { report } = await look(configOf(lists.origin), { timeoutMs: 1_500 });
     assert.equal(report.to_do[0], 'p: upstream-m (chat) does not answer: no answer within 1.5 s');
   });
 
   test('that refuses the credential is reported, without the credential', async (t) => {
     const words = `Incorrect API key provided: ${SECRET}\u001b[31m\nsee docs`;
     const provider = await fakeProvider(t, () => ({ status: 401, body: { error: { message: words } } }));
-    const { report, p } = await look(t, configOf(provider.origin));
+    const { report, p } = await look(configOf(provider.origin));
     assert.equal(p.authorised.state, 'problem');
     assert.match(report.to_do[0] ?? '', /^p: 1 of 1 credentials refused \(status 401: .*\[redacted\]/);
     assert.equal(provider.asked.length, 1, 'no probe is made with it');
-    const { env } = await writeConfig(t, configOf(provider.origin));
+    const { env } = await writeConfig(configOf(provider.origin));
     for (const flags of [[], ['--json']]) {
       const { code, stdout, stderr } = await command(env, ...flags);
       assert.equal(code, 1);
@@ -144,7 +144,7 @@ describe('a provider', () => {
       asked.headers.authorization === 'Bearer key-b' ? { status: 403, body: { error: 'no' } } : answer(asked),
     );
     const pool = { api_key: undefined, api_keys: ['key-a', 'key-b'] };
-    const { report } = await look(t, configOf(provider.origin, pool));
+    const { report } = await look(configOf(provider.origin, pool));
     assert.deepEqual(report.to_do, [
       'p: 1 of 2 credentials refused (status 403: no): check its credential 2 and the permissions of that account',
     ]);
@@ -154,7 +154,7 @@ describe('a provider', () => {
   test('without the model of a target', async (t) => {
     for (const probes of [true, false]) {
       const provider = await fakeProvider(t, honest(['other', 'upstream-m-mini']));
-      const { report, p } = await look(t, configOf(provider.origin), { probes });
+      const { report, p } = await look(configOf(provider.origin), { probes });
       assert.deepEqual([p.models.detail, p.models.missing], ['0 of 1', ['upstream-m']]);
       assert.deepEqual(report.to_do, [
         'p: does not list upstream-m: correct the model of these targets, or request access',
@@ -166,7 +166,7 @@ describe('a provider', () => {
   test('that lists a model under the name of its newest version has it', async (t) => {
     for (const id of ['upstream-m-20260101', 'upstream-m-2026-01-01', 'models/upstream-m', 'upstream-m:latest']) {
       const provider = await fakeProvider(t, honest([id]));
-      const { p } = await look(t, configOf(provider.origin), { probes: false });
+      const { p } = await look(configOf(provider.origin), { probes: false });
       assert.equal(p.models.state, 'ok', id);
     }
   });
@@ -176,7 +176,7 @@ describe('a provider', () => {
     const provider = await fakeProvider(t, (asked) =>
       asked.method === 'GET' ? { status: 404, body: 'none' } : answer(asked),
     );
-    const { report, p } = await look(t, configOf(provider.origin));
+    const { report, p } = await look(configOf(provider.origin));
     assert.deepEqual([report.ok, p.authorised.detail, p.models.state], [true, 'accepted by the probe', 'skipped']);
   });
 
@@ -186,7 +186,7 @@ describe('a provider', () => {
       ...answer(asked),
       headers: { date: new Date(Date.now() - 120_000).toUTCString() },
     }));
-    const { report, p } = await look(t, configOf(late.origin));
+    const { report, p } = await look(configOf(late.origin));
     assert.equal(p.clock.state, 'problem');
     assert.ok(Math.abs((p.clock.skew_ms ?? 0) - 120_000) < 30_000);
     assert.match(report.to_do.join('\n'), /^p: our clock is \d+ s ahead of its own: synchronise this machine \(NTP\)$/);
@@ -196,7 +196,7 @@ describe('a provider', () => {
     const provider = await fakeProvider(t, (asked) =>
       asked.method === 'GET' ? honest(['upstream-m'])(asked) : { body: '<html>Welcome</html>' },
     );
-    const { report } = await look(t, configOf(provider.origin));
+    const { report } = await look(configOf(provider.origin));
     assert.match(
       report.to_do[0] ?? '',
       /^p: upstream-m \(chat\) does not answer: its answer does not have this format/,
@@ -208,7 +208,7 @@ describe('a provider', () => {
     const provider = await fakeProvider(t, (asked) =>
       asked.method === 'GET' ? honest(['upstream-m'])(asked) : { status: 400, body: { error: { message } } },
     );
-    assert.equal((await look(t, configOf(provider.origin))).report.ok, true);
+    assert.equal((await look(configOf(provider.origin))).report.ok, true);
   });
 });
 
@@ -216,7 +216,7 @@ describe('a model', () => {
   test('that is free by its configuration is priced; one without a context window is a problem', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
     const free = { pricing: { input: 0, output: 0 }, context_window: undefined };
-    const { report } = await look(t, configOf(provider.origin, {}, free));
+    const { report } = await look(configOf(provider.origin, {}, free));
     assert.deepEqual(report.models[0]?.priced, { state: 'ok', detail: 'free' });
     assert.deepEqual(report.models[0]?.limits, { state: 'problem', detail: 'unknown / 100' });
     assert.deepEqual(report.to_do, [
@@ -226,7 +226,7 @@ describe('a model', () => {
 
   test('whose output limit nobody states has a guess, which is told', async (t) => {
     const provider = await fakeProvider(t, honest(['upstream-m']));
-    const { report } = await look(t, configOf(provider.origin, {}, { max_output_tokens: undefined }));
+    const { report } = await look(configOf(provider.origin, {}, { max_output_tokens: undefined }));
     assert.deepEqual(report.models[0]?.limits, { state: 'problem', detail: '1000 / 1000 (a guess)' });
     assert.deepEqual(report.to_do, ['m: the output limit is a guess: set max_output_tokens in the config file']);
   });
@@ -237,7 +237,7 @@ describe('a model', () => {
       { provider: 'p', model: 'gone' },
       { provider: 'p', model: 'upstream-m' },
     ];
-    const { report } = await look(t, configOf(provider.origin, {}, { targets }));
+    const { report } = await look(configOf(provider.origin, {}, { targets }));
     assert.deepEqual(report.models[0]?.targets, { state: 'ok', detail: '1 of 2' });
     assert.equal(report.to_do.length, 1);
   });

@@ -36,8 +36,8 @@ async function provider(context: TestContext, answer: RequestListener): Promise<
 const LIST = JSON.stringify({ data: [{ id: 'm', context_length: 50_000, max_completion_tokens: 20_000 }] });
 
 /** A file with one model `m` whose limits are open, at the provider `house`. */
-async function fixture(context: TestContext, baseUrl: string, extra = '') {
-  const folder = await configFolder(context);
+async function fixture(baseUrl: string, extra = '') {
+  const folder = await configFolder();
   await folder.write(`
 providers: { house: { kind: openai, base_url: '${baseUrl}', api_key: secret } }
 models: [{ id: m, provider: house, pricing: { input: 1, output: 2 } }]
@@ -59,7 +59,7 @@ describe('the model lists of providers', () => {
       seen.push(`${request.url} ${request.headers.authorization}`);
       response.end(LIST);
     });
-    const { options, model } = await fixture(context, baseUrl);
+    const { options, model } = await fixture(baseUrl);
     assert.deepEqual((await model())?.sources.maxOutputTokens.kind, 'assumed');
     assert.deepEqual(await refreshModelLists(options), { asked: [{ provider: 'house', models: 1 }], failed: [] });
     assert.deepEqual(seen, ['/v1/models Bearer secret']);
@@ -75,7 +75,7 @@ describe('the model lists of providers', () => {
       calls += 1;
       response.end(LIST);
     });
-    const { options } = await fixture(context, baseUrl);
+    const { options } = await fixture(baseUrl);
     const nowMs = () => 1_000_000;
     await refreshModelLists({ ...options, nowMs });
     await refreshModelLists({ ...options, nowMs });
@@ -88,9 +88,9 @@ describe('the model lists of providers', () => {
 
   test('are not asked for where the file says everything, or says not to', async (context) => {
     const baseUrl = await provider(context, () => assert.fail('asked'));
-    const off = await fixture(context, baseUrl, 'model_lists: false');
+    const off = await fixture(baseUrl, 'model_lists: false');
     assert.deepEqual(await refreshModelLists(off.options), { asked: [], failed: [] });
-    const folder = await configFolder(context);
+    const folder = await configFolder();
     await folder.write(`
 providers: { house: { kind: openai, base_url: '${baseUrl}' } }
 models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_window: 9, max_output_tokens: 3 }]`);
@@ -125,7 +125,7 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
   for (const [what, answer, reason] of BAD) {
     test(`[F35] a ${what} list is reported, and what was known stays`, async (context) => {
       const baseUrl = await provider(context, answer);
-      const { documents, options, model } = await fixture(context, baseUrl);
+      const { documents, options, model } = await fixture(baseUrl);
       const timeoutMs = what === 'slow' ? 50 : 10_000;
       const { asked, failed } = await refreshModelLists({ ...options, timeoutMs });
       assert.deepEqual([asked.length, failed.length], [0, 1]);
@@ -135,16 +135,16 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
     });
   }
 
-  test('[F35] a provider that cannot be reached is reported', async (context) => {
-    const { options } = await fixture(context, 'http://127.0.0.1:1/v1');
+  test('[F35] a provider that cannot be reached is reported', async () => {
+    const { options } = await fixture('http://127.0.0.1:1/v1');
     const { failed } = await refreshModelLists(options);
     assert.deepEqual(failed, [{ provider: 'house', reason: 'ECONNREFUSED' }]);
   });
 
-  test('[F35] in the background a failure is a line in the log, and nothing else', async (context) => {
+  test('[F35] in the background a failure is a line in the log, and nothing else', async () => {
     const lines: string[] = [];
     const log: Log = { ...NO_LOG, warn: (_, line) => void lines.push(line) };
-    const { options } = await fixture(context, 'http://127.0.0.1:1/v1');
+    const { options } = await fixture('http://127.0.0.1:1/v1');
     assert.equal(await refreshInBackground(options, log), false);
     const broken: Documents = {
       getDocument: async () => {
@@ -162,7 +162,7 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
   test('a gateway that closes gives up a provider that does not answer', async (context) => {
     const closing = new AbortController();
     const baseUrl = await provider(context, () => closing.abort());
-    const { options } = await fixture(context, baseUrl);
+    const { options } = await fixture(baseUrl);
     const { failed } = await refreshModelLists({ ...options, timeoutMs: 60_000, signal: closing.signal });
     assert.equal(failed.length, 1);
   });

@@ -1,11 +1,10 @@
 /** The embedded store in the serving thread: what waits for the disk, what does not, and what a loss of power leaves. */
 import assert from 'node:assert/strict';
-import fs, { copyFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import fs, { copyFileSync, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, describe, mock, type TestContext, test } from 'node:test';
+import { describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { StoreError, StoreLockedError } from '../../../../src/ledger/errors.ts';
 import { GroupCommit } from '../../../../src/ledger/group-commit/group-commit.ts';
@@ -19,11 +18,11 @@ import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '.
 import { emptyStore } from '../../../support/empty-store.ts';
 import { pending } from '../../../support/pending.ts';
 import { flushing, SlowDisk } from '../../../support/slow-disk.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-serving-'));
+const folder = temporaryFolder('gateway-serving');
 let files = 0;
 const newFile = () => join(folder, `ledger-${files++}.db`);
-after(() => rmSync(folder, { recursive: true }));
 
 /** The connection that the store under test has to a file. */
 function watchDatabases(t: TestContext): (file: string) => DatabaseSync | undefined {

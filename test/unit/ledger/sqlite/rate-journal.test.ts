@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { openRateJournal } from '../../../../src/ledger/sqlite/rate-journal.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-journal-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('gateway-journal');
 let files = 0;
 const newFile = () => join(folder, `${files++}.db`);
 const slot = (number: number) => ({ keyId: 'a "key" with ünusual text\n', number, atMs: 1_000 + number });

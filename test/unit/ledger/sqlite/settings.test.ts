@@ -1,17 +1,15 @@
 /** What the embedded store promises of the disk rests on settings of its connections: read back from each of them. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { joinDatabase, openDatabase } from '../../../../src/ledger/sqlite/database.ts';
 import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
 import { admitRequest, ManualClock, newKey } from '../../../contract/fixtures.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-settings-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('gateway-settings');
 let files = 0;
 const newFile = (): string => join(folder, `${files++}.db`);
 

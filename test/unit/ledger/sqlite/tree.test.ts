@@ -1,7 +1,5 @@
 /** Trees of accounts in memory, when the file does not take what memory has decided. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Operation, Result } from '../../../../src/ledger/operations.ts';
@@ -9,13 +7,14 @@ import { openDatabase } from '../../../../src/ledger/sqlite/database.ts';
 import { openEngine } from '../../../../src/ledger/sqlite/engine.ts';
 import { admitRequest, ManualClock, newAccount, newKey, settleRequest } from '../../../contract/fixtures.ts';
 import { aroundCommits } from '../../../support/commits.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 function kindOf(result: Result | undefined): unknown {
   return result != null && 'kind' in result ? result.kind : result;
 }
 
 test('[F8] [F37] after a failed commit an account still knows what all of its keys hold, in memory and in the file', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
+  const folder = temporaryFolder('gateway-tree');
   const file = join(folder, 'ledger.db');
   const database = openDatabase(file);
   let fails = false;
@@ -24,10 +23,7 @@ test('[F8] [F37] after a failed commit an account still knows what all of its ke
     commit();
   });
   const engine = openEngine(database, file, new ManualClock());
-  t.after(() => {
-    engine.close();
-    rmSync(folder, { recursive: true });
-  });
+  t.after(() => engine.close());
   const org = newAccount();
   const [one, other] = [newKey({ accountId: org.id }), newKey({ accountId: org.id })];
   const admit = (keyId: string, holdId: string): Operation => ({
@@ -54,13 +50,10 @@ test('[F8] [F37] after a failed commit an account still knows what all of its ke
 });
 
 test('a new cap of an account counts the charges of its own batch', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
+  const folder = temporaryFolder('gateway-tree');
   const file = join(folder, 'ledger.db');
   const engine = openEngine(openDatabase(file), file, new ManualClock());
-  t.after(() => {
-    engine.close();
-    rmSync(folder, { recursive: true });
-  });
+  t.after(() => engine.close());
   const org = newAccount();
   const key = newKey({ accountId: org.id });
   engine.apply([
@@ -79,8 +72,7 @@ test('a new cap of an account counts the charges of its own batch', (t) => {
 });
 
 test('accounts that a damaged file puts below each other are an error, not a path without an end', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-tree-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder('gateway-tree');
   const file = join(folder, 'ledger.db');
   const org = newAccount();
   const team = newAccount({ parentId: org.id });
