@@ -53,9 +53,7 @@ describe('the console of a gateway with many keys', { skip }, () => {
 
     await page.goto(`${origin}/keys`);
     await page.getByText('The newest 200 keys').waitFor();
-    await holdEnd(page);
-    const oldest = page.getByRole('link', { name: 'Oldest of all', exact: true });
-    await showing(page, () => oldest.waitFor());
+    await holdEnd(page, page.getByRole('link', { name: 'Oldest of all', exact: true }));
     await page.getByText(`${KEYS + 3} keys`).waitFor();
 
     await page.getByPlaceholder('Name, prefix or id').focus();

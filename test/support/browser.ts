@@ -10,6 +10,7 @@ import {
   type BrowserContextOptions,
   chromium,
   type LaunchOptions,
+  type Locator,
   type Page,
 } from 'playwright-core';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -83,11 +84,17 @@ export async function showing(page: Page, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** As somebody who holds the End key: rows that come to the table are scrolled past before the browser has drawn them. */
-export async function holdEnd(page: Page): Promise<void> {
-  await page.evaluate(`new MutationObserver(() => scrollTo(0, document.documentElement.scrollHeight))
-    .observe(document.querySelector('tbody'), { childList: true })`);
-  await page.keyboard.press('End');
+/**
+ * As somebody who holds the End key until `last` is there: in every frame, so that rows that come to the page are scrolled past
+ * before the browser has drawn them.
+ */
+export async function holdEnd(page: Page, last: Locator): Promise<void> {
+  await page.evaluate(`globalThis.endIsHeld = true; (function hold() {
+    scrollTo(0, document.documentElement.scrollHeight);
+    if (endIsHeld) requestAnimationFrame(hold);
+  })()`);
+  await showing(page, () => last.waitFor());
+  await page.evaluate('endIsHeld = false');
 }
 
 /** From now on. `origins`: the places that are not outside. */
@@ -120,6 +127,13 @@ interface AxeResult {
 /** Violations of WCAG 2 A and AA, each with the elements that it is about. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axeSource);
+  // Until the next frame a colour that changes is the former one, even where the change takes no time.
+  await page.evaluate(`(async () => {
+    const changes = () => document.getAnimations().filter((running) => running instanceof CSSTransition);
+    for (let left = changes(); left.length > 0; left = changes()) {
+      await Promise.allSettled(left.map(({ finished }) => finished));
+    }
+  })()`);
   const { violations } = await page.evaluate<AxeResult>(
     "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })",
   );
