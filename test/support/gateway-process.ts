@@ -1,6 +1,5 @@
 /** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -16,7 +15,9 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   /** Everything that it has written. */
   output(): string;
-  /** Resolves when the process is gone. */
+  /** Resolves with its exit code when the process is gone and everything that it has written was read. */
+  readonly ended: Promise<number | null>;
+  /** Resolves when it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
@@ -47,6 +48,8 @@ export async function gatewayProcess(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // Not `exit`, which comes before the last lines of its output.
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   onSpawn(child);
   const origin = await new Promise<string>((done, failed) => {
     const read = (chunk: Buffer): void => {
@@ -56,7 +59,7 @@ export async function gatewayProcess(
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
-    child.once('exit', (code) => failed(new Error(`the gateway ended with ${code}: ${output}`)));
+    void ended.then((code) => failed(new Error(`the gateway ended with ${code}: ${output}`)));
   });
   const admin = new AdminClient(socketPath(dataDir));
   return {
@@ -64,11 +67,10 @@ export async function gatewayProcess(
     admin,
     child,
     output: () => output,
+    ended,
     kill: async (signal) => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, 'exit');
-      child.kill(signal);
-      await gone;
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      await ended;
     },
   };
 }

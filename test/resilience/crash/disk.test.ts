@@ -1,6 +1,5 @@
 /** A data folder that is deleted, replaced or damaged, and a disk that fails: one clear line, and never exit code 0. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +7,7 @@ import { describe, test } from 'node:test';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { gatedUpstream } from '../../support/upstreams/gated.ts';
 
 const FAILING_DISK = new URL('../../support/failing-disk.ts', import.meta.url).href;
 const root = temporaryFolder('gateway-disk');
@@ -25,11 +25,6 @@ function logged(gateway: GatewayProcess, text: string): readonly string[] {
     .output()
     .split('\n')
     .filter((line) => line.includes(text));
-}
-
-async function exitCode({ child }: GatewayProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  return child.exitCode;
 }
 
 describe('files that change under a running gateway', () => {
@@ -51,7 +46,7 @@ describe('files that change under a running gateway', () => {
       const gateway = await gatewayProcess(folder, { GATEWAY_LEASE_SECONDS: '1' });
       t.after(() => gateway.kill('SIGKILL'));
       change(folder);
-      assert.equal(await exitCode(gateway), 1);
+      assert.equal(await gateway.ended, 1);
       assert.equal(logged(gateway, 'while the gateway was using it').length, 1, gateway.output());
       assert.match(gateway.output(), line);
     });
@@ -62,7 +57,7 @@ describe('files that change under a running gateway', () => {
     const gateway = await gatewayProcess(folder, { GATEWAY_LEASE_SECONDS: '1' }, ['--workers', '2']);
     t.after(() => gateway.kill('SIGKILL'));
     rmSync(join(folder, 'gateway.db'));
-    assert.equal(await exitCode(gateway), 1);
+    assert.equal(await gateway.ended, 1);
     assert.match(gateway.output(), /gateway\.db was deleted while the gateway was using it/);
   });
 });
@@ -91,32 +86,35 @@ describe('a damaged database', () => {
     const body = { model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello' }] };
     const response = await call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
     assert.equal(response.status, 503);
-    assert.equal(await exitCode(gateway), 1);
+    assert.equal(await gateway.ended, 1);
     assert.equal(logged(gateway, 'drains and ends').length, 1, gateway.output());
     assert.match(gateway.output(), /The database \S+gateway\.db is damaged \(.+\): .*restore .* backup/);
   });
 });
 
 test('a disk that fails while the gateway drains: it does not end with exit code 0', async (t) => {
+  await using upstream = await gatedUpstream();
   for (const flags of [[], ['--workers', '2']]) {
     const folder = newFolder();
+    writeFileSync(join(folder, 'gateway.yaml'), upstream.config.replace('drain: 1,', 'drain: 1, settle_wait: 1,'));
     const marker = join(folder, 'failing');
     const env = { NODE_OPTIONS: `--import ${FAILING_DISK}`, FAILING_DISK: marker };
     const gateway = await gatewayProcess(folder, env, flags);
     t.after(() => gateway.kill('SIGKILL'));
     const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
-    const body = {
-      model: 'sandbox/alpha',
-      stream: true,
-      messages: [{ role: 'user', content: '[[tokens=30]] [[delay=10]]' }],
-    };
-    const response = await call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
+    const body = { model: 'gated/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
+    const answer = call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
+    const stream = await upstream.next();
+    stream.begin();
+    const response = await answer;
     assert.equal(response.status, 200);
-    gateway.child.kill('SIGTERM');
+    // The stream ends by the drain or by itself, whichever is first: the disk takes nothing by then.
     writeFileSync(marker, '');
+    gateway.child.kill('SIGTERM');
+    stream.finish();
     const text = await response.text().catch(() => '');
     assert.doesNotMatch(text, /\[DONE\]/, 'what could not be charged was not seen complete');
-    assert.equal(await exitCode(gateway), 1);
+    assert.equal(await gateway.ended, 1);
     assert.match(gateway.output(), /the disk did not take what was committed/);
   }
 });
