@@ -26,7 +26,7 @@ models:
     pricing: { input: 1, output: 4 }
 sandbox: false
 routing: { max_attempts: 1 }
-limits: { drain: 5 }
+limits: { drain: 5, settle_wait: 300 }
 `;
 }
 
@@ -69,7 +69,8 @@ export async function newJobs(admin: AdminClient, count: number): Promise<readon
   );
 }
 
-const TRIES_MAX = 100;
+/** For what never comes. A gateway that was killed, or its database, may take long to be back on a busy machine. */
+const TRY_MS = 240_000;
 
 export class Load {
   readonly #origin: (job: number) => string;
@@ -96,7 +97,7 @@ export class Load {
   }
 
   async #run(job: Job, index: number): Promise<void> {
-    for (; job.tries < TRIES_MAX; await delay(100)) {
+    for (const deadlineMs = Date.now() + TRY_MS; Date.now() < deadlineMs; await delay(100)) {
       job.tries += 1;
       const answered = await this.#ask(job, index);
       if (typeof answered === 'object') job.usage = answered;
