@@ -27,11 +27,15 @@ const ANSWER = JSON.stringify({
 
 for (const flags of [[], ['--workers', '2']]) {
   test(`[R11] killed again and again${flags.length > 0 ? ` with ${flags.join(' ')}` : ''}: the provider never sees more than the limit within a minute`, async (t) => {
-    /** When requests came to the provider. Every second one is never answered: its process is killed meanwhile. */
-    const arrivedAtMs: number[] = [];
+    let sentAtMs = 0;
+    /**
+     * Between these times a request that came to the provider was admitted. Every second one is never answered: its process is
+     * killed meanwhile.
+     */
+    const arrivals: { readonly sentAtMs: number; readonly arrivedAtMs: number }[] = [];
     const provider = createServer((request, response) => {
-      arrivedAtMs.push(performance.now());
-      const answered = arrivedAtMs.length % 2 === 0;
+      arrivals.push({ sentAtMs, arrivedAtMs: performance.now() });
+      const answered = arrivals.length % 2 === 0;
       request.resume().once('end', () => {
         if (answered) response.setHeader('content-type', 'application/json').end(ANSWER);
       });
@@ -52,6 +56,7 @@ for (const flags of [[], ['--workers', '2']]) {
         key = (await gateway.admin.createKey({ mode: 'credit', credit: '1', rpm_limit: LIMIT })).key;
       }
       const body = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
+      sentAtMs = performance.now();
       const requests = Array.from({ length: REQUESTS_AT_ONCE }, async () => {
         // The connection of a request that the provider does not answer ends with the process.
         const response = await call(`${gateway.origin}/v1/chat/completions`, { key, body }).catch(() => null);
@@ -64,11 +69,10 @@ for (const flags of [[], ['--workers', '2']]) {
     }
 
     // A kill can come between an admission and its forwarding.
-    assert.ok(arrivedAtMs.length > LIMIT / 2, `${arrivedAtMs.length} requests came to the provider`);
-    for (const [index, lastMs] of arrivedAtMs.slice(LIMIT).entries()) {
-      // A request comes to the provider a little after its admission.
-      const tookMs = lastMs - (arrivedAtMs[index] ?? 0);
-      assert.ok(tookMs > MINUTE_MS - 2_000, `${LIMIT + 1} requests came within ${tookMs} ms`);
+    assert.ok(arrivals.length > LIMIT / 2, `${arrivals.length} requests came to the provider`);
+    for (const [index, { arrivedAtMs }] of arrivals.slice(LIMIT).entries()) {
+      const tookMs = arrivedAtMs - (arrivals[index]?.sentAtMs ?? 0);
+      assert.ok(tookMs > MINUTE_MS - 100, `${LIMIT + 1} requests were admitted within ${tookMs} ms`);
     }
   });
 }
