@@ -16,9 +16,10 @@ interface Stage extends AsyncDisposable {
   readonly key: CreatedKey;
 }
 
-async function stage(limits = ''): Promise<Stage> {
+async function stage(settleWaitS = 300): Promise<Stage> {
   const upstream = await gatedUpstream();
-  const config = `${upstream.config.replace('limits: { drain: 1 }', `limits: { drain: 1${limits} }`)}sandbox: false\n`;
+  const config = `${upstream.config.replace('limits: {', `limits: { settle_wait: ${settleWaitS},`)}sandbox: false\n`;
+  assert.match(config, /settle_wait/);
   const gateway = await faultyGateway(config);
   return {
     gateway,
@@ -170,7 +171,7 @@ describe('a store that goes down in the middle of a stream', () => {
   });
 
   test('[F7] [R51] the end waits only so long: then an in-band failure, and the charge is made later, once', async () => {
-    await using fixture = await stage(', settle_wait: 0.2');
+    await using fixture = await stage(0.2);
     const { gateway, key } = fixture;
     const { client, call } = await begunStream(fixture);
     gateway.store.goDown();
@@ -183,7 +184,7 @@ describe('a store that goes down in the middle of a stream', () => {
   });
 
   test('[F7] [R51] a whole answer waits with its body; past the wait it is a 503, and the charge is made once', async () => {
-    await using fixture = await stage(', settle_wait: 0.2');
+    await using fixture = await stage(0.2);
     const { gateway, upstream, key } = fixture;
     const answer = ask(key, 'chat');
     const call = await upstream.next();
