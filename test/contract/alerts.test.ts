@@ -28,7 +28,7 @@ const ENGINES: Readonly<Record<string, () => Promise<readonly [SqlEngine, SqlEng
   PostgreSQL: async () => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
-    const open = () => openPostgresEngine(new Connection({ url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 }));
+    const open = () => openPostgresEngine(new Connection({ url, statementTimeoutMs: 120_000, lockTimeoutMs: 120_000 }));
     return [await open(), await open()];
   },
 };

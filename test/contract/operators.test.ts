@@ -28,7 +28,7 @@ const ENGINES: Readonly<Record<string, () => Promise<Opened>>> = {
   PostgreSQL: async () => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
-    const options = { url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 };
+    const options = { url, statementTimeoutMs: 120_000, lockTimeoutMs: 120_000 };
     return { open: () => openPostgresOperatorStore(new Connection(options)) };
   },
 };
@@ -169,7 +169,7 @@ describe('the operators in PostgreSQL', () => {
   test('several gateways that start at once make the tables once, and the trail refuses changes', async (t) => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
-    const options = { url, statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 };
+    const options = { url, statementTimeoutMs: 120_000, lockTimeoutMs: 120_000 };
     const stores = await Promise.all([1, 2, 3, 4].map(() => openPostgresOperatorStore(new Connection(options))));
     t.after(() => Promise.all(stores.map((store) => store.close())));
     for (const store of stores) assert.equal((await store.operators()).length, 1);

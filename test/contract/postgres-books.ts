@@ -13,24 +13,27 @@ after(() => server.stop());
 export const template = await server.createDatabase();
 await (await openPostgresStore({ url: server.url(template) })).close();
 
+/** Nobody gives up on a busy machine; transactions of several gateways meet, see `overlapping`. */
+export const PATIENT = { timeoutMs: 120_000, lockTimeoutMs: 120_000 };
+/** Nobody renews a lease here: by the database's own time none is over while its test runs. */
+const LEASE_MS = 3_600_000;
+
 export async function openLedger(clock: Clock): Promise<OpenedLedger> {
   const url = server.url(await server.createDatabase(template));
   return {
-    connect: async () => new GroupCommit(await openPostgresStore({ url, clock })),
+    connect: async () => new GroupCommit(await openPostgresStore({ url, clock, ...PATIENT })),
     close: async () => undefined,
   };
 }
-
-/** Transactions of several gateways meet, however busy the machine is: see `overlapping`. */
-const PATIENT = { timeoutMs: 120_000, lockTimeoutMs: 120_000 };
 
 /** Fresh books, and the ledgers of several gateways on them. */
 export async function replicas(count: number, clock?: Clock): Promise<{ database: string; ledgers: OwnedLedger[] }> {
   const database = await server.createDatabase(template);
   const options = clock === undefined ? {} : { clock };
+  const lease = clock === undefined ? { leaseMs: LEASE_MS } : {};
   const ledgers = await Promise.all(
     Array.from({ length: count }, async () =>
-      createLedger(await openPostgresStore({ url: server.url(database), ...PATIENT, ...options })),
+      createLedger(await openPostgresStore({ url: server.url(database), ...PATIENT, ...options }), lease),
     ),
   );
   return { database, ledgers };

@@ -277,7 +277,7 @@ export function severalGateways(): void {
     });
 
     test('[F27] [R11] a settlement that meets admissions of other gateways takes no slot of the rate limit back', async () => {
-      const { database, ledgers } = await replicas(4);
+      const { database, ledgers } = await replicas(4, new ManualClock());
       const [first] = ledgers as [OwnedLedger];
       const key = await first.createKey(newKey({ credit: 1_000n, rpmLimit: 7 }));
       const hold = randomUUID();

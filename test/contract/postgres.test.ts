@@ -9,7 +9,7 @@ import { LedgerClock } from '../../src/ledger/postgres/ledger-clock.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres/store.ts';
 import { ledgerContract } from './contract.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
-import { closeAll, openLedger, server, template } from './postgres-books.ts';
+import { closeAll, openLedger, PATIENT, server, template } from './postgres-books.ts';
 
 import { severalGateways } from './postgres-gateways.ts';
 import { postgresSchema } from './postgres-schema.ts';
@@ -106,7 +106,7 @@ describe('one bad operation', () => {
 
   test('an audit that takes long holds up neither requests nor the operator', async () => {
     const database = await server.createDatabase(template);
-    const ledger = createLedger(await openPostgresStore({ url: server.url(database) }));
+    const ledger = createLedger(await openPostgresStore({ url: server.url(database), ...PATIENT }));
     const key = await ledger.createKey(newKey({ credit: 10n }));
     const blocker = new Client({ connectionString: server.url(database) });
     await blocker.connect();

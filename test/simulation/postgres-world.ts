@@ -5,6 +5,9 @@ import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres
 import type { TestPostgres } from '../support/postgres.ts';
 import type { Applied, Backend, Fault, World } from './world.ts';
 
+/** Nobody gives up on a busy machine. */
+const PATIENT = { timeoutMs: 120_000, lockTimeoutMs: 120_000 };
+
 /** All schedules of the backend use one database, which is emptied before each. */
 export async function postgresBackend(server: TestPostgres): Promise<Backend> {
   const database = await server.createDatabase();
@@ -22,8 +25,8 @@ export async function postgresBackend(server: TestPostgres): Promise<Backend> {
       // As a replica would: entries are never removed otherwise.
       await server.query(database, `SET session_replication_role = replica; TRUNCATE ${names}`);
       return new PostgresWorld(url, clock, [
-        await openPostgresStore({ url, clock }),
-        await openPostgresStore({ url, clock }),
+        await openPostgresStore({ url, clock, ...PATIENT }),
+        await openPostgresStore({ url, clock, ...PATIENT }),
       ]);
     },
   };
@@ -62,7 +65,7 @@ class PostgresWorld implements World {
   /** The gateway that was served last is replaced; the other one does not notice. */
   async restart(): Promise<null> {
     await this.#store().close();
-    this.#stores[this.#turn] = await openPostgresStore({ url: this.#url, clock: this.#clock });
+    this.#stores[this.#turn] = await openPostgresStore({ url: this.#url, clock: this.#clock, ...PATIENT });
     return null;
   }
 
