@@ -76,11 +76,14 @@ export function sqliteThreads(newFile: () => string): void {
         const program = fileURLToPath(new URL('../support/busy-process.ts', import.meta.url));
         const child = spawn(process.execPath, [program, file, kind], { stdio: ['ignore', 'pipe', 'inherit'] });
         t.after(() => child.kill('SIGKILL'));
+        const gone = once(child, 'exit');
         const acknowledged: string[] = [];
         for await (const line of createInterface({ input: child.stdout })) {
           acknowledged.push(line);
           if (acknowledged.length === 400) child.kill('SIGKILL');
         }
+        // Its output ends a moment before its lock on the file does.
+        await gone;
         const clock = new ManualClock(new Date().toISOString());
         const ledger = createLedger(openSyncStore({ file, clock }));
         assert.deepEqual((await ledger.audit()).findings, []);
