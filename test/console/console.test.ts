@@ -260,6 +260,7 @@ describe('the console', { skip }, () => {
     await page.getByRole('link', { name: 'Accounts' }).click();
     await page.locator(`[title="${team.used} credits"]`).first().waitFor();
     await page.getByRole('link', { name: 'Support' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).waitFor();
     await page.keyboard.press('e');
     await page.getByLabel('Cap in credits').fill('2');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -419,8 +420,10 @@ describe('the console', { skip }, () => {
     await page.getByRole('row', { name: /^Output/ }).waitFor();
     await page.getByRole('button', { name: 'Refund' }).click();
     await page.getByLabel('Reason').fill('<script>it was slow</script>');
+    // It is told for a few seconds only.
+    const told = page.getByText('credits given back').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click();
-    await page.getByText('credits given back').waitFor();
+    await told;
     const after = await gateway.admin.showKey(id);
     assert(after.mode === 'credit');
     assert.equal(after.credit, Number((5 + used).toFixed(9)));
