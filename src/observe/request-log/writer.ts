@@ -142,6 +142,15 @@ export class RequestLogWriter implements RequestObserver {
     }
   }
 
+  /** A batch that is not taken is tried again until somebody gives it up: a neighbour that ends too may be in the way. */
+  async #flushAll(givenUp: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#flush();
+      if (this.#buffer.length + this.#batch.length === 0 || givenUp.aborted) return;
+      await delay(RETRY_FIRST_MS, undefined, { signal: givenUp }).catch(() => {});
+    }
+  }
+
   async #nextBatch(): Promise<void> {
     this.#batch = this.#buffer.length <= BATCH_ROWS ? this.#buffer : this.#buffer.splice(0, BATCH_ROWS);
     if (this.#batch === this.#buffer) this.#buffer = [];
@@ -177,8 +186,8 @@ export class RequestLogWriter implements RequestObserver {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#closed = true;
-    const stored = (this.#flushing ?? Promise.resolve()).then(() => this.#flush());
     const giveUp = new AbortController();
+    const stored = (this.#flushing ?? Promise.resolve()).then(() => this.#flushAll(giveUp.signal));
     await Promise.race([stored, delay(CLOSE_WAIT_MS, undefined, { signal: giveUp.signal }).catch(() => {})]);
     giveUp.abort();
     const { buffered, dropped } = this.stats;

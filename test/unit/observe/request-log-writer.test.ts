@@ -92,6 +92,20 @@ describe('the writer of the request log', () => {
     assert.equal(log.stats.failures, 1);
   });
 
+  test('what a store does not take at the end is tried again: a neighbour that ends too may be in the way', async () => {
+    const { appender, log } = writer();
+    const record = requestRecord();
+    log.finished(record);
+    appender.failing = new Error('database is locked');
+    const refused = appender.next();
+    const closed = log.close();
+    await refused;
+    appender.failing = null;
+    await closed;
+    assert.deepEqual(appender.ids, [record.requestId]);
+    assert.equal(log.stats.buffered, 0);
+  });
+
   test('[F34] a store that hangs costs bounded memory: what is too much is dropped and counted, and the end does not wait', async () => {
     const { appender, log } = writer();
     appender.hanging = true;
