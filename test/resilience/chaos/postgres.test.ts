@@ -9,11 +9,13 @@ import { overlapping } from '../../support/overlap.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { gatedUpstream } from '../../support/upstreams/gated.ts';
 import { ChaosProxy } from './chaos-proxy.ts';
 import { assertBooks, farProvider, keyWhen, Load, MODEL, newJobs, until } from './load.ts';
 
 const JOBS = 16;
 const LEASE_S = 2;
+const MINUTE_MS = 60_000;
 const SECRET = 'an installation secret for tests only';
 
 interface Replica {
@@ -153,12 +155,18 @@ describe('gateways on one PostgreSQL', () => {
         };
         assert.equal(await ask('before'), 200);
         const stopped = async (name: string): Promise<number> => {
-          const [hot] = await server.query(
-            'postgres',
-            `SELECT pid FROM pg_stat_activity WHERE datname = '${own}' AND query LIKE 'SELECT gateway.apply_batch%'
-              ORDER BY backend_start DESC`,
-          );
-          const pid = Number(hot?.pid);
+          let pid = 0;
+          // What its connection did last may have been the recovery, until the lease is renewed.
+          await until(async () => {
+            const [hot] = await server.query(
+              'postgres',
+              `SELECT pid FROM pg_stat_activity WHERE datname = '${own}' AND query LIKE 'SELECT gateway.apply_batch%'
+                ORDER BY backend_start DESC`,
+            );
+            pid = Number(hot?.pid ?? 0);
+            return pid > 0;
+          });
+          assert.ok(pid > 0);
           process.kill(pid, 'SIGSTOP');
           try {
             const status = await ask(name);
@@ -188,33 +196,42 @@ describe('gateways on one PostgreSQL', () => {
       const proxy = await ChaosProxy.start(server.port);
       const env = { DATABASE_URL: urlThrough(proxy), GATEWAY_SECRET: SECRET };
       const replicas: StartedGateway[] = [];
+      await using upstream = await gatedUpstream();
       try {
-        for (let i = 0; i < 4; i++) replicas.push(await startedGateway({ env, config: 'sandbox: true\n' }));
+        for (let i = 0; i < 4; i++) replicas.push(await startedGateway({ env, config: upstream.config }));
         const [first] = replicas;
         assert.ok(first);
         const limit = 7;
         const key = await first.creditKey({ rpm_limit: limit });
-        const askOne = (index: number, content: string, stream = false) =>
+        const askOne = (index: number, model = 'sandbox/alpha', stream = false) =>
           fetch(`${replicas[index % 4]?.origin}/v1/chat/completions`, {
             method: 'POST',
             headers: { 'content-type': 'application/json', authorization: `Bearer ${key.key}` },
-            body: JSON.stringify({ model: 'sandbox/alpha', stream, messages: [{ role: 'user', content }] }),
+            body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'Hello' }] }),
           });
         const statusOf = async (answer: Response | Promise<Response>): Promise<number> => {
           const response = await answer;
           await response.arrayBuffer();
           return response.status;
         };
-        const askAll = () => Promise.all(Array.from({ length: 40 }, (_, index) => statusOf(askOne(index, 'Hello'))));
+        const askAll = () => Promise.all(Array.from({ length: 40 }, (_, index) => statusOf(askOne(index))));
         // The end of this stream and the admissions of the three others have read the account before one of them writes.
-        const stream = await askOne(0, '[[tokens=4]] [[delay=50]]', true);
-        const met = await overlapping(server, database, ['accounts', 'rates', 'holds'], 4, () =>
-          Promise.all([stream, ...[1, 2, 3].map((index) => askOne(index, 'Hello'))].map(statusOf)),
-        );
+        const firstAtMs = performance.now();
+        const streaming = askOne(0, 'gated/one', true);
+        const provider = await upstream.next();
+        provider.begin();
+        const stream = await streaming;
+        const met = await overlapping(server, database, ['accounts', 'rates', 'holds'], 4, () => {
+          provider.finish();
+          return Promise.all([stream, ...[1, 2, 3].map((index) => askOne(index))].map(statusOf));
+        });
         assert.deepEqual(met, [200, 200, 200, 200]);
         const statuses = await askAll();
-        assert.equal(statuses.filter((status) => status === 200).length, limit - 4, String(statuses));
-        assert.equal(statuses.filter((status) => status === 429).length, 40 - (limit - 4), String(statuses));
+        const admitted = statuses.filter((status) => status === 200).length;
+        // On a machine that needs a minute for this, the first ones may count no more.
+        if (performance.now() - firstAtMs < MINUTE_MS) assert.equal(admitted, limit - 4, String(statuses));
+        assert.ok(admitted <= limit, String(statuses));
+        assert.equal(statuses.filter((status) => status === 429).length, 40 - admitted, String(statuses));
         assert.deepEqual((await first.audit()).findings, []);
         proxy.sever();
         assert.deepEqual([...new Set(await askAll())], [503]);
