@@ -160,21 +160,21 @@ async function makeFaults(world: World, random: Random, figures: Figures): Promi
 /** When everything has come to its end. */
 async function compare(world: World, accounts: readonly Account[], tree: readonly Level[]): Promise<string[]> {
   const deadlineMs = Date.now() + world.recoveryMs;
-  let audit = await patiently(() => world.admin.audit(), deadlineMs);
+  const show = ({ key }: Account) => patiently(() => world.admin.showKey(key.id), deadlineMs);
+  await patiently(() => world.admin.audit(), deadlineMs);
   const live = async (): Promise<number> => {
-    const views = await Promise.all(accounts.map(({ key }) => world.admin.showKey(key.id)));
+    const views = await Promise.all(accounts.map(show));
     return views.reduce((sum, { live_holds }) => sum + live_holds, 0);
   };
   while ((await live()) > 0 && Date.now() < deadlineMs) await delay(100);
-  audit = await world.admin.audit();
+  const audit = await patiently(() => world.admin.audit(), deadlineMs);
   const found = audit.findings.map((finding) => `audit: ${finding}`);
   const charges = await world.charges(accounts.map(({ key }) => key.id));
   for (const account of accounts) {
-    const view = await world.admin.showKey(account.key.id);
     found.push(
       ...violationsOf(
         account,
-        view,
+        await show(account),
         charges.filter(({ keyId }) => keyId === account.key.id),
       ),
     );
@@ -182,7 +182,10 @@ async function compare(world: World, accounts: readonly Account[], tree: readonl
       if (code === 'no end') found.push(`key ${account.key.id}: the call ${requestId} had no end`);
     }
   }
-  for (const level of tree) found.push(...levelViolations(level, await world.admin.accounts.show(level.id), charges));
+  for (const level of tree) {
+    const view = await patiently(() => world.admin.accounts.show(level.id), deadlineMs);
+    found.push(...levelViolations(level, view, charges));
+  }
   return found;
 }
 

@@ -44,8 +44,10 @@ export class ChaosProxy {
     this.cut();
   }
 
+  /** From now on everything gets through. */
   mend(): void {
     this.#refuse = false;
+    this.#loseAnswers = 0;
   }
 
   /**
