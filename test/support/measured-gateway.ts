@@ -49,6 +49,8 @@ export class MeasuredGateway implements AsyncDisposable {
           base_url: `http://127.0.0.1:${provider.port}/v1`,
           api_key: secretOf('one'),
           formats: ['chat'],
+          // Streams stand still until all of them are there, however long that takes.
+          timeouts: { idle: 3_000 },
         },
       },
       targets: [{ provider: 'one', model: UPSTREAM_MODEL }],
