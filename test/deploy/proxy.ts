@@ -118,7 +118,8 @@ async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
   child.kill('SIGTERM');
-  const kill = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  // Only one that never ends: what nginx has started would outlive it.
+  const kill = setTimeout(() => child.kill('SIGKILL'), 60_000);
   await gone;
   clearTimeout(kill);
 }
