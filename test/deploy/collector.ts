@@ -14,6 +14,8 @@ import { tool } from './tools.ts';
 
 const { path, skip } = tool('otelcol');
 const REQUESTS = 5;
+/** For what never comes. */
+const ARRIVED_MS = 120_000;
 
 /** A Collector that sends what it received on as JSON, at once. */
 function collectorConfig(port: number, to: string): string {
@@ -61,8 +63,16 @@ for (const protocol of ['http/protobuf', 'http/json']) {
         const key = await gateway.creditKey();
         for (let i = 0; i < REQUESTS; i += 1) assert.equal((await ask(key, 'chat')).status, 200);
       }
-      // Its end has sent the last spans; the Collector answers after it has passed them on.
-      const requests = receiver.spans.filter((span) => attributesOf(span)['http.route'] === '/v1/chat/completions');
+      // Its end sends the last spans, and waits for two seconds at most until the Collector has passed them on.
+      const requestsNow = () =>
+        receiver.spans.filter((span) => attributesOf(span)['http.route'] === '/v1/chat/completions');
+      const countNow = (): number => {
+        const durations = receiver.metrics.findLast(({ name }) => name === 'gen_ai.server.request.duration');
+        return Number(durations?.histogram?.dataPoints[0]?.count ?? 0);
+      };
+      const untilMs = Date.now() + ARRIVED_MS;
+      while ((requestsNow().length < REQUESTS || countNow() < REQUESTS) && Date.now() < untilMs) await delay(50);
+      const requests = requestsNow();
       assert.equal(requests.length, REQUESTS);
       for (const span of requests) {
         const attributes = attributesOf(span);
@@ -75,8 +85,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
           [[span.traceId, 'complete']],
         );
       }
-      const durations = receiver.metrics.findLast(({ name }) => name === 'gen_ai.server.request.duration');
-      assert.equal(Number(durations?.histogram?.dataPoints[0]?.count), REQUESTS);
+      assert.equal(countNow(), REQUESTS);
     } finally {
       collector.kill();
       await exited;
