@@ -327,9 +327,13 @@ describe('the file', () => {
     const file = newFile();
     const ledger = createLedger(openInProcessStore({ file, checkpointPages: 60 }));
     const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
-    for (let round = 0; round < 40; round++) {
+    // Bytes 12 to 15 of the log say how often it has begun anew.
+    const beginnings = (): number => readFileSync(`${file}-wal`).readUInt32BE(12);
+    let round = 0;
+    // A busy machine may give the background thread its time only when a report is waited for: then it leaves the log alone.
+    for (; round < 40 || (beginnings() <= 1 && round < 2_000); round++) {
       const [report] = await Promise.all([
-        round % 10 === 0 ? ledger.audit() : null,
+        round < 40 && round % 10 === 0 ? ledger.audit() : null,
         ...Array.from({ length: 10 }, async (_, i) => {
           await ledger.admit(admitRequest(key.id, `${round}-${i}`, 5n));
           await ledger.settle(settleRequest(key.id, `${round}-${i}`, 3n, { usage: usageRecord() }));
@@ -337,11 +341,10 @@ describe('the file', () => {
       ]);
       assert.deepEqual(report?.findings ?? [], []);
     }
-    // Bytes 12 to 15 of the log say how often it has begun anew.
-    assert.ok(readFileSync(`${file}-wal`).readUInt32BE(12) > 1);
+    assert.ok(beginnings() > 1);
     assert.deepEqual(
       (await ledger.listKeys()).map(({ requests }) => requests),
-      [400],
+      [round * 10],
     );
     await ledger.close();
   });
