@@ -9,6 +9,8 @@ const problems: unknown[] = [];
 const onProblem = (problem: unknown): void => {
   problems.push(problem);
 };
+/** The thread loads the tokenizer first, however long that takes here. */
+const waitMs = 600_000;
 
 function jobFor(text: string): CountJob {
   return {
@@ -19,7 +21,7 @@ function jobFor(text: string): CountJob {
 }
 
 describe('counting off the loop', () => {
-  const counter = new ExactCounter({ onProblem });
+  const counter = new ExactCounter({ onProblem, waitMs });
   after(() => counter.close());
 
   test('the count is the tokenizer’s own, and what looks like a special token is text', async () => {
@@ -39,7 +41,7 @@ describe('counting off the loop', () => {
   });
 
   test('more than the queue takes is not counted', async () => {
-    const small = new ExactCounter({ onProblem, queueMax: 1 });
+    const small = new ExactCounter({ onProblem, waitMs, queueMax: 1 });
     const counts = await Promise.all(['one', 'two', 'three'].map((text) => small.count(jobFor(text))));
     assert.deepEqual(
       counts.map((counted) => counted?.likely ?? null),
@@ -49,7 +51,7 @@ describe('counting off the loop', () => {
   });
 
   test('[R63] of too long a text the beginning is counted, which bounds it from below and not from above', async () => {
-    const small = new ExactCounter({ onProblem, unitsMax: 1_000 });
+    const small = new ExactCounter({ onProblem, waitMs, unitsMax: 1_000 });
     const text = 'Hello world. '.repeat(1_000);
     const counted = await small.count(jobFor(text));
     assert.equal(counted?.likely, o200k(text.slice(0, 1_000)));
@@ -64,7 +66,7 @@ describe('counting off the loop', () => {
     assert.equal(await hasty.count(jobFor('Hello')), null);
     assert.equal(problems.length, 1);
     await hasty.close();
-    const patient = new ExactCounter({ onProblem });
+    const patient = new ExactCounter({ onProblem, waitMs });
     assert.equal((await patient.count(jobFor('Hello')))?.likely, 1);
     await patient.close();
     assert.equal(await patient.count(jobFor('Hello')), null, 'nothing is counted after the end');
