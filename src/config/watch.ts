@@ -19,29 +19,33 @@ export interface ConfigWatchOptions {
   readonly execRefreshMs: number;
 }
 
+/** Of each file; null where it cannot be read. */
+type Contents = ReadonlyMap<string, string | null>;
+
 export function watchConfig(options: ConfigWatchOptions): FileWatch {
   const { file, inUse, onConfig, onProblem } = options;
   let closed = false;
   /** Of a configuration that could not be taken: it may be taken when they change. */
   let filesOfFailure: readonly string[] = [];
   const others = (): readonly string[] => [...inUse().files, ...filesOfFailure];
-  const contentsOfOthers = (): string => others().map(contentOf).join('\n');
+  const contentsOfOthers = (): Contents => new Map(others().map((name) => [name, contentOf(name)]));
   let content = contentOf(file);
-  let contentOfOthers = contentsOfOthers();
+  let contents = contentsOfOthers();
 
   const reload = async (): Promise<void> => {
     const text = contentOf(file);
-    const textOfOthers = contentsOfOthers();
-    if (text === content && textOfOthers === contentOfOthers) return;
+    const before = contentsOfOthers();
+    if (text === content && areSame(before, contents)) return;
     const vanished = text === null && content !== null;
     content = text;
-    contentOfOthers = textOfOthers;
+    contents = before;
     if (vanished) {
       onProblem(`${file}: does not exist any more; the configuration in use stays`);
       return;
     }
     await take(() => true);
-    contentOfOthers = contentsOfOthers();
+    // What a file holds by now may be newer than what was loaded of it: only those named for the first time are read here.
+    contents = new Map(others().map((name) => [name, before.has(name) ? (before.get(name) ?? null) : contentOf(name)]));
   };
 
   const take = async (wanted: (config: Config) => boolean): Promise<void> => {
@@ -74,6 +78,10 @@ export function watchConfig(options: ConfigWatchOptions): FileWatch {
 function problemLines(error: unknown, file: string): readonly string[] {
   if (error instanceof ConfigError) return error.problems;
   return [error instanceof SettingError ? error.message : `${file}: ${String(error)}`];
+}
+
+function areSame(one: Contents, other: Contents): boolean {
+  return one.size === other.size && [...one].every(([name, content]) => other.get(name) === content);
 }
 
 /** Null: there is no such file, or it cannot be read; loading it reports which. The file is small and rarely changes. */

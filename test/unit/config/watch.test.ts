@@ -15,7 +15,7 @@ function watched(
   context: TestContext,
   folder: ConfigFolder,
   file = folder.file,
-  options: { env?: Record<string, string>; inUse?: Config } = {},
+  options: { env?: Record<string, string>; inUse?: Config; onLoaded?: () => Promise<void> } = {},
 ) {
   const events: Event[] = [];
   let wake = (): void => {};
@@ -26,8 +26,12 @@ function watched(
   let inUse: Pick<Config, 'files' | 'secrets'> = options.inUse ?? { files: [], secrets: new Secrets({}) };
   const watch = watchConfig({
     file,
-    load: () =>
-      folder.load({ settings: { ...folder.settings, configFile: file, allowExec: true }, env: options.env ?? {} }),
+    load: async () => {
+      const settings = { ...folder.settings, configFile: file, allowExec: true };
+      const config = await folder.load({ settings, env: options.env ?? {} });
+      await options.onLoaded?.();
+      return config;
+    },
     inUse: () => inUse,
     onConfig: (config) => {
       inUse = config;
@@ -190,6 +194,26 @@ describe('config watch', () => {
     await watch.until((event) => 'line' in event && event.line.endsWith(line));
     assert.equal(watch.count(), 0);
     await writeFile(secret, 'sk-third\n');
+    await watch.until(apiKey('sk-third'));
+  });
+
+  test('a secret that changes again while the configuration is loaded is not missed', async (context) => {
+    const folder = await configFolder();
+    const secret = join(dirname(folder.file), 'openai.key');
+    const rotate = async (value: string): Promise<void> => {
+      await writeFile(`${secret}.new`, value);
+      await rename(`${secret}.new`, secret);
+    };
+    await rotate('sk-first');
+    await folder.write(`providers: { openai: { api_key: '\${file:${secret}}' } }`);
+    let loads = 0;
+    const onLoaded = async (): Promise<void> => {
+      loads += 1;
+      if (loads === 1) await rotate('sk-third');
+    };
+    const watch = watched(context, folder, folder.file, { inUse: await folder.load(), onLoaded });
+    await rotate('sk-second');
+    await watch.until(apiKey('sk-second'));
     await watch.until(apiKey('sk-third'));
   });
 
