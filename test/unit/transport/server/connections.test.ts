@@ -4,10 +4,37 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { ServerResponse } from '../../../../src/transport/server.ts';
 import { pending } from '../../../support/pending.ts';
-import { contentOf, echo, gatedServer, RawPeer, sendText, serverFixture, TRANSPORTS } from './fixture.ts';
+import {
+  contentOf,
+  echo,
+  type GatedServer,
+  gatedServer,
+  RawPeer,
+  sendText,
+  serverFixture,
+  TRANSPORTS,
+} from './fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/**
+ * A connection whose request is being served. Where the time-outs are short and this process was held up, the server may
+ * have refused it before it read anything: then there is another, and what was refused is forgotten.
+ */
+async function arrived(
+  { end, next }: GatedServer,
+  sent: string,
+): Promise<{ readonly peer: RawPeer; readonly response: ServerResponse }> {
+  for (;;) {
+    const peer = await RawPeer.connect(end.port);
+    peer.send(sent);
+    const first = await Promise.race([next(), peer.untilEnd()]);
+    if (typeof first !== 'string') return { peer, response: first.response };
+    assert.deepEqual(end.refused.splice(0), ['too_slow']);
+  }
+}
 
 for (const kind of TRANSPORTS) {
   describe(`${kind}: a connection`, () => {
@@ -265,31 +292,27 @@ for (const kind of TRANSPORTS) {
     }
 
     test('with the rest of a body that was answered already is closed without a further word', async () => {
-      await using end = await serverFixture(kind, (_request, response) => sendText(response, 'early'), {
-        headersTimeoutMs: 60,
-        requestTimeoutMs: 60,
-      });
-      const peer = await RawPeer.connect(end.port);
-      assert.match(await peer.send(`${head}he`).untilEnd(), /early$/);
+      const server = await gatedServer(kind, { headersTimeoutMs: 60, requestTimeoutMs: 60 });
+      await using end = server.end;
+      const { peer, response } = await arrived(server, `${head}he`);
+      sendText(response, 'early');
+      assert.match(await peer.untilEnd(), /early$/);
       assert.deepEqual(end.refused, []);
     });
 
     test('to ask again is closed without a word; an answer may take as long as it takes', async () => {
-      const { end, next } = await gatedServer(kind, {
+      const server = await gatedServer(kind, {
         headersTimeoutMs: 40,
         requestTimeoutMs: 40,
         keepAliveTimeoutMs: 40,
       });
-      await using _ = end;
-      const idle = await RawPeer.connect(end.port);
-      const busy = await RawPeer.connect(end.port);
-      busy.send(GET);
-      const waiting = await next();
-      idle.send(GET);
-      sendText((await next()).response, 'done');
-      assert.match(await idle.untilEnd(), /^HTTP\/1\.1 200 [\s\S]*done$/);
-      sendText(waiting.response, 'at last');
-      assert.match(await busy.untilEnd(), /^HTTP\/1\.1 200 [\s\S]*at last$/);
+      await using end = server.end;
+      const busy = await arrived(server, GET);
+      const idle = await arrived(server, GET);
+      sendText(idle.response, 'done');
+      assert.match(await idle.peer.untilEnd(), /^HTTP\/1\.1 200 [\s\S]*done$/);
+      sendText(busy.response, 'at last');
+      assert.match(await busy.peer.untilEnd(), /^HTTP\/1\.1 200 [\s\S]*at last$/);
       assert.deepEqual(end.refused, []);
     });
   });
