@@ -199,13 +199,13 @@ for (const implementation of IMPLEMENTATIONS) {
 
     test('is closed before the server would close it by its own hint', async () => {
       await using fixture = await ClientFixture.start(implementation);
-      const hinted = await fixture.asked();
-      const unhinted = await fixture.asked();
-      unhinted.connection.say(answer('x'));
-      hinted.connection.say(answer('x', 'keep-alive: timeout=2'));
-      await Promise.all([hinted.heard.over, unhinted.heard.over]);
-      await hinted.connection.closed;
-      assert.equal(unhinted.connection.socket.destroyed, false);
+      const soon = await fixture.asked();
+      const late = await fixture.asked();
+      late.connection.say(answer('x', 'keep-alive: timeout=600'));
+      soon.connection.say(answer('x', 'keep-alive: timeout=2'));
+      await Promise.all([soon.heard.over, late.heard.over]);
+      await soon.connection.closed;
+      assert.equal(late.connection.socket.destroyed, false);
     });
 
     const strange: Readonly<
@@ -253,7 +253,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const script = `
       import { createClientTransport } from ${JSON.stringify(new URL('../../../../src/transport/create-client.ts', import.meta.url).href)};
       const client = createClientTransport(${JSON.stringify(implementation.name)});
-      const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000 };
+      const timeouts = ${JSON.stringify(TIMEOUTS)};
       const ask = () => client.send(
         { destination: ${JSON.stringify(destinationOf({ origin: server.origin() }))}, body: Buffer.from('{}'), timeouts },
         { onHead() {}, onData() {}, onEnd() {}, onFailure({ kind }) { console.log(kind); } },

@@ -298,6 +298,8 @@ export interface Asked {
   readonly connection: RawConnection;
 }
 
+/** Its connection is kept for longer than any test takes, unless the lines say for how long. */
 export function answer(body: string, ...lines: string[]): string {
-  return [`HTTP/1.1 200 OK`, `content-length: ${body.length}`, ...lines, '', body].join('\r\n');
+  const kept = lines.some((line) => /^(?:connection|keep-alive):/i.test(line)) ? [] : ['keep-alive: timeout=600'];
+  return [`HTTP/1.1 200 OK`, `content-length: ${body.length}`, ...kept, ...lines, '', body].join('\r\n');
 }
