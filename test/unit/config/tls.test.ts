@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TlsFiles } from '../../../src/config/config.ts';
@@ -16,6 +16,12 @@ async function tlsFolder(cert = identity.cert, key = identity.key): Promise<TlsF
   await writeFile(files.cert, cert);
   await writeFile(files.key, key);
   return files;
+}
+
+/** At once: nobody sees a part of it. */
+async function replaceFile(file: string, content: string): Promise<void> {
+  await writeFile(`${file}.new`, content);
+  await rename(`${file}.new`, file);
 }
 
 function oneLine(line: string): (error: unknown) => boolean {
@@ -104,11 +110,11 @@ describe('a certificate that changes', () => {
       watch.close();
     });
     const renewed = certificateOfLocalhost();
-    await writeFile(files.cert, renewed.cert);
+    await replaceFile(files.cert, renewed.cert);
     assert.equal(await next(), `${files.key}: is not the private key of the certificate in ${files.cert}`);
-    await writeFile(files.key, renewed.key);
+    await replaceFile(files.key, renewed.key);
     assert.deepEqual(await next(), { cert: renewed.cert, key: renewed.key });
-    await writeFile(files.cert, 'broken');
+    await replaceFile(files.cert, 'broken');
     assert.equal(await next(), `${files.cert}: has no certificate in PEM format`);
     await rm(files.cert);
     assert.equal(await next(), `${files.cert}: does not exist`);
