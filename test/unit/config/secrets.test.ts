@@ -77,7 +77,9 @@ describe('secrets from files', () => {
 });
 
 describe('secrets from commands', () => {
-  const on = (env = {}) => new Secrets(env, true);
+  /** More than any machine needs to start a program. */
+  const PATIENCE_MS = 120_000;
+  const on = (env = {}) => new Secrets(env, true, PATIENCE_MS);
 
   test('are off unless they are allowed', async () => {
     assert.equal(readSettings({}).allowExec, false);

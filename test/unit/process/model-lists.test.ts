@@ -35,6 +35,9 @@ async function provider(context: TestContext, answer: RequestListener): Promise<
 
 const LIST = JSON.stringify({ data: [{ id: 'm', context_length: 50_000, max_completion_tokens: 20_000 }] });
 
+/** More than any machine needs for an answer of its own. */
+const PATIENCE_MS = 120_000;
+
 /** A file with one model `m` whose limits are open, at the provider `house`. */
 async function fixture(baseUrl: string, extra = '') {
   const folder = await configFolder();
@@ -43,7 +46,8 @@ providers: { house: { kind: openai, base_url: '${baseUrl}', api_key: secret } }
 models: [{ id: m, provider: house, pricing: { input: 1, output: 2 } }]
 ${extra}`);
   const documents = new MemoryDocuments();
-  const options = { settings: { ...folder.settings, configFileNamed: true }, env: {}, documents, freshMs: FRESH_MS };
+  const settings = { ...folder.settings, configFileNamed: true };
+  const options = { settings, env: {}, documents, freshMs: FRESH_MS, timeoutMs: PATIENCE_MS };
   const model = async () => {
     const lists = decodeModelLists((await documents.getDocument(MODEL_LISTS_DOCUMENT))?.value ?? null);
     const { catalog } = await loadConfig({ ...options, sandboxUrl: null, lists });
@@ -126,7 +130,7 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
     test(`[F35] a ${what} list is reported, and what was known stays`, async (context) => {
       const baseUrl = await provider(context, answer);
       const { documents, options, model } = await fixture(baseUrl);
-      const timeoutMs = what === 'slow' ? 50 : 10_000;
+      const timeoutMs = what === 'slow' ? 50 : PATIENCE_MS;
       const { asked, failed } = await refreshModelLists({ ...options, timeoutMs });
       assert.deepEqual([asked.length, failed.length], [0, 1]);
       assert.match(failed[0]?.reason ?? '', reason);
@@ -163,7 +167,7 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
     const closing = new AbortController();
     const baseUrl = await provider(context, () => closing.abort());
     const { options } = await fixture(baseUrl);
-    const { failed } = await refreshModelLists({ ...options, timeoutMs: 60_000, signal: closing.signal });
+    const { failed } = await refreshModelLists({ ...options, signal: closing.signal });
     assert.equal(failed.length, 1);
   });
 
