@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createSecureServer, type Http2SecureServer, type Http2Session, type ServerHttp2Stream } from 'node:http2';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { type Network, PLAIN_NETWORK } from '../../../../src/core/provider.ts';
 import type { ClientTransport, HttpImplementation } from '../../../../src/transport/client.ts';
 import { createClientTransport } from '../../../../src/transport/create-client.ts';
 import { certificateOf, certificateOfLocalhost } from '../../../support/certificate.ts';
 import { ConnectProxy } from '../../../support/connect-proxy.ts';
+import { freePort } from '../../../support/free-port.ts';
 import { answer, BODY, type CallParts, destinationOf, Heard, RawServer, TIMEOUTS } from './fixture.ts';
 
 const SHORT_MS = 60;
@@ -108,11 +109,7 @@ for (const implementation of ['node', 'lean'] as const) {
 
     test('that is not there, or says nothing: told as such', async () => {
       await using client = new Client(implementation);
-      const gone = createServer().listen(0, '127.0.0.1');
-      await once(gone, 'listening');
-      const { port } = gone.address() as AddressInfo;
-      gone.close();
-      await once(gone, 'close');
+      const port = await freePort();
       const absent = client.ask({ origin: 'https://provider.test' }, { proxy: `http://127.0.0.1:${port}` });
       assert.equal(await absent.heard.over, 'unreachable (ECONNREFUSED)');
       assert.equal(absent.heard.failure?.detail, `the proxy http://127.0.0.1:${port}: ECONNREFUSED`);
