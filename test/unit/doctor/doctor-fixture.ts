@@ -9,6 +9,7 @@ import type { TestContext } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
 import { checkAll } from '../../../src/doctor/doctor.ts';
 import type { ProviderReport, Report } from '../../../src/doctor/report.ts';
+import { freePort } from '../../support/free-port.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../../bin/gateway.mjs');
@@ -60,12 +61,9 @@ export async function fakeProvider(t: TestContext, answer: (asked: Asked) => Sai
   return { origin: `http://127.0.0.1:${port}`, asked };
 }
 
-/** An origin where nobody listens any more. */
+/** An origin where nobody listens. */
 export async function deadOrigin(): Promise<string> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((done) => server.close(done));
-  return `http://127.0.0.1:${port}`;
+  return `http://127.0.0.1:${await freePort()}`;
 }
 
 async function listen(server: Server): Promise<number> {
@@ -134,6 +132,9 @@ export interface Looked {
   readonly p: ProviderReport;
 }
 
+/** More than any machine needs for an answer of its own. */
+const PATIENCE_MS = 120_000;
+
 /** In this process; there is no store, so nothing may reach for it. */
 export async function look(
   config: object | string,
@@ -144,6 +145,7 @@ export async function look(
     settings: readSettings(env),
     env,
     probes: true,
+    timeoutMs: PATIENCE_MS,
     connectAdmin: () => Promise.reject(new Error('the doctor must not open a store that does not exist')),
     ...options,
   });

@@ -4,7 +4,26 @@ import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Report } from '../../../src/doctor/report.ts';
 import { startedGateway } from '../../support/started-gateway.ts';
-import { command, configOf, deadOrigin, fakeProvider, honest, look, SECRET, writeConfig } from './doctor-fixture.ts';
+import {
+  command,
+  configOf,
+  deadOrigin,
+  fakeProvider,
+  honest,
+  type Looked,
+  look,
+  SECRET,
+  writeConfig,
+} from './doctor-fixture.ts';
+
+/** Again where the provider could not answer in time, because this process, which it is part of, was held up. */
+async function inTime(looks: () => Promise<Looked>): Promise<Looked> {
+  for (;;) {
+    const looked = await looks();
+    if (looked.p.reachable.state === 'ok') return looked;
+    assert.match(looked.p.reachable.detail, /^no answer within /);
+  }
+}
 
 describe('the command', () => {
   test('no problems with the sandbox: exit 0, one JSON object, and no data folder is made', async () => {
@@ -118,7 +137,7 @@ describe('a provider', () => {
     const { p } = await look(configOf(silent.origin), { timeoutMs: 100 });
     assert.deepEqual(p.reachable, { state: 'problem', detail: 'no answer within 0.1 s' });
     const lists = await fakeProvider(t, (asked) => (asked.method === 'GET' ? honest(['upstream-m'])(asked) : null));
-    const { report } = await look(configOf(lists.origin), { timeoutMs: 1_500 });
+    const { report } = await inTime(() => look(configOf(lists.origin), { timeoutMs: 1_500 }));
     assert.equal(report.to_do[0], 'p: upstream-m (chat) does not answer: no answer within 1.5 s');
   });
 
