@@ -25,6 +25,7 @@ export interface AlertsOptions {
   readonly log: Log;
   nowMs(): number;
   readonly resolve?: DelivererOptions['resolve'];
+  readonly timeoutMs?: DelivererOptions['timeoutMs'];
 }
 
 /** The webhook of an account as it is shown; the secret is there once, when it was made. */
@@ -66,6 +67,7 @@ export class Alerts {
       unseal: (accountId, sealed) => unseal(options.installationSecret, `webhook ${accountId}`, sealed),
       nowMs: () => options.nowMs(),
       ...(options.resolve && { resolve: options.resolve }),
+      ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     });
   }
 

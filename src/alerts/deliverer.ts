@@ -26,6 +26,7 @@ export interface DelivererOptions {
   unseal(accountId: string, sealed: string): string;
   nowMs(): number;
   readonly resolve?: WebhookOptions['resolve'];
+  readonly timeoutMs?: WebhookOptions['timeoutMs'];
 }
 
 export class Deliverer {
@@ -57,11 +58,17 @@ export class Deliverer {
   }
 
   async #send({ alertId, target, body }: Delivery): Promise<void> {
-    const { store, unseal, nowMs, resolve } = this.#options;
+    const { store, unseal, nowMs, resolve, timeoutMs } = this.#options;
     const policy = this.#options.policy();
     if (policy === null) throw new Error('alerts are switched off: the config file has no section alerts');
     const { allowPrivate, ca } = policy;
-    const options: WebhookOptions = { allowPrivate, ca, nowMs, ...(resolve && { resolve }) };
+    const options: WebhookOptions = {
+      allowPrivate,
+      ca,
+      nowMs,
+      ...(resolve && { resolve }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    };
     const [kind, name = ''] = target.split(' ', 2);
     if (kind === 'command') {
       if (policy.command === null) throw new WebhookGone('the config file has no alerts.command any more');

@@ -18,6 +18,8 @@ export interface WebhookOptions {
   /** Authorities that may sign its certificate besides the usual ones, PEM; null: no others. */
   readonly ca: string | null;
   readonly resolve?: Resolve;
+  /** How long the receiver may take. */
+  readonly timeoutMs?: number;
   nowMs(): number;
 }
 
@@ -54,7 +56,7 @@ export async function callWebhook(call: WebhookCall, options: WebhookOptions): P
   const url = new URL(call.url);
   const address = await checkedAddress(url.hostname, options.allowPrivate, options.resolve);
   const timestamp = Math.floor(options.nowMs() / 1_000);
-  const status = await post(url, address, options.ca, call.body, {
+  const status = await post(url, address, options, call.body, {
     'content-type': 'application/json',
     'user-agent': 'model-gateway',
     'webhook-id': call.id,
@@ -71,16 +73,17 @@ export async function callWebhook(call: WebhookCall, options: WebhookOptions): P
 function post(
   url: URL,
   { address, family }: Address,
-  ca: string | null,
+  { ca, timeoutMs = TIMEOUT_MS }: WebhookOptions,
   body: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<number> {
+  const signal = AbortSignal.timeout(timeoutMs);
   return new Promise((done, failed) => {
     const call = request(url, {
       method: 'POST',
       agent: false,
       headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal,
       // The name is not resolved again: it could have another address by now.
       lookup: (_host, options, found) =>
         options.all === true ? found(null, [{ address, family }]) : found(null, address, family),
@@ -91,9 +94,7 @@ function post(
       response.destroy();
       done(response.statusCode ?? 0);
     });
-    call.on('error', (error) =>
-      failed(error.name === 'TimeoutError' ? new Error(`no answer within ${TIMEOUT_MS / 1_000} s`) : error),
-    );
+    call.on('error', (error) => failed(signal.aborted ? new Error(`no answer within ${timeoutMs / 1_000} s`) : error));
     call.end(body);
   });
 }

@@ -1,6 +1,8 @@
 /** Alerts on their way: webhooks over real HTTPS, commands, repeats and dead letters. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { checkedAddress, isPublic } from '../../../src/alerts/address.ts';
@@ -17,6 +19,8 @@ import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { webhookReceiver } from '../../support/webhook-receiver.ts';
 
+/** More than any machine needs for an answer of its own. */
+const PATIENCE_MS = 120_000;
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
 
 function policyOf(change: Partial<AlertPolicy>): AlertPolicy {
@@ -47,6 +51,7 @@ function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial
       installationSecret: 'installation secret',
       log: NO_LOG,
       nowMs: () => clock.atMs,
+      timeoutMs: PATIENCE_MS,
       ...change,
     });
   return { alerts: another(), store, clock, another };
@@ -156,6 +161,21 @@ describe('a webhook', () => {
     receiver.answer(410);
     const gone = await alerts.test();
     assert.deepEqual([gone.deliveries[0]?.state, receiver.received.length], ['dead', 2]);
+  });
+
+  test('that does not answer is given up, and the delivery says so', async (t) => {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => sockets.add(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    t.after(() => {
+      silent.close();
+      for (const socket of sockets) socket.destroy();
+    });
+    await once(silent, 'listening');
+    const url = `https://localhost:${(silent.address() as AddressInfo).port}/hook`;
+    const webhooks = [{ name: 'ops', url, secret: SECRET, types: null }];
+    const { alerts } = world(t, () => policyOf({ webhooks }), { timeoutMs: 50 });
+    const { deliveries } = await alerts.test();
+    assert.deepEqual([deliveries[0]?.state, deliveries[0]?.error], ['pending', 'no answer within 0.05 s']);
   });
 
   test('gets only the types that it asks for, and nothing of a certificate that nobody vouches for', async (t) => {
