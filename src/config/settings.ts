@@ -1,6 +1,7 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
+import { connectTimeoutMs } from '../core/database-url.ts';
 import type { Settings, TlsFiles } from './config.ts';
 import { readOidc } from './oidc.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
@@ -221,7 +222,10 @@ function readTlsFiles(env: Environment, certName: string, keyName: string): TlsF
 function readDatabaseUrl(env: Environment): string | null {
   const text = givenSecret(env, 'DATABASE_URL');
   if (text === undefined) return null;
-  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) {
+    if (connectTimeoutMs(text) !== null) return text;
+    throw new SettingError('DATABASE_URL', ': connect_timeout must be a whole number of seconds from 1 to 600');
+  }
   const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
   throw new SettingError(
     'DATABASE_URL',

@@ -96,7 +96,9 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
     await exited;
   }
 
-  const url = (database: string, user = SUPERUSER): string => `postgres://${user}@127.0.0.1:${port}/${database}`;
+  // A busy machine may need longer than the five seconds that a gateway waits otherwise.
+  const url = (database: string, user = SUPERUSER): string =>
+    `postgres://${user}@127.0.0.1:${port}/${database}?connect_timeout=300`;
 
   async function connect(database: string): Promise<Client> {
     const client = new Client({ connectionString: url(database) });

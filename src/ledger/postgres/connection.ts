@@ -4,6 +4,7 @@
  */
 import { Socket } from 'node:net';
 import { Client, type QueryConfig } from 'pg';
+import { connectTimeoutMs } from '../../core/database-url.ts';
 import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
 
@@ -22,7 +23,6 @@ interface Opened {
   readonly socket: Socket;
 }
 
-const CONNECT_TIMEOUT_MS = 5_000;
 /** What an answer may need on its way, beyond the server's own time-out; not more than that one. */
 const ANSWER_MARGIN_MS = 3_000;
 const PAUSE_MS_MIN = 50;
@@ -124,7 +124,7 @@ export class Connection {
     const client = new Client({
       connectionString: this.#options.url,
       application_name: 'model-gateway',
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: connectTimeoutMs(this.#options.url) ?? 0,
       keepAlive: true,
       stream: () => socket,
     });

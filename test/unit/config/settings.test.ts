@@ -167,6 +167,10 @@ describe('settings', () => {
       { DATABASE_URL: 'postgres://user:hunter2@db:notaport/x' },
       'DATABASE_URL cannot be read as a URL: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)',
     ],
+    ...['0', '601', '2.5', 'soon', ''].map((seconds): [Record<string, string>, string] => [
+      { DATABASE_URL: `postgres://user:hunter2@db/x?connect_timeout=${seconds}` },
+      'DATABASE_URL: connect_timeout must be a whole number of seconds from 1 to 600',
+    ]),
     [{ GATEWAY_SECRET: 'hunter2' }, 'GATEWAY_SECRET is too short: must have at least 32 characters'],
     [{ GATEWAY_METRICS_TOKEN: 'hunter2' }, 'GATEWAY_METRICS_TOKEN is too short: must have at least 32 characters'],
     [{ GATEWAY_WORKERS: '0' }, 'GATEWAY_WORKERS is "0": must be a whole number from 1 to 128'],

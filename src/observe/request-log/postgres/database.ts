@@ -1,5 +1,6 @@
 /** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
 import { Pool } from 'pg';
+import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -57,7 +58,7 @@ export class LogDatabase {
       connectionString: url,
       application_name: 'model-gateway-requests',
       max: 1,
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: connectTimeoutMs(url) ?? 0,
       query_timeout: STATEMENT_MS + 3_000,
       statement_timeout: STATEMENT_MS,
       options: '-c synchronous_commit=off',
