@@ -20,9 +20,9 @@ function streamed(key: CreatedKey): string {
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
 
 test('[F9] a gateway is not ready while it drains, and alive until it has ended', async () => {
-  await using upstream = await gatedUpstream();
   // No part of this test takes that long, and the drain must not end before it.
-  await using gateway = await startedGateway({ config: upstream.config.replace('drain: 1 ', 'drain: 60 ') });
+  await using upstream = await gatedUpstream({ drain: 600 });
+  await using gateway = await startedGateway({ config: upstream.config });
   const key = await gateway.creditKey();
   const { port } = new URL(gateway.origin);
   const peers: RawPeer[] = [];

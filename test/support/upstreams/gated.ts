@@ -101,7 +101,8 @@ function model(id: string, outputTokens: number, pricing: string): string[] {
 
 export const GATED_SECRET = 'sk-gated-0123456789abcdef';
 
-export async function gatedUpstream(): Promise<GatedUpstream> {
+/** `limits`: of the config file, where the test needs others. */
+export async function gatedUpstream(limits: object = {}): Promise<GatedUpstream> {
   const arrived: Gated[] = [];
   const waiting: ((gated: Gated) => void)[] = [];
   let arrivals = 0;
@@ -132,7 +133,7 @@ export async function gatedUpstream(): Promise<GatedUpstream> {
       ...model('gated/two', 16_384, '{ input: 1, output: 4, cache_read: 0.1, cache_write: 2 }'),
       ...model('gated/few', 100, '{ input: 1, output: 4 }'),
       // A test that failed midway must not hold up the end of its file.
-      'limits: { drain: 1, count_wait: 300 }',
+      `limits: ${JSON.stringify({ drain: 1, count_wait: 300, ...limits })}`,
       'routing: { max_attempts: 1 }',
       '',
     ].join('\n'),
