@@ -17,10 +17,8 @@ interface Stage extends AsyncDisposable {
 }
 
 async function stage(settleWaitS = 300): Promise<Stage> {
-  const upstream = await gatedUpstream();
-  const config = `${upstream.config.replace('limits: {', `limits: { settle_wait: ${settleWaitS},`)}sandbox: false\n`;
-  assert.match(config, /settle_wait/);
-  const gateway = await faultyGateway(config);
+  const upstream = await gatedUpstream({ settle_wait: settleWaitS });
+  const gateway = await faultyGateway(`${upstream.config}sandbox: false\n`);
   return {
     gateway,
     upstream,
