@@ -323,9 +323,15 @@ describe('gateway backup and restore', () => {
     let output = '';
     for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
       output += chunk.toString();
-      if (/1 older removed\n$/.test(output)) child.kill('SIGTERM');
+      if (!child.killed && /1 older removed\n$/.test(output)) child.kill('SIGTERM');
     }
-    assert.equal(output.trim().split('\n').length, 3, output);
+    // Before it is ended, more backups may be due: each removes one.
+    const removed = output
+      .trim()
+      .split('\n')
+      .map((line) => line.endsWith('; 1 older removed'));
+    assert.deepEqual(removed.slice(0, 3), [false, false, true], output);
+    assert.ok(removed.slice(3).every(Boolean), output);
     const names = readdirSync(many).sort();
     assert.equal(names.length, 3, names.join());
     assert.equal(names.at(-1), 'notes.db');
