@@ -38,7 +38,8 @@ async function stage(): Promise<Stage> {
       ],
       sandbox: false,
       routing: { max_attempts: 1 },
-      limits: { drain: 1, settle_wait: 0.2 },
+      // What the store fails to take is tried again at growing intervals: the drain waits for whichever it has come to.
+      limits: { drain: 600, settle_wait: 0.2 },
     }),
   );
   const key = await gateway.admin.createKey({ mode: 'credit', credit: '5' });
