@@ -42,6 +42,7 @@ export class OtlpReceiver {
   /** It answers when it is told to. */
   slow = false;
   readonly #unanswered: ServerResponse[] = [];
+  readonly #watchers = new Set<() => void>();
   /** What it answers instead of taking anything. */
   refusal: number | null = null;
   readonly #server: Server;
@@ -63,6 +64,7 @@ export class OtlpReceiver {
           const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
           this.#take(JSON.parse(body.toString('utf8')));
         }
+        for (const watch of [...this.#watchers]) watch();
         if (this.slow) this.#unanswered.push(response);
         else response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : undefined);
       });
@@ -77,6 +79,19 @@ export class OtlpReceiver {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Resolves when what it has received fits. */
+  until(fits: (receiver: this) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const watch = (): void => {
+        if (!fits(this)) return;
+        this.#watchers.delete(watch);
+        resolve();
+      };
+      this.#watchers.add(watch);
+      watch();
+    });
   }
 
   /** What it was slow to answer; from now on it is not. */
