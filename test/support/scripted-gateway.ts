@@ -213,6 +213,18 @@ export async function ask(key: CreatedKey, format: Format, extra: object = {}): 
   return { status: response.statusCode ?? 0, headers: response.headers, text };
 }
 
+/**
+ * For what must have begun when a time limit ends it: `attempt` is false where even the beginning took longer, as on a busy
+ * machine, and is made again with the next limit.
+ */
+export async function withinTime(
+  limits: readonly number[],
+  attempt: (seconds: number) => Promise<boolean>,
+): Promise<void> {
+  for (const seconds of limits) if (await attempt(seconds)) return;
+  assert.fail(`it never began within ${limits.at(-1)} s`);
+}
+
 /** Status, code and message of an answer that must be an error. */
 export function errorOf({ status, text }: Answer): { status: number; code: string; message: string } {
   const { error } = JSON.parse(text) as { error: { code: string; message: string } };

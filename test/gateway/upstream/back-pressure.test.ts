@@ -1,7 +1,7 @@
 /** A client that reads slowly: the provider is held up, the gateway's memory is not its buffer. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ClientStream, scriptedGateway, settled } from '../../support/scripted-gateway.ts';
+import { ClientStream, scriptedGateway, settled, withinTime } from '../../support/scripted-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { SPEECH } from '../../support/upstreams/spoken.ts';
 
@@ -48,21 +48,24 @@ describe('a slow reader', () => {
   });
 
   test('[F14] [R48] is cut when its time is up, and what was produced is billed', async () => {
-    await using fixture = await scriptedGateway({ streams: { total: 2 } });
-    const key = await fixture.gateway.tokenKey();
-    const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
-    const call = await fixture.first.next();
-    call.streamHead();
-    call.chunk(SPEECH.chat.opening.join(''));
-    await client.begun;
-    await sendUntilStuck(call);
-    await call.closed;
-    const { used, requests } = await settled(fixture.gateway, key);
-    assert.ok(used > 0);
-    assert.equal(requests, 0, 'billed like a cancellation: no usage record');
-    client.read();
-    const { complete, text } = await client.ended;
-    assert.equal(complete && SPEECH.chat.terminal.test(text), false, 'it cannot be taken for a complete answer');
+    await withinTime([2, 20], async (total) => {
+      await using fixture = await scriptedGateway({ streams: { total } });
+      const key = await fixture.gateway.tokenKey();
+      const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream: true }));
+      const call = await Promise.race([fixture.first.next(), client.begun.then(() => null)]);
+      call?.streamHead();
+      call?.chunk(SPEECH.chat.opening.join(''));
+      if ((await client.begun).statusCode !== 200 || call === null) return false;
+      await sendUntilStuck(call);
+      await call.closed;
+      const { used, requests } = await settled(fixture.gateway, key);
+      assert.ok(used > 0);
+      assert.equal(requests, 0, 'billed like a cancellation: no usage record');
+      client.read();
+      const { complete, text } = await client.ended;
+      assert.equal(complete && SPEECH.chat.terminal.test(text), false, 'it cannot be taken for a complete answer');
+      return true;
+    });
   });
 
   test('[F13] [F14] that goes away while the provider is held up: closed at once, the rest is not waited for', async () => {
