@@ -104,6 +104,20 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     }
   }
 
+  /**
+   * Node's timers found a request too slow: the one whose content is incomplete, or one that has no head yet. What the kernel has
+   * received is read before that counts: a process that was held up must not take its own pause for the slowness of a client.
+   */
+  late(): void {
+    const late = this.#newest;
+    const content = late?.received === false;
+    setImmediate(() => {
+      const newest = this.#newest;
+      if (newest?.received === true && (content || newest !== late)) return;
+      this.failed('too_slow');
+    });
+  }
+
   contentRefused({ code }: Http1Error): void {
     this.#refuse(code);
   }
@@ -164,6 +178,11 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   /** Whether nothing is being served, and what was has been received to its end. */
   get #free(): boolean {
     return this.#current === null || (this.#current.response.ended && this.#current.request.received);
+  }
+
+  /** The last request whose head has arrived. */
+  get #newest(): Http1Request | undefined {
+    return (this.#waiting.at(-1) ?? this.#current)?.request;
   }
 
   #add(exchange: Exchange): void {

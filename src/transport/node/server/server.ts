@@ -95,8 +95,10 @@ export class NodeServer implements ServerTransport {
     this.#listener.on('connect', (_message, socket) => this.#http1.get(socket as Socket)?.failed('malformed'));
     this.#listener.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       const connection = this.#http1.get(socket as Socket);
+      const fault = faultOf(error);
       if (connection === undefined) socket.destroy();
-      else connection.failed(faultOf(error));
+      else if (fault === 'too_slow') connection.late();
+      else connection.failed(fault);
     });
   }
 

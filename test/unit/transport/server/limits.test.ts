@@ -168,6 +168,22 @@ for (const kind of TRANSPORTS) {
     });
   });
 
+  test(`${kind}: [F24] a request that arrived while the process was held up for longer than it may take is served`, async () => {
+    await using end = await serverFixture(kind, echo, { headersTimeoutMs: 400, requestTimeoutMs: 400 });
+    for (const begun of ['', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n']) {
+      const peer = await RawPeer.connect(end.port);
+      while (end.server.connections === 0) await turn();
+      peer.send(begun);
+      if (begun !== '') await turn();
+      peer.send(begun === '' ? GET : 'abc');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+      assert.match(await peer.until(/^HTTP\/1\.1 \d+/), /^HTTP\/1\.1 200 /);
+      peer.socket.destroy();
+      while (end.server.connections > 0) await turn();
+    }
+    assert.deepEqual(end.refused, []);
+  });
+
   test(`${kind}: a request tells the address of its client`, async () => {
     const { end, next } = await gatedServer(kind);
     await using _ = end;
