@@ -17,6 +17,8 @@ export interface GatewayProcess {
   output(): string;
   /** Resolves with its exit code when the process is gone and everything that it has written was read. */
   readonly ended: Promise<number | null>;
+  /** Resolves when what it has written fits: lines of the log are written a moment after what they tell of. */
+  until(wanted: RegExp): Promise<void>;
   /** Resolves when it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
@@ -68,6 +70,17 @@ export async function gatewayProcess(
     child,
     output: () => output,
     ended,
+    until: (wanted) =>
+      new Promise((done, failed) => {
+        const look = (): void => {
+          if (wanted.test(output)) done();
+        };
+        // Behind `read`, which was added first.
+        child.stdout.on('data', look);
+        child.stderr.on('data', look);
+        void ended.then(() => failed(new Error(`the gateway ended without ${wanted}: ${output}`)));
+        look();
+      }),
     kill: async (signal) => {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       await ended;

@@ -93,10 +93,10 @@ describe('a damaged database', () => {
 });
 
 test('a disk that fails while the gateway drains: it does not end with exit code 0', async (t) => {
-  await using upstream = await gatedUpstream();
+  await using upstream = await gatedUpstream({ settle_wait: 1 });
   for (const flags of [[], ['--workers', '2']]) {
     const folder = newFolder();
-    writeFileSync(join(folder, 'gateway.yaml'), upstream.config.replace('drain: 1,', 'drain: 1, settle_wait: 1,'));
+    writeFileSync(join(folder, 'gateway.yaml'), upstream.config);
     const marker = join(folder, 'failing');
     const env = { NODE_OPTIONS: `--import ${FAILING_DISK}`, FAILING_DISK: marker };
     const gateway = await gatewayProcess(folder, env, flags);
