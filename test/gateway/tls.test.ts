@@ -162,7 +162,7 @@ describe('a gateway with a certificate', () => {
     ] as const) {
       const { port } = new URL(gateway.origin);
       const { stdout } = await run('curl', [
-        ...['-sS', '--max-time', '20', flag, '--cacert', files.cert, '--resolve', `localhost:${port}:127.0.0.1`],
+        ...['-sS', flag, '--cacert', files.cert, '--resolve', `localhost:${port}:127.0.0.1`],
         ...['-H', `Authorization: Bearer ${key.key}`, '-H', 'Content-Type: application/json'],
         ...['-d', body('sandbox/alpha', true), '-w', '\nHTTP/%{http_version} %{http_code}'],
         address('/v1/chat/completions'),
