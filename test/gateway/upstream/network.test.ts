@@ -192,7 +192,8 @@ describe('a proxy', () => {
     await using gateway = await started({ base_url: `http://localhost:${scripted.first.port}/v1` }, proxied);
     assert.equal((await ask(await gateway.tokenKey(), 'chat')).status, 200);
     const log = new Lines();
-    const elsewhere = { base_url: 'http://name.invalid/v1' };
+    // However long the resolver takes to say no.
+    const elsewhere = { base_url: 'http://name.invalid/v1', timeouts: { connect: 300 } };
     await using excepted = await started(elsewhere, { ...proxied, NO_PROXY: 'other, .invalid' }, log);
     assert.equal((await ask(await excepted.tokenKey(), 'chat')).status, 502);
     const line = await log.until(/cannot be reached/);
