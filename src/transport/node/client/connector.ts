@@ -26,7 +26,11 @@ export class Connector {
     const socket = options.protocol === 'https:' ? this.#secure(options) : plain(options);
     this.last = socket;
     let waiting = true;
-    const timer = setTimeout(() => socket.destroy(new ConnectTimeout()), this.#connectMs).unref();
+    // A connection that was made while the process was held up is taken, as in `DeadlineTimer`.
+    const giveUp = (): void => {
+      if (waiting) socket.destroy(new ConnectTimeout());
+    };
+    const timer = setTimeout(() => setImmediate(giveUp), this.#connectMs).unref();
     const settled = (error: Error | null): void => {
       if (!waiting) return;
       waiting = false;
