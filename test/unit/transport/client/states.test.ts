@@ -377,6 +377,20 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     });
 
+    test('for the connection is not told to a program that was itself held up while it was made', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const { heard } = fixture.ask({ timeouts: { ...TIMEOUTS, connectMs: SHORT_MS } });
+      // By now it is asked for, and the system makes it; that it is made is told with the next turn of the event loop.
+      for (let tick = 0; tick < 5; tick++) await new Promise<void>((resolve) => process.nextTick(resolve));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 * SHORT_MS);
+      const connection = await Promise.race([fixture.server.next(), heard.over]);
+      assert(typeof connection !== 'string', String(connection));
+      await Promise.race([connection.requests(1), heard.over]);
+      assert.equal(heard.outcome, null);
+      connection.say(answer('made', 'connection: close'));
+      assert.equal(await heard.over, 'end');
+    });
+
     test('of one call does not disturb the others', async () => {
       await using fixture = await ClientFixture.start(implementation);
       const patient = await fixture.asked();
