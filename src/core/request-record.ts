@@ -11,7 +11,7 @@ import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
 import type { Target } from './model.ts';
 import type { Pricing } from './money.ts';
-import { withoutKeys, withoutRequestText } from './request-text.ts';
+import { type Conversation, withoutConversation, withoutKeys, withoutRequestText } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
 /** Called for every request of the gateway, on its path: it must return at once, and it must not throw. */
@@ -178,6 +178,8 @@ export class RequestRecord {
   /** As it was received; null before that, and after the end. */
   body: Buffer | null = null;
   capture: Capture | null = null;
+  /** What the provider said last, and what is kept of it: the client mostly gets to see the same. */
+  #said: { readonly message: string; readonly kept: string } | null = null;
 
   constructor(requestId: string, endpoint: Endpoint | null, receivedAtMs: number) {
     this.requestId = requestId;
@@ -219,12 +221,20 @@ export class RequestRecord {
   failed(condition: Condition, message: string): void {
     if (this.condition !== null) return;
     this.condition = condition;
-    this.message = withoutRequestText(condition, message, this.body);
+    this.message =
+      message === this.#said?.message ? this.#said.kept : withoutRequestText(condition, message, this.body);
   }
 
-  attemptFailed(attempt: AttemptRecord, condition: Condition, message: string): void {
+  /** `detail`: how a connection failed. */
+  attemptFailed(
+    attempt: AttemptRecord,
+    { condition, message, detail }: { condition: Condition; message: string; detail: string | null },
+    conversation: Conversation | null,
+  ): void {
+    const kept = withoutConversation(message, conversation);
+    this.#said = { message, kept };
     attempt.condition = condition;
-    attempt.message = withoutRequestText(condition, message, this.body);
+    attempt.message = detail === null ? kept : `${kept} (${detail})`;
   }
 
   /** A piece of a stream was handed to the connection. */

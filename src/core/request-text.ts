@@ -3,14 +3,15 @@
  * valid, quote what the client sent; what is kept of a request must not.
  */
 import type { Condition } from './conditions.ts';
+import { QUOTED, type QuotableTexts, withoutQuotations } from './quotation.ts';
 
 const MESSAGE_CHARACTERS_MAX = 300;
+/** So much of a message is looked at: what it quotes takes less room afterwards. */
+const COMPARED_CHARACTERS_MAX = 2_000;
 /** Beyond it a message is not compared with the request, and not kept. */
 const COMPARED_BYTES_MAX = 8 * 1_024 * 1_024;
-/** So many characters in a row that the request has as well are a quotation. Inside quotation marks, one is enough. */
-const RUN = 12;
-const QUOTED = '[…]';
-const NOT_COMPARED = 'The message is not kept: the request is too large to be compared with it.';
+const REQUEST_TOO_LARGE = 'The message is not kept: the request is too large to be compared with it.';
+const ANSWER_TOO_LONG = 'The message is not kept: the answer before it is too long to be compared with it.';
 
 /** The conditions whose message can repeat what a client has sent; the others have sentences of the gateway. */
 const QUOTING: ReadonlySet<Condition> = new Set<Condition>([
@@ -23,12 +24,31 @@ const QUOTING: ReadonlySet<Condition> = new Set<Condition>([
   'provider_unavailable',
 ]);
 
-/** `body`: the request as it was received; null where none was read. */
+/** A message of the gateway. `body`: the request as it was received; null where none was read. */
 export function withoutRequestText(condition: Condition, message: string, body: Buffer | null): string {
   if (body === null || !QUOTING.has(condition)) return cut(message);
-  if (body.length > COMPARED_BYTES_MAX) return NOT_COMPARED;
-  const { text, fields } = contentOf(body);
-  return cut(withoutRuns(withoutQuotations(message, text, fields), text));
+  return withoutContent(message, body, '');
+}
+
+/** What a provider has been told, and what it has told the client so far. */
+export interface Conversation {
+  /** The request as it was sent to the provider. */
+  readonly sent: Buffer | readonly Buffer[];
+  /** Null where it is too long. */
+  readonly answer: string | null;
+}
+
+/** A message with words of a provider; null: it has none. */
+export function withoutConversation(message: string, conversation: Conversation | null): string {
+  if (conversation === null) return cut(message);
+  const { sent, answer } = conversation;
+  if (answer === null) return ANSWER_TOO_LONG;
+  return withoutContent(message, Buffer.isBuffer(sent) ? sent : Buffer.concat(sent), answer);
+}
+
+function withoutContent(message: string, body: Buffer, answer: string): string {
+  if (body.length > COMPARED_BYTES_MAX) return REQUEST_TOO_LARGE;
+  return cut(withoutQuotations(message.slice(0, COMPARED_CHARACTERS_MAX), textsOf(body, answer)));
 }
 
 function cut(message: string): string {
@@ -43,97 +63,93 @@ export function withoutKeys(text: string): string {
   return text.includes('mg_') || text.includes('sk-') ? text.replace(KEY_LIKE, '[redacted]') : text;
 }
 
-interface Content {
-  /** Everything that can be a part of the conversation, one after the other. */
-  readonly text: string;
-  /** The names of the request's own fields: they may be named. */
-  readonly fields: ReadonlySet<string>;
+const NAME = /^[\w./:@+-]{1,100}$/;
+
+/** A name that the client has given, such as the type of a tool; a name is not a sentence. */
+export function shownName(text: string): string {
+  return NAME.test(text) ? text : QUOTED;
 }
 
-/** Settings, such as the name of the model, are not content; a body that is not JSON is nothing but content. */
-const CONTENT_FIELDS: ReadonlySet<string> = new Set(['input', 'instructions', 'prompt', 'system', 'suffix', 'user']);
-const NOT_CONTENT: ReadonlySet<string> = new Set(['role', 'type']);
+/** Fields at the top that are said, even where they look like a name: the others are settings, such as the model. */
+const SAID: ReadonlySet<string> = new Set(['input', 'instructions', 'prompt', 'system', 'suffix', 'user']);
+/** Fields below it that have one of a few values. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'role',
+  'type',
+  'media_type',
+  'detail',
+  'effort',
+  'format',
+  'mode',
+  'status',
+]);
+/** Below these the names are the client's own. */
+const NAMED_BY_CLIENT: ReadonlySet<string> = new Set([
+  'arguments',
+  'input',
+  'input_schema',
+  'metadata',
+  'parameters',
+  'schema',
+]);
+/** Words of JSON schemas, about which providers say most. */
+const SCHEMA_WORDS: readonly string[] = [
+  'additionalProperties',
+  'allOf',
+  'anyOf',
+  'const',
+  'default',
+  'description',
+  'enum',
+  'format',
+  'items',
+  'maximum',
+  'minimum',
+  'oneOf',
+  'pattern',
+  'properties',
+  'required',
+  'title',
+  'type',
+];
 
-function contentOf(body: Buffer): Content {
+/** A body that is not JSON is nothing but text. */
+function textsOf(body: Buffer, answer: string): QuotableTexts {
   const received = body.toString('utf8');
-  const fields = new Set<string>();
-  let request: unknown;
-  try {
-    request = JSON.parse(received);
-  } catch {
-    return { text: received, fields };
-  }
-  if (typeof request !== 'object' || request === null) return { text: received, fields };
-  const texts: string[] = [];
-  const rest: unknown[] = [];
+  const said: string[] = [answer];
+  const names: string[] = [];
+  const fields = new Set(SCHEMA_WORDS);
+  const request = parsed(received);
+  if (typeof request !== 'object' || request === null) return { said: [answer, received], names, fields };
+  /** `named`: the names within the value are the client's own. */
+  const rest: { readonly value: unknown; readonly named: boolean }[] = [];
+  const take = (value: unknown, isSetting: boolean, named: boolean): void => {
+    if (typeof value !== 'string' || !isSetting || !NAME.test(value)) rest.push({ value, named });
+  };
   for (const [name, value] of Object.entries(request)) {
-    fields.add(name);
-    if (typeof value !== 'string' || CONTENT_FIELDS.has(name)) rest.push(value);
+    if (NAME.test(name)) fields.add(name);
+    else names.push(name);
+    take(value, !SAID.has(name), name === 'metadata');
   }
-  while (rest.length > 0) {
-    const value = rest.pop();
-    if (typeof value === 'string') texts.push(value);
-    else if (Array.isArray(value)) for (const item of value) rest.push(item);
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const { value, named } = next;
+    if (typeof value === 'string') said.push(value);
+    else if (Array.isArray(value)) for (const item of value) rest.push({ value: item, named });
     else if (typeof value === 'object' && value !== null) {
       for (const [name, member] of Object.entries(value)) {
-        if (NOT_CONTENT.has(name)) continue;
-        texts.push(name);
-        rest.push(member);
+        if (!named && NAME.test(name)) fields.add(name);
+        else names.push(name);
+        take(member, SETTINGS.has(name), named || NAMED_BY_CLIENT.has(name));
       }
     }
   }
-  return { text: texts.join('\u0000'), fields };
+  return { said: said.filter((text) => !fields.has(text)), names, fields };
 }
 
-const QUOTATION = /(["'`\u201c\u2018])([^"'`\u201c\u201d\u2018\u2019]{4,})(["'`\u201d\u2019])/g;
-
-function withoutQuotations(message: string, text: string, fields: ReadonlySet<string>): string {
-  return message.replace(QUOTATION, (quotation: string, opening: string, quoted: string, closing: string) =>
-    !fields.has(quoted) && text.includes(quoted) ? `${opening}${QUOTED}${closing}` : quotation,
-  );
-}
-
-/** One pass over the text with a rolling hash, so that a long prompt does not hold other requests up for long. */
-function withoutRuns(message: string, text: string): string {
-  if (message.length < RUN || text.length < RUN) return message;
-  const starts = new Map<number, number[]>();
-  const seen = new Uint8Array(SEEN_MASK + 1);
-  eachRun(message, (hash, at) => {
-    seen[hash & SEEN_MASK] = 1;
-    const known = starts.get(hash);
-    if (known) known.push(at);
-    else starts.set(hash, [at]);
-  });
-  const quoted = new Uint8Array(message.length);
-  eachRun(text, (hash, at) => {
-    if (seen[hash & SEEN_MASK] === 0) return;
-    for (const start of starts.get(hash) ?? []) {
-      if (message.startsWith(text.slice(at, at + RUN), start)) quoted.fill(1, start, start + RUN);
-    }
-  });
-  let out = '';
-  for (let at = 0; at < message.length; at++) {
-    if (quoted[at] !== 1) out += message[at];
-    else if (quoted[at - 1] !== 1) out += QUOTED;
-  }
-  return out;
-}
-
-const SEEN_MASK = 0xffff;
-const BASE = 0x01000193;
-const LEAVING = powerOfBase(RUN - 1);
-
-function powerOfBase(exponent: number): number {
-  let power = 1;
-  for (let n = 0; n < exponent; n++) power = Math.imul(power, BASE);
-  return power;
-}
-
-function eachRun(text: string, visit: (hash: number, at: number) => void): void {
-  let hash = 0;
-  for (let end = 0; end < text.length; end++) {
-    if (end >= RUN) hash = (hash - Math.imul(text.charCodeAt(end - RUN), LEAVING)) | 0;
-    hash = (Math.imul(hash, BASE) + text.charCodeAt(end)) | 0;
-    if (end >= RUN - 1) visit(hash, end - RUN + 1);
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 /** From an exchange to its attempts: the sequence of targets, and one attempt for each that is asked. */
 import type { StreamSettings } from '../core/policy.ts';
-import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
+import { AttemptRecord } from '../core/request-record.ts';
+import { withoutKeys } from '../core/request-text.ts';
 import { readTraceparent } from '../core/traceparent.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { addressOf, type ForwardedHeaders, secretsOf, traced } from '../provider/adapters.ts';
@@ -10,7 +11,7 @@ import type { CallRecord } from '../routing/target-health.ts';
 import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { Lane } from '../wire/lane.ts';
-import { Attempt, type AttemptEnd, type AttemptOptions, type Seen } from './attempt.ts';
+import { Attempt, type AttemptEnd, type AttemptFailure, type AttemptOptions, type Seen } from './attempt.ts';
 import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
@@ -72,11 +73,13 @@ class AttemptSetup implements AttemptOptions {
     const { request, info } = exchange;
     const { target, provider } = next;
     const lane = exchange.plan.lanes.to(target, provider);
-    if (lane.warnings !== undefined) exchange.record.warnings = lane.warnings;
-    for (const warning of lane.warnings ?? []) {
+    const { warnings } = lane;
+    // A target that is asked again has the same list.
+    if (warnings !== undefined && warnings !== exchange.record.warnings) {
+      exchange.record.warnings = warnings;
       const { requestId } = request;
       const fields = { requestId, keyId: exchange.keyId, model: exchange.plan.model.id, format: target.format };
-      gateway.log.warn(fields, warning);
+      if (warnings.length > 0) gateway.log.warn({ ...fields, warnings }, 'left out by the translation');
     }
     const forwarded = forwardedHeaders(request.headers);
     const known = addressOf(provider, target.format, target.upstreamModel, next.apiKey, forwarded);
@@ -113,8 +116,15 @@ class AttemptSetup implements AttemptOptions {
   }
 
   onEnd(end: AttemptEnd): void {
-    noteEnd(this.#exchange.record, this.record, end);
-    if (end.kind === 'failed') learn(this.#gateway, this.#exchange, this.#next, end, this.record.message ?? '');
+    this.record.endedAt = performance.now();
+    this.record.outcome = end.kind;
+    this.record.providerRequestId = withoutCredential(this.record.providerRequestId, this.#next.apiKey);
+    if (end.kind === 'failed') {
+      this.record.retryAfterS = end.retryAfterS;
+      const conversation = end.quotes ? { sent: this.call.body, answer: answerOf(end) } : null;
+      this.#exchange.record.attemptFailed(this.record, end, conversation);
+      learn(this.#gateway, this.#exchange, this.#next, end, this.record.message ?? '');
+    }
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
   }
@@ -136,17 +146,21 @@ class AttemptSetup implements AttemptOptions {
   }
 }
 
+/** The provider can answer with any id, also with what it was sent. */
+function withoutCredential(id: string | null, apiKey: string | null): string | null {
+  if (id === null) return null;
+  return withoutKeys(apiKey === null || apiKey === '' ? id : id.replaceAll(apiKey, '[redacted]'));
+}
+
 /** From 1; 0 where the provider needs no credential. */
 function credentialNumber({ provider, apiKey }: NextAttempt): number {
   return apiKey === null ? 0 : provider.apiKeys.indexOf(apiKey) + 1;
 }
 
-function noteEnd(record: RequestRecord, attempt: AttemptRecord, end: AttemptEnd): void {
-  attempt.endedAt = performance.now();
-  attempt.outcome = end.kind;
-  if (end.kind !== 'failed') return;
-  attempt.retryAfterS = end.retryAfterS;
-  record.attemptFailed(attempt, end.condition, end.detail === null ? end.message : `${end.message} (${end.detail})`);
+/** What the client has seen of it; null where that is more than is kept. */
+function answerOf({ meter }: AttemptFailure): string | null {
+  if (meter === null) return '';
+  return meter.sample == null || meter.sample.full ? null : meter.sample.text();
 }
 
 /** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */

@@ -227,9 +227,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
     } else if (step.state === 'open') {
       this.#reach();
     } else if (step.state === 'failed') {
+      const { failure } = step;
       this.#break(
-        step.failure?.condition ?? 'upstream_error',
-        step.failure?.message ?? 'The provider broke its stream.',
+        failure?.condition ?? 'upstream_error',
+        failure?.message ?? 'The provider broke its stream.',
+        failure?.quotes,
       );
     }
   }
@@ -339,7 +341,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     } catch (error) {
       const message =
         error instanceof GatewayError ? error.message : 'The provider returned an answer that cannot be read.';
-      this.#break('upstream_error', message);
+      this.#break('upstream_error', message, true);
     }
   }
 
@@ -353,9 +355,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#break('upstream_error', 'The answer of the provider could not be read.');
   }
 
-  #break(condition: Condition, message: string): void {
+  #break(condition: Condition, message: string, quotes = false): void {
     this.#handle?.abort();
-    this.#fail(failureInAnswer(condition, redact(message, this.#options.secrets())));
+    this.#fail(failureInAnswer(condition, redact(message, this.#options.secrets()), quotes));
   }
 
   #fail(failure: ProviderFailure): void {

@@ -8,6 +8,7 @@ import type { Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import { callsWithinHold, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
+import { shownName } from '../core/request-text.ts';
 import { arrayAt, isObject, type Json, stringAt } from '../lib/json.ts';
 import type { HostedTool } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
@@ -20,6 +21,7 @@ import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import { mayEncryptReasoning, samplingStyle, thinkingStyle } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
+import { summaryOf } from './warnings.ts';
 
 /** Tools of the messages format that take a bound of their calls. */
 const TAKES_MAX_USES = /^web_(search|fetch)_/;
@@ -93,11 +95,12 @@ export class Lanes {
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
     const bounded = boundCalls(withoutTools(request, unpriced), this.#options, provider.name);
     const lane = this.#carry(bounded, target, provider);
-    if (unpriced.length === 0) return lane;
-    const warnings = unpriced.map(
-      ({ type, param }) => `${param}: the hosted tool "${type}" is left out, it has no configured price`,
-    );
-    return { ...lane, warnings: [...warnings, ...(lane.warnings ?? [])] };
+    const warnings = unpriced
+      .map(
+        ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,
+      )
+      .concat(lane.warnings ?? []);
+    return warnings.length === 0 ? lane : { ...lane, warnings: summaryOf(warnings) };
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {

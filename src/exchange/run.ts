@@ -157,6 +157,7 @@ function noTarget(dueInMs: number | null): AttemptFailure {
     condition: 'provider_unavailable',
     message:
       'No provider of this model can be used right now: each has failed too often and is not called for a while.',
+    quotes: false,
     retry: 'never',
     retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
     operatorFault: false,

@@ -9,6 +9,8 @@ export { redact } from '../wire/upstream-message.ts';
 export interface ProviderFailure {
   readonly condition: Condition;
   readonly message: string;
+  /** The message has words of the provider, which may quote the request, or what it has answered so far. */
+  readonly quotes: boolean;
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
@@ -40,15 +42,10 @@ export function failureOfStatus(
   return { retryAfterS: retryAfterSeconds(retryAfter), ...judged(status, body, secrets) };
 }
 
-const UNHEALTHY = { retry: 'anywhere', operatorFault: false, detail: null, unhealthy: true, cools: null } as const;
-const REQUEST_AT_FAULT = { retry: 'never', operatorFault: false, detail: null, unhealthy: false, cools: null } as const;
-const OPERATOR_AT_FAULT = {
-  retry: 'elsewhere',
-  operatorFault: true,
-  detail: null,
-  unhealthy: false,
-  cools: null,
-} as const;
+const OWN_WORDS = { quotes: false, operatorFault: false, detail: null, cools: null } as const;
+const UNHEALTHY = { ...OWN_WORDS, retry: 'anywhere', unhealthy: true } as const;
+const REQUEST_AT_FAULT = { ...OWN_WORDS, quotes: true, retry: 'never', unhealthy: false } as const;
+const OPERATOR_AT_FAULT = { ...OWN_WORDS, operatorFault: true, retry: 'elsewhere', unhealthy: false } as const;
 
 function judged(status: number, body: string, secrets: readonly string[]): Omit<ProviderFailure, 'retryAfterS'> {
   const said = (): string => redact(messageOf(body), secrets);
@@ -109,13 +106,13 @@ function retryAfterSeconds(retryAfter: string | null): number | null {
 }
 
 /** An answer that began with a 2xx and then turned out not to be an answer, or to be an error. */
-export function failureInAnswer(condition: Condition, message: string): ProviderFailure {
+export function failureInAnswer(condition: Condition, message: string, quotes: boolean): ProviderFailure {
   if (condition === 'invalid_request' || condition === 'context_length_exceeded') {
     return { ...REQUEST_AT_FAULT, condition, message, retryAfterS: null };
   }
   // A provider that is merely busy may be asked again; one that answers with nonsense will do so again.
   const retry = condition === 'provider_unavailable' ? 'anywhere' : 'elsewhere';
-  return { ...UNHEALTHY, condition, message, retry, retryAfterS: null };
+  return { ...UNHEALTHY, condition, message, quotes, retry, retryAfterS: null };
 }
 
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {

@@ -31,12 +31,12 @@ export function readFailure(value: Json | undefined, first: boolean): LaneFailur
   const codes = error === undefined ? [] : ['code', 'type', 'status'].map((name) => String(error[name] ?? ''));
   const condition = conditionOf(codes, raw ?? '', first);
   const message = raw === undefined || raw === '' ? 'no reason given' : redact(raw).slice(0, MESSAGE_CHARACTERS_MAX);
-  if (condition === 'context_length_exceeded') return { condition, message };
-  return { condition, message: `The provider reported an error: ${message}` };
+  if (condition === 'context_length_exceeded') return { condition, message, quotes: true };
+  return { condition, message: `The provider reported an error: ${message}`, quotes: true };
 }
 
 export function brokenStream(message: string): LaneFailure {
-  return { condition: 'upstream_error', message };
+  return { condition: 'upstream_error', message, quotes: false };
 }
 
 /**

@@ -220,7 +220,7 @@ describe('fields with rules of their own', () => {
 
   test('[R43] a hosted tool beside others is left out with a warning; what the client runs itself stays', async () => {
     const warnings: string[] = [];
-    const log = { ...NO_LOG, warn: (_fields: object, message: string) => warnings.push(message) };
+    const log = { ...NO_LOG, warn: (fields: object) => 'warnings' in fields && warnings.push(String(fields.warnings)) };
     await using logging = await startedGateway({ log });
     const key = await logging.creditKey();
     const own = [

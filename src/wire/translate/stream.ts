@@ -140,7 +140,7 @@ export class TranslateStream implements LaneStream {
         work();
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        this.#fail({ condition: error.condition, message: error.message });
+        this.#fail({ condition: error.condition, message: error.message, quotes: true });
       }
     }
     const forward = this.#out === '' ? null : Buffer.from(this.#out);

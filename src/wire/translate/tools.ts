@@ -1,5 +1,6 @@
 /** What the formats share in writing tools, calls and results. */
 
+import { shownName } from '../../core/request-text.ts';
 import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { isStrictSchema } from './strict-schema.ts';
@@ -57,7 +58,7 @@ export function openaiStrict(tool: ClientTool, turn: Turn, warnings: string[]): 
 
 /** What a messages client says beside a document, and no other format has a field for. */
 export function warnOfExtras(part: FilePart, warnings: string[]): void {
-  for (const name of Object.keys(part.extra ?? {})) warnings.push(`${part.at}.${name}: left out`);
+  for (const name of Object.keys(part.extra ?? {})) warnings.push(`${part.at}.${shownName(name)}: left out`);
 }
 
 /** The arguments of a call as JSON text, for a target that knows only functions. */
@@ -82,7 +83,7 @@ export function usableTools(turn: Turn, warnings: string[]): readonly (ClientToo
     if (!all.some((other) => other.kind !== 'foreign')) {
       refuse(tool.at, `The hosted tool "${name}" is not supported by this model.`);
     }
-    warnings.push(`${tool.at}: the hosted tool "${name}" is left out`);
+    warnings.push(`${tool.at}: the hosted tool "${shownName(name)}" is left out`);
     return false;
   });
 }
@@ -96,7 +97,7 @@ export function refuseEmptyInput({ inputField }: Turn): never {
 export function leaveOut(part: OpaquePart, warnings: string[]): void {
   const name = String(part.raw.type ?? 'unknown');
   if (!part.hosted) refuse(part.at, `"${name}" is not supported by this model.`);
-  warnings.push(`${part.at}: "${name}" is left out`);
+  warnings.push(`${part.at}: "${shownName(name)}" is left out`);
 }
 
 /** The text of a failed result says so, for formats without a field for it. */

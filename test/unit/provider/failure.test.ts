@@ -103,10 +103,10 @@ describe('what a client is told', () => {
   });
 
   test("the request's own faults in an answer are never tried elsewhere, and do not count against the target", () => {
-    const own = failureInAnswer('context_length_exceeded', 'too long');
+    const own = failureInAnswer('context_length_exceeded', 'too long', true);
     assert.deepEqual([own.retry, own.unhealthy], ['never', false]);
-    const busy = failureInAnswer('provider_unavailable', 'overloaded');
+    const busy = failureInAnswer('provider_unavailable', 'overloaded', true);
     assert.deepEqual([busy.retry, busy.unhealthy], ['anywhere', true]);
-    assert.equal(failureInAnswer('upstream_error', 'nonsense').retry, 'elsewhere');
+    assert.equal(failureInAnswer('upstream_error', 'nonsense', false).retry, 'elsewhere');
   });
 });

@@ -1,0 +1,26 @@
+/**
+ * What the translation of a request has left out of it or changed, in as few lines as it takes to know what: a long
+ * conversation can have the same everywhere.
+ */
+
+const LINES_MAX = 20;
+const LINE_CHARACTERS_MAX = 200;
+const INDEX = /\[\d+\]/g;
+
+/** One line for all that differ only in where they are. */
+export function summaryOf(warnings: readonly string[]): readonly string[] {
+  let others = 0;
+  const kinds = new Map<string, { readonly first: string; count: number }>();
+  for (const warning of warnings) {
+    const kind = warning.replace(INDEX, '[]');
+    const known = kinds.get(kind);
+    if (known) known.count += 1;
+    else if (kinds.size === LINES_MAX) others += 1;
+    else kinds.set(kind, { first: warning, count: 1 });
+  }
+  const lines = [...kinds.values()].map(({ first, count }) => {
+    const line = first.length <= LINE_CHARACTERS_MAX ? first : `${first.slice(0, LINE_CHARACTERS_MAX - 1)}…`;
+    return count === 1 ? line : `${line} (and ${count - 1} more like it)`;
+  });
+  return others === 0 ? lines : [...lines, `and ${others} more`];
+}
