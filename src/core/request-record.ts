@@ -164,7 +164,7 @@ export class RequestRecord {
   admittedAt: number | null = null;
   /** The first bytes of the response were handed to the connection; of a stream this may be a sign of life. */
   firstByteAt: number | null = null;
-  /** The first content of a stream. */
+  /** The first generated text of a stream; without any, the end of its answer. */
   firstContentAt: number | null = null;
   lastByteAt: number | null = null;
   /** The end of the hold was durable; null where it is not yet, as while the store is out of reach. */
@@ -173,8 +173,9 @@ export class RequestRecord {
 
   bytesIn = 0;
   bytesOut = 0;
-  /** How many pieces a stream was sent in. */
+  /** How many pieces a stream was sent in, and how many of them before its first content. */
   chunks = 0;
+  openingChunks = 0;
   /** As it was received; null before that, and after the end. */
   body: Buffer | null = null;
   capture: Capture | null = null;
@@ -235,6 +236,12 @@ export class RequestRecord {
     this.#said = { message, kept };
     attempt.condition = condition;
     attempt.message = detail === null ? kept : `${kept} (${detail})`;
+  }
+
+  /** The first content of a stream is about to be handed to the connection. */
+  firstContent(): void {
+    this.firstContentAt = performance.now();
+    this.openingChunks = this.chunks;
   }
 
   /** A piece of a stream was handed to the connection. */

@@ -108,11 +108,12 @@ class AttemptSetup implements AttemptOptions {
 
   onProof(firstByteMs: number): void {
     this.#callRecord.succeeded(firstByteMs);
-    this.#exchange.answered();
+    if (!this.stream) this.#exchange.answered();
   }
 
   onFirstContent(): void {
-    this.#exchange.record.firstContentAt = performance.now();
+    this.#exchange.record.firstContent();
+    this.#exchange.answered();
   }
 
   onEnd(end: AttemptEnd): void {

@@ -49,7 +49,7 @@ export interface AttemptOptions {
   secrets(): readonly string[];
   /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
   onProof(firstByteMs: number): void;
-  /** The first bytes of content go to the client. Called at most once. */
+  /** The first generated text of a stream goes to the client; without any, the end of its answer. Called at most once. */
   onFirstContent(): void;
   /** The attempt has ended; called once, before anybody else hears of it. */
   onEnd(end: AttemptEnd): void;
@@ -102,7 +102,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #status = 0;
   #headers: UpstreamHeaders = { contentType: '', retryAfter: null, requestId: null };
   readonly #collected = new ByteCollector();
+  /** If only its opening: from here on the answer is owed. */
   #contentSent = false;
+  #generated = false;
   /** The client reads too slowly. */
   #blocked = false;
   /** The stream is ahead of its hold. */
@@ -219,6 +221,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (!stream) return;
       const { contentType } = this.#headers;
       this.#prove();
+      if (!this.#generated) this.#options.onFirstContent();
       const position = this.#position();
       this.#end({ kind: 'complete', contentType, meter: stream.meter(), position, terminal: () => stream.terminal() });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
@@ -227,21 +230,19 @@ export class Attempt implements UpstreamListener, ElasticListener {
     } else if (step.state === 'open') {
       this.#reach();
     } else if (step.state === 'failed') {
-      const { failure } = step;
-      this.#break(
-        failure?.condition ?? 'upstream_error',
-        failure?.message ?? 'The provider broke its stream.',
-        failure?.quotes,
-      );
+      const { condition, message, quotes } = step.failure ?? BROKEN;
+      this.#break(condition, message, quotes);
     }
   }
 
   #forward(bytes: Buffer): void {
     const { response, recorder, streams } = this.#options;
     if (!response.headersSent) response.writeHead(this.#headers.contentType);
-    if (!this.#contentSent) {
-      this.#prove();
-      this.#contentSent = true;
+    this.#prove();
+    this.#contentSent = true;
+    // An answer may open long before its first text: a model that reasons says nothing meanwhile.
+    if (!this.#generated && (this.#stream?.meter().outputBytes ?? 0) > 0) {
+      this.#generated = true;
       this.#options.onFirstContent();
     }
     recorder?.add(bytes);
@@ -395,4 +396,5 @@ function firstByteMs({ startedAt, firstByteAt }: AttemptRecord): number {
   return (firstByteAt ?? 0) - (startedAt ?? 0);
 }
 
+const BROKEN = { condition: 'upstream_error', message: 'The provider broke its stream.', quotes: false } as const;
 const NOTHING_SEEN: Meter = { reported: null, reportedFinal: false, outputBytes: 0 };

@@ -129,7 +129,7 @@ export class Exchange implements InFlightExchange {
     else this.record.attempts.push(record);
   }
 
-  /** The answer has begun. */
+  /** The first content of the answer is there. */
   answered(): void {
     this.#firstByteMs = this.#gateway.clock.nowMs() - this.request.receivedAtMs;
   }

@@ -38,7 +38,7 @@ export class TargetSeries {
   }
 
   time(record: RequestRecord): void {
-    const { receivedAt, firstContentAt, lastByteAt, streamed, chunks } = record;
+    const { receivedAt, firstContentAt, lastByteAt, streamed } = record;
     if (record.attempts.length === 0 || lastByteAt === null) return;
     const latencies = streamed ? this.streamed : this.whole;
     latencies.duration ??= new Histogram(FAMILIES.gateway_request_duration_seconds.buckets);
@@ -47,9 +47,10 @@ export class TargetSeries {
     if (firstAt === null || record.condition !== null) return;
     latencies.firstByte ??= new Histogram(FAMILIES.gateway_time_to_first_byte_seconds.buckets);
     latencies.firstByte.observe((firstAt - receivedAt) / 1_000);
-    if (!streamed || chunks < 2) return;
+    const further = record.chunks - record.openingChunks - 1;
+    if (!streamed || further < 1) return;
     this.betweenChunks ??= new Histogram(FAMILIES.gateway_time_between_chunks_seconds.buckets);
-    this.betweenChunks.observe((lastByteAt - firstAt) / 1_000 / (chunks - 1));
+    this.betweenChunks.observe((lastByteAt - firstAt) / 1_000 / further);
   }
 }
 

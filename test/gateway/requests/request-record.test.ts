@@ -15,10 +15,11 @@ import {
   configText,
   type ScriptedGateway,
   scriptedGateway,
+  streamed,
 } from '../../support/scripted-gateway.ts';
 import { call } from '../../support/started-gateway.ts';
 import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { FORMAT_NAMES, INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const recorded = new RecordedRequests();
 const SECRET_TEXT = 'my grandmother keeps her savings under the third flagstone';
@@ -126,6 +127,37 @@ describe('a request that succeeds', () => {
     assert.equal(record.streamed, true);
     assert.ok(record.firstContentAt !== null && record.chunks > 0);
     assert.ok(Number(record.firstByteAt) <= Number(record.lastByteAt));
+  });
+
+  for (const format of FORMAT_NAMES) {
+    test(`of a ${format} stream: its opening is not its first content`, async () => {
+      const { opening, text, closing } = SPEECH[format];
+      const upstream = Promise.withResolvers<ScriptedCall>();
+      for (const server of scripted.servers) server.answer = upstream.resolve;
+      const client = streamed(key, format);
+      const at = await upstream.promise;
+      at.streamHead();
+      for (const frame of opening) at.chunk(frame);
+      const id = String((await client.begun).headers['x-request-id']);
+      await client.until(/data: /);
+      const running = recorded.begun.find(({ requestId }) => requestId === id);
+      assert.ok(running);
+      assert.deepEqual([running.firstByteAt === null, running.firstContentAt], [false, null]);
+      at.chunk(text('Hi'));
+      await client.until(/Hi/);
+      assert.ok(Number(running.firstContentAt) > Number(running.firstByteAt));
+      assert.ok(running.openingChunks >= 1 && running.openingChunks < running.chunks);
+      for (const frame of closing) at.chunk(frame);
+      at.finish();
+      await recorded.of(id);
+    });
+  }
+
+  test('of a stream without any text: its end counts as the first content', async () => {
+    const { opening, closing } = SPEECH.chat;
+    const record = await recordOf([(upstream) => upstream.stream([...opening, ...closing])], { stream: true });
+    assert.deepEqual([record.status, record.condition], [200, null]);
+    assert.ok(record.firstContentAt !== null);
   });
 
   test('was announced when its key was known', async () => {
