@@ -128,6 +128,17 @@ test('every alert asks for metrics and labels that there are', () => {
   for (const query of queries) check(query);
 });
 
+test('first bytes are those of streams: a whole answer has its first one with its last', () => {
+  const dashboards = readdirSync(join(root, 'deploy/grafana')).flatMap(dashboardQueries);
+  const asking = [...alertQueries(), ...dashboards].filter(({ expr }) => expr.includes('time_to_first_byte'));
+  assert.ok(asking.some(({ where }) => where === 'GatewayFirstByteSlow') && asking.length > 1);
+  for (const { where, expr } of asking) {
+    const selectors = [...expr.matchAll(/time_to_first_byte_seconds_\w+(?:\{([^}]*)\})?/g)];
+    for (const [, matchers = ''] of selectors) assert.match(matchers, /(^|,)streamed="true"(,|$)/, where);
+    if (where.includes(':')) assert.match(where, /of streams/);
+  }
+});
+
 test('the error rate counts every condition that is no fault of the client, with whatever status', () => {
   const failures = Object.entries(CONDITIONS)
     .filter(([, { status }]) => status >= 500)
