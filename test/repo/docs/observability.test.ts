@@ -7,6 +7,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 import { LoggedRequest } from '../../../src/admin/schema/requests.ts';
 import { CONDITIONS } from '../../../src/core/conditions.ts';
+import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import { AccessLog } from '../../../src/observe/access-log.ts';
 import { FAMILIES, type Family } from '../../../src/observe/metrics/families.ts';
@@ -139,17 +140,26 @@ test('first bytes are those of streams: a whole answer has its first one with it
   }
 });
 
-test('the error rate counts every condition that is no fault of the client, with whatever status', () => {
+test('the error rate is of generations: failures by no fault of the client, of those and what was answered', () => {
   const failures = Object.entries(CONDITIONS)
     .filter(([, { status }]) => status >= 500)
     .map(([name]) => name);
+  const generations = Object.values(ENDPOINTS)
+    .filter(({ name, format }) => format !== null && name !== 'count_tokens')
+    .map(({ name }) => name);
   const overview = dashboardQueries('overview.json').filter(({ where }) => where.endsWith('Failed'));
   const [alert] = alertQueries().filter(({ where }) => where === 'GatewayErrorRate');
   assert.equal(overview.length, 1);
   for (const { where, expr } of [...overview, alert ?? assert.fail()]) {
-    const named = [...expr.matchAll(/condition=~"([^"]+)"/g)].map(([, names = '']) => names.split('|').sort());
-    assert.ok(named.length > 0, where);
-    for (const names of named) assert.deepEqual(names, failures.toSorted(), where);
+    const selectors = [...expr.matchAll(/gateway_requests_total\{([^}]*)\}/g)].map(([, matchers = '']) => matchers);
+    const listed = (label: string): readonly string[][] =>
+      selectors.flatMap((text) =>
+        [...text.matchAll(new RegExp(`${label}=~"([^"]+)"`, 'g'))].map(([, names = '']) => names.split('|').sort()),
+      );
+    assert.deepEqual(listed('endpoint'), Array(selectors.length).fill(generations.toSorted()), where);
+    const answered = selectors.filter((text) => text.includes('condition="none"'));
+    assert.deepEqual([answered.length, answered[0]?.includes('status!="none"')], [1, true], where);
+    assert.deepEqual(listed('condition'), Array(selectors.length - 1).fill(failures.toSorted()), where);
   }
 });
 
