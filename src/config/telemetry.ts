@@ -13,8 +13,6 @@ export function readTelemetry(env: Environment): TelemetrySettings | null {
   return {
     traces,
     metrics,
-    protocol: readProtocol(env),
-    timeoutMs: readMilliseconds(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000),
     serviceName: given(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'model-gateway',
     resource,
     sampler: readSampler(env),
@@ -22,7 +20,9 @@ export function readTelemetry(env: Environment): TelemetrySettings | null {
   };
 }
 
-function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string): OtlpTarget | null {
+type Signal = 'TRACES' | 'METRICS';
+
+function readTarget(env: Environment, signal: Signal, path: string): OtlpTarget | null {
   const name = `OTEL_${signal}_EXPORTER`;
   const exporter = given(env, name);
   if (exporter === 'none') return null;
@@ -36,9 +36,8 @@ function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string
   const address = url ?? `http://localhost:4318/${path}`;
   const parsed = URL.parse(address);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    const setting = given(env, own) === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : own;
     throw new SettingError(
-      setting,
+      settingOf(env, signal, 'ENDPOINT'),
       ` is ${shown(address)}: must be an http or https address, e.g. http://localhost:4318`,
     );
   }
@@ -46,14 +45,25 @@ function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string
     ...readHeaders(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
     ...readHeaders(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
   };
-  return { url: address, headers };
+  return {
+    url: address,
+    headers,
+    protocol: readProtocol(env, settingOf(env, signal, 'PROTOCOL')),
+    timeoutMs: readMilliseconds(env, settingOf(env, signal, 'TIMEOUT'), 10_000),
+  };
 }
 
-function readProtocol(env: Environment): TelemetrySettings['protocol'] {
-  const protocol = given(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
+/** The variable for the signal alone, where it is given; the one for all of them otherwise. */
+function settingOf(env: Environment, signal: Signal, name: 'ENDPOINT' | 'PROTOCOL' | 'TIMEOUT'): string {
+  const own = `OTEL_EXPORTER_OTLP_${signal}_${name}`;
+  return given(env, own) === undefined ? `OTEL_EXPORTER_OTLP_${name}` : own;
+}
+
+function readProtocol(env: Environment, name: string): OtlpTarget['protocol'] {
+  const protocol = given(env, name) ?? 'http/protobuf';
   if (protocol === 'http/protobuf' || protocol === 'http/json') return protocol;
   throw new SettingError(
-    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    name,
     ` is ${shown(protocol)}: expected one of http/protobuf, http/json (a Collector accepts both on port 4318)`,
   );
 }
