@@ -22,6 +22,8 @@ export function readTelemetry(env: Environment): TelemetrySettings | null {
 
 type Signal = 'TRACES' | 'METRICS';
 
+const GENERAL_ENDPOINT = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+
 function readTarget(env: Environment, signal: Signal, path: string): OtlpTarget | null {
   const name = `OTEL_${signal}_EXPORTER`;
   const exporter = given(env, name);
@@ -29,24 +31,26 @@ function readTarget(env: Environment, signal: Signal, path: string): OtlpTarget 
   if (exporter !== undefined && exporter !== 'otlp') {
     throw new SettingError(name, ` is ${shown(exporter)}: expected one of otlp, none`);
   }
-  const own = `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`;
-  const base = given(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
-  const url = given(env, own) ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/${path}`);
-  if (url === undefined && exporter === undefined) return null;
-  const address = url ?? `http://localhost:4318/${path}`;
-  const parsed = URL.parse(address);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+  const setting = settingOf(env, signal, 'ENDPOINT');
+  const address = given(env, setting) ?? (exporter === undefined ? null : 'http://localhost:4318');
+  if (address === null) return null;
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    // What follows the question mark may be a secret.
+    const known = address.replace(/\?.*/s, '?…');
     throw new SettingError(
-      settingOf(env, signal, 'ENDPOINT'),
-      ` is ${shown(address)}: must be an http or https address, e.g. http://localhost:4318`,
+      setting,
+      ` is ${shown(known)}: must be an http or https address, e.g. http://localhost:4318`,
     );
   }
+  // The address of one signal is whole; that of all is what their paths are below.
+  if (setting === GENERAL_ENDPOINT) url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path}`;
   const headers = {
     ...readHeaders(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
     ...readHeaders(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
   };
   return {
-    url: address,
+    url: url.href,
     headers,
     protocol: readProtocol(env, settingOf(env, signal, 'PROTOCOL')),
     timeoutMs: readMilliseconds(env, settingOf(env, signal, 'TIMEOUT'), 10_000),

@@ -255,6 +255,30 @@ describe('the OTEL_* variables', () => {
     assert.deepEqual([metricsOnly?.traces, metricsOnly?.metrics?.url], [null, 'http://x:1/v1/metrics']);
   });
 
+  test('of the endpoint: the path of a signal comes before a query, and the address of one signal is taken as it is', () => {
+    const urls = (env: Record<string, string>): unknown => {
+      const settings = readTelemetry(env);
+      return [settings?.traces?.url, settings?.metrics?.url];
+    };
+    const general = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+    assert.deepEqual(urls({ [general]: 'http://h/otlp?token=abc' }), [
+      'http://h/otlp/v1/traces?token=abc',
+      'http://h/otlp/v1/metrics?token=abc',
+    ]);
+    assert.deepEqual(urls({ [general]: 'http://h:4318//?a=/b/' }), [
+      'http://h:4318/v1/traces?a=/b/',
+      'http://h:4318/v1/metrics?a=/b/',
+    ]);
+    assert.deepEqual(urls({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://h/otlp/?token=abc', [general]: 'http://g' }), [
+      'http://h/otlp/?token=abc',
+      'http://g/v1/metrics',
+    ]);
+    assert.deepEqual(urls({ OTEL_TRACES_EXPORTER: 'otlp' }), ['http://localhost:4318/v1/traces', undefined]);
+    assert.throws(() => readTelemetry({ [general]: 'ftp://h/otlp?token=abc' }), {
+      message: /^OTEL_EXPORTER_OTLP_ENDPOINT is "ftp:\/\/h\/otlp\?…": must be an http or https address/,
+    });
+  });
+
   test('for one signal win over those for all', () => {
     const settings = readTelemetry({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1',
