@@ -194,6 +194,40 @@ describe('what the target refuses', () => {
   });
 });
 
+describe('what the target says about that which it has taken', () => {
+  /** The first warning after a span was sent to a target that answers with this. */
+  async function warningAfter(remark: string, protocol: string): Promise<{ readonly reason: string }> {
+    const own = await OtlpReceiver.start();
+    own.remark = remark;
+    const told = Promise.withResolvers<object>();
+    const settings = readTelemetry({
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+    });
+    assert.ok(settings);
+    const telemetry = await openTelemetry(settings, { ...NO_LOG, warn: told.resolve });
+    new RequestRecord('req_1', ENDPOINTS.usage, Date.now()).finish(telemetry);
+    await telemetry.close();
+    const warning = await told.promise;
+    await own.close();
+    assert.ok('reason' in warning && typeof warning.reason === 'string');
+    return { reason: warning.reason };
+  }
+
+  test('is in the warning: how much it has rejected, and why', async () => {
+    const remark = { partialSuccess: { rejectedSpans: '3', errorMessage: 'too many' } };
+    const { reason } = await warningAfter(JSON.stringify(remark), 'http/json');
+    assert.equal(reason, `Received Partial Success response: ${JSON.stringify(remark.partialSuccess)}`);
+  });
+
+  test('is cut, and shown as text, where it is no answer of OTLP', async () => {
+    const { reason } = await warningAfter(`<html>\u001b[2J\n${'\u{1f600}'.repeat(5_000)}`, 'http/protobuf');
+    assert.match(reason, /could not deserialize response .*Unknown wire type 4.* <html>\\u\{1b\}\[2J\\u\{a\}/);
+    assert.ok(reason.length <= 300 && reason.isWellFormed(), reason);
+    assert.doesNotMatch(reason, /\p{Cc}/u);
+  });
+});
+
 describe('a target that is too slow', () => {
   test('to end an answer that it has begun is a warning too', async () => {
     const told = Promise.withResolvers<object>();
