@@ -180,6 +180,22 @@ describe('dashboards', () => {
       for (const query of dashboardQueries(file)) check(query);
     });
 
+    test(`${file} finds its data source by a variable, so that it can be provisioned as well as imported`, () => {
+      const dashboard = JSON.parse(readFileSync(join(root, 'deploy/grafana', file), 'utf8'));
+      assert.equal('__inputs' in dashboard, false, 'only an import by hand fills these in');
+      const [variable] = dashboard.templating.list;
+      assert.deepEqual([variable.type, variable.query, variable.current], ['datasource', 'prometheus', {}]);
+      const sources: string[] = [];
+      JSON.stringify(dashboard, (name, value) => {
+        if (name === 'datasource') sources.push(value.uid);
+        return value;
+      });
+      assert.ok(sources.length > dashboard.panels.length);
+      assert.deepEqual([...new Set(sources)], [`\${${variable.name}}`]);
+      assert.ok(dashboard.links.every(({ includeVars }: { includeVars: boolean }) => includeVars));
+      assert.ok(page.includes(`in *${variable.label}*`));
+    });
+
     test(`${file} shows no NaN as a figure where nothing has happened`, () => {
       const dashboard = JSON.parse(readFileSync(join(root, 'deploy/grafana', file), 'utf8'));
       for (const { type, title, targets = [] } of dashboard.panels) {
