@@ -188,4 +188,32 @@ describe('a usage report as text', () => {
     assert.deepEqual(usageTable(report([])).slice(1), ['', 'Nothing was charged in this time.']);
     assert.match(usageTable(report(['x'], false)).at(-1) ?? '', /^Not complete/);
   });
+
+  test('an account is shown with its id and its name, whatever that is', () => {
+    const accounts = [
+      { account: 'acct_1', account_name: '=Acme, "Inc"', day: '2026-01-01' },
+      { account: 'acct_2', account_name: 'two\nlines', day: '2026-01-01' },
+      { account: null, account_name: null, day: '2026-01-01' },
+    ];
+    const byAccount: UsageView = {
+      ...report([]),
+      by: ['account', 'day'],
+      data: accounts.map((row) => ({ ...row, ...figures })),
+    };
+    const [head = '', ...rows] = usageCsv(byAccount).lines;
+    assert.match(head, /^account,account_name,day,requests,/);
+    assert.deepEqual(
+      rows.map((row) => row.slice(0, row.indexOf(',3,1,0,'))),
+      ['acct_1,"\'=Acme, ""Inc""",2026-01-01', 'acct_2,"two\nlines",2026-01-01', ',,2026-01-01'],
+    );
+    const table = usageTable(byAccount).slice(2);
+    const texts = table.map((line) => line.split(/ {2,}/).slice(0, 3));
+    assert.deepEqual(texts.slice(0, 4), [
+      ['ACCOUNT', 'ACCOUNT NAME', 'DAY'],
+      ['acct_1', '=Acme, "Inc"', '2026-01-01'],
+      ['acct_2', 'two\ufffdlines', '2026-01-01'],
+      ['-', '-', '2026-01-01'],
+    ]);
+    assert.equal(new Set(table.map((line) => line.length)).size, 1, 'aligned, the total too');
+  });
 });
