@@ -19,20 +19,28 @@ export interface AskedUsage extends UsageQuery {
 export function readUsageQuery(input: object, nowMs: number): AskedUsage {
   const given = validQuery(UsageParameters, input);
   const by = readDimensions(given.by);
-  const sinceMs = beginning('since', given.since ?? DEFAULT_SINCE, nowMs);
-  const untilMs = given.until === undefined ? hourAfter(nowMs) : hourAfter(timeOf('until', given.until, nowMs) - 1);
+  const since = given.since ?? DEFAULT_SINCE;
+  const fromMs = timeOf('since', since, nowMs);
+  const toMs = given.until === undefined ? nowMs : timeOf('until', given.until, nowMs);
+  const sinceMs = beginning(since, fromMs);
+  const untilMs = given.until === undefined ? hourAfter(toMs) : hourAfter(toMs - 1);
   if (sinceMs >= untilMs) {
     throw invalid('since', `is ${iso(sinceMs)}, which is not before the end of the report (${iso(untilMs)})`);
   }
-  const days = (untilMs - sinceMs) / DAY_MS;
+  // The hours and the part of a day that a report begins earlier or ends later than asked for are no part of the limit.
+  const days = (toMs - fromMs) / DAY_MS;
   if (days > RANGE_DAYS_MAX) {
-    throw invalid(
-      'since',
-      `is ${Math.ceil(days)} days back: a report spans up to ${RANGE_DAYS_MAX} days, so ask for parts`,
-    );
+    const limit = `a report spans up to ${RANGE_DAYS_MAX} days, so ask for parts`;
+    if (nowMs - fromMs > RANGE_DAYS_MAX * DAY_MS) {
+      throw invalid('since', `is ${iso(sinceMs)}, and the report ends at ${iso(untilMs)}: ${limit}`);
+    }
+    throw invalid('until', `is ${iso(untilMs)}, and the report begins at ${iso(sinceMs)}: ${limit}`);
   }
   if (by.includes('hour') && days > HOURLY_DAYS_MAX) {
-    throw invalid('by', `has hour, for ${Math.ceil(days)} days: hours are reported for up to ${HOURLY_DAYS_MAX} days`);
+    throw invalid(
+      'by',
+      `has hour, from ${iso(sinceMs)} to ${iso(untilMs)}: hours are reported for up to ${HOURLY_DAYS_MAX} days`,
+    );
   }
   if (given.order !== undefined && given.top === undefined) throw invalid('order', 'says what top goes by: give top');
   return {
@@ -55,8 +63,7 @@ function readDimensions(text: string | undefined): readonly UsageDimension[] {
 }
 
 /** A length of days begins with a whole day, so that the first day of a report is not a part of one. */
-function beginning(field: 'since', text: string, nowMs: number): number {
-  const atMs = timeOf(field, text, nowMs);
+function beginning(text: string, atMs: number): number {
   const unitMs = /[dw]$/.test(text) ? DAY_MS : HOUR_MS;
   return Math.floor(atMs / unitMs) * unitMs;
 }

@@ -13,8 +13,6 @@ export function readTelemetry(env: Environment): TelemetrySettings | null {
   return {
     traces,
     metrics,
-    protocol: readProtocol(env),
-    timeoutMs: readMilliseconds(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000),
     serviceName: given(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'model-gateway',
     resource,
     sampler: readSampler(env),
@@ -22,38 +20,54 @@ export function readTelemetry(env: Environment): TelemetrySettings | null {
   };
 }
 
-function readTarget(env: Environment, signal: 'TRACES' | 'METRICS', path: string): OtlpTarget | null {
+type Signal = 'TRACES' | 'METRICS';
+
+const GENERAL_ENDPOINT = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+
+function readTarget(env: Environment, signal: Signal, path: string): OtlpTarget | null {
   const name = `OTEL_${signal}_EXPORTER`;
   const exporter = given(env, name);
   if (exporter === 'none') return null;
   if (exporter !== undefined && exporter !== 'otlp') {
     throw new SettingError(name, ` is ${shown(exporter)}: expected one of otlp, none`);
   }
-  const own = `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`;
-  const base = given(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
-  const url = given(env, own) ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/${path}`);
-  if (url === undefined && exporter === undefined) return null;
-  const address = url ?? `http://localhost:4318/${path}`;
-  const parsed = URL.parse(address);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    const setting = given(env, own) === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : own;
+  const setting = settingOf(env, signal, 'ENDPOINT');
+  const address = given(env, setting) ?? (exporter === undefined ? null : 'http://localhost:4318');
+  if (address === null) return null;
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    // What follows the question mark may be a secret.
+    const known = address.replace(/\?.*/s, '?…');
     throw new SettingError(
       setting,
-      ` is ${shown(address)}: must be an http or https address, e.g. http://localhost:4318`,
+      ` is ${shown(known)}: must be an http or https address, e.g. http://localhost:4318`,
     );
   }
+  // The address of one signal is whole; that of all is what their paths are below.
+  if (setting === GENERAL_ENDPOINT) url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path}`;
   const headers = {
     ...readHeaders(env, 'OTEL_EXPORTER_OTLP_HEADERS'),
     ...readHeaders(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
   };
-  return { url: address, headers };
+  return {
+    url: url.href,
+    headers,
+    protocol: readProtocol(env, settingOf(env, signal, 'PROTOCOL')),
+    timeoutMs: readMilliseconds(env, settingOf(env, signal, 'TIMEOUT'), 10_000),
+  };
 }
 
-function readProtocol(env: Environment): TelemetrySettings['protocol'] {
-  const protocol = given(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
+/** The variable for the signal alone, where it is given; the one for all of them otherwise. */
+function settingOf(env: Environment, signal: Signal, name: 'ENDPOINT' | 'PROTOCOL' | 'TIMEOUT'): string {
+  const own = `OTEL_EXPORTER_OTLP_${signal}_${name}`;
+  return given(env, own) === undefined ? `OTEL_EXPORTER_OTLP_${name}` : own;
+}
+
+function readProtocol(env: Environment, name: string): OtlpTarget['protocol'] {
+  const protocol = given(env, name) ?? 'http/protobuf';
   if (protocol === 'http/protobuf' || protocol === 'http/json') return protocol;
   throw new SettingError(
-    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    name,
     ` is ${shown(protocol)}: expected one of http/protobuf, http/json (a Collector accepts both on port 4318)`,
   );
 }

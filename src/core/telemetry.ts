@@ -3,8 +3,6 @@ export interface TelemetrySettings {
   /** Null: they are not sent. */
   readonly traces: OtlpTarget | null;
   readonly metrics: OtlpTarget | null;
-  readonly protocol: 'http/protobuf' | 'http/json';
-  readonly timeoutMs: number;
   readonly serviceName: string;
   readonly resource: Readonly<Record<string, string>>;
   /** Whether the client's own decision counts, and how many of the other requests are sampled. */
@@ -15,4 +13,6 @@ export interface TelemetrySettings {
 export interface OtlpTarget {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly protocol: 'http/protobuf' | 'http/json';
+  readonly timeoutMs: number;
 }

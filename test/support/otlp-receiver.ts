@@ -45,6 +45,8 @@ export class OtlpReceiver {
   readonly #watchers = new Set<() => void>();
   /** What it answers instead of taking anything. */
   refusal: number | null = null;
+  /** What it says about that which it has taken; all is well without it. */
+  remark: string | null = null;
   readonly #server: Server;
 
   private constructor() {
@@ -66,7 +68,10 @@ export class OtlpReceiver {
         }
         for (const watch of [...this.#watchers]) watch();
         if (this.slow) this.#unanswered.push(response);
-        else response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : undefined);
+        else
+          response
+            .writeHead(200, { 'content-type': type })
+            .end(this.remark ?? (type === 'application/json' ? '{}' : undefined));
       });
     });
   }

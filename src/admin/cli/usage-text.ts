@@ -43,28 +43,33 @@ export function usageTable(report: UsageView): readonly string[] {
   const range = `Usage from ${since} to ${until}, in credits:`;
   const notes = report.complete ? [] : ['', INCOMPLETE];
   if (data.length === 0) return [range, '', 'Nothing was charged in this time.', ...notes];
-  const groups = data.map((row) => by.map((dimension) => oneLine(row[dimension] ?? '-')));
+  const texts = textColumns(by);
   const rows = [
-    [...by.map((dimension) => dimension.toUpperCase()), ...TABLE.map(({ title }) => title)],
-    ...data.map((row, index) => [...(groups[index] ?? []), ...TABLE.map(({ cell }) => cell(row))]),
+    [...texts.map((name) => name.toUpperCase().replace('_', ' ')), ...TABLE.map(({ title }) => title)],
+    ...data.map((row) => [...texts.map((name) => oneLine(row[name] ?? '-')), ...TABLE.map(({ cell }) => cell(row))]),
     ...(data.length > 1
-      ? [[...by.map((_, index) => (index === 0 ? 'total' : '')), ...TABLE.map(({ cell }) => cell(total))]]
+      ? [[...texts.map((_, index) => (index === 0 ? 'total' : '')), ...TABLE.map(({ cell }) => cell(total))]]
       : []),
   ];
-  return [range, '', ...aligned(rows, by.length), ...notes];
+  return [range, '', ...aligned(rows, texts.length), ...notes];
 }
 
 /** Without the total, which a spreadsheet makes itself; the line that it is not complete goes with the errors. */
 export function usageCsv(report: UsageView): { readonly lines: readonly string[]; readonly warning: string | null } {
-  const { by, data } = report;
+  const texts = textColumns(report.by);
   const lines = [
-    [...by, ...CSV.map(({ title }) => title)],
-    ...data.map((row) => [
-      ...by.map((dimension) => csvText(row[dimension] ?? '')),
+    [...texts, ...CSV.map(({ title }) => title)],
+    ...report.data.map((row) => [
+      ...texts.map((name) => csvText(row[name] ?? '')),
       ...CSV.map(({ cell }) => cell(row)),
     ]),
   ];
   return { lines: lines.map((cells) => cells.join(',')), warning: report.complete ? null : INCOMPLETE };
+}
+
+/** What a row is about. An account has its id, which other commands take, and what it is called. */
+function textColumns(by: UsageView['by']): readonly (UsageView['by'][number] | 'account_name')[] {
+  return by.flatMap((dimension) => (dimension === 'account' ? [dimension, 'account_name'] : [dimension]));
 }
 
 function oneLine(text: string): string {

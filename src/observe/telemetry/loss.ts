@@ -1,6 +1,8 @@
 /** What a target does not take is lost. Requests go on without it, so the operator would not notice otherwise. */
+import { format, inspect } from 'node:util';
 import { DiagLogLevel, diag } from '@opentelemetry/api';
 import type { Log } from '../../core/log.ts';
+import { printable } from '../../lib/printable.ts';
 
 /** The little that exporters of every signal have in common. */
 interface Exporter<Items> {
@@ -28,7 +30,7 @@ export function warnOfLoss<Items>(
   const warn = onceAMinute((error: ExportError | undefined) =>
     // Not the error itself: it carries what the target answered, at any length.
     log.warn(
-      { signal, reason: cut(error?.message), code: error?.code },
+      { signal, reason: error && shown(error.message), code: error?.code },
       'the OTLP target does not take what it is sent; requests go on',
     ),
   );
@@ -43,26 +45,40 @@ export function warnOfLoss<Items>(
   };
 }
 
-/** What the SDK finds by itself, such as spans that it drops because the target is too slow for the traffic. */
+/**
+ * What the SDK finds by itself, such as spans that it drops because the target is too slow for the traffic, and what the target
+ * says about those that it has rejected.
+ */
 export function warnOfDrops(log: Log): void {
   const nothing = (): void => {};
-  const warn = onceAMinute((message: string) =>
-    log.warn({ reason: cut(message) }, 'a problem with what is sent over OTLP; requests go on'),
+  const warn = onceAMinute((message: string, ...details: readonly unknown[]) =>
+    log.warn(
+      { reason: shown(format(message, ...details.map(detail))) },
+      'a problem with what is sent over OTLP; requests go on',
+    ),
   );
   const logger = { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-function onceAMinute<Cause>(warn: (cause: Cause) => void): (cause: Cause) => void {
+function onceAMinute<Cause extends readonly unknown[]>(warn: (...cause: Cause) => void): (...cause: Cause) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
-  return (cause) => {
+  return (...cause) => {
     const now = performance.now();
     if (now - warnedAt < WARN_MS) return;
     warnedAt = now;
-    warn(cause);
+    warn(...cause);
   };
 }
 
-function cut(reason: string | undefined): string | undefined {
-  return reason?.slice(0, REASON_CHARACTERS_MAX);
+/** Of a warning of the SDK. Bytes are an answer of the target, which may have any length. */
+function detail(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value instanceof Error) return value.message;
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value.subarray(0, REASON_CHARACTERS_MAX));
+  return inspect(value, { breakLength: Number.POSITIVE_INFINITY, maxStringLength: REASON_CHARACTERS_MAX });
+}
+
+function shown(reason: string): string {
+  return printable(reason.slice(0, REASON_CHARACTERS_MAX)).slice(0, REASON_CHARACTERS_MAX).toWellFormed();
 }

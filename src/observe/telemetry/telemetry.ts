@@ -79,16 +79,17 @@ export function resourceOf(
 }
 
 async function tracerProvider(
-  { traces, protocol, timeoutMs, sampler }: TelemetrySettings,
+  { traces, sampler }: TelemetrySettings,
   resource: Resource,
   log: Log,
 ): Promise<TracerProvider | null> {
   if (traces === null) return null;
+  const { url, headers, protocol, timeoutMs } = traces;
   const { OTLPTraceExporter } =
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-trace-otlp-http')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
-  const exporter = new OTLPTraceExporter({ url: traces.url, headers: { ...traces.headers }, timeoutMillis: timeoutMs });
+  const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: timeoutMs });
   warnOfLoss(exporter, 'traces', timeoutMs, log);
   return new TracerProvider({
     resource,
@@ -113,20 +114,17 @@ function samplerOf({ parentBased, ratio }: TelemetrySettings['sampler']): Sample
 }
 
 async function meterProvider(
-  { metrics, protocol, timeoutMs, metricsIntervalMs }: TelemetrySettings,
+  { metrics, metricsIntervalMs }: TelemetrySettings,
   resource: Resource,
   log: Log,
 ): Promise<MeterProvider | null> {
   if (metrics === null) return null;
+  const { url, headers, protocol, timeoutMs } = metrics;
   const { OTLPMetricExporter } =
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-metrics-otlp-http')
       : await import('@opentelemetry/exporter-metrics-otlp-proto');
-  const exporter = new OTLPMetricExporter({
-    url: metrics.url,
-    headers: { ...metrics.headers },
-    timeoutMillis: timeoutMs,
-  });
+  const exporter = new OTLPMetricExporter({ url, headers: { ...headers }, timeoutMillis: timeoutMs });
   warnOfLoss(exporter, 'metrics', timeoutMs, log);
   const reader = new PeriodicExportingMetricReader({
     exporter,

@@ -92,7 +92,6 @@ function requestAttributes(record: RequestRecord, generates: boolean): Attribute
     'gen_ai.provider.name': last?.provider,
     'gen_ai.request.model': record.model ?? undefined,
     'gen_ai.request.stream': generates ? record.streamed : undefined,
-    'gen_ai.response.model': usage === null ? undefined : last?.upstreamModel,
     'gen_ai.usage.input_tokens': tokens && inputTokens(tokens),
     'gen_ai.usage.output_tokens': tokens?.output,
     'gen_ai.usage.cache_read.input_tokens': tokens?.cacheRead,

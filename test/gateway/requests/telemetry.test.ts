@@ -91,7 +91,7 @@ describe('with an OTLP endpoint', () => {
     assert.equal(attributes['gateway.key_id'], key.id);
     assert.equal(attributes['gen_ai.usage.input_tokens'], INPUT_TOKENS);
     assert.equal(attributes['gen_ai.usage.output_tokens'], OUTPUT_TOKENS);
-    assert.equal(attributes['gen_ai.response.model'], UPSTREAM_MODEL);
+    assert.equal(attributes['gen_ai.response.model'], undefined, 'nobody has read what the answer names');
     assert.equal(attributes['http.response.status_code'], 200);
     assert.equal(attributes['http.route'], '/v1/chat/completions');
     assert.ok(Number(attributes['gateway.cost_credits']) > 0);
@@ -107,6 +107,7 @@ describe('with an OTLP endpoint', () => {
         ['two', 0, server.spanId],
       ],
     );
+    for (const span of attempts) assert.equal(attributesOf(span)['gen_ai.request.model'], UPSTREAM_MODEL);
     for (const span of spans) assert.ok(BigInt(span.startTimeUnixNano) <= BigInt(span.endTimeUnixNano));
     const refused = receiver.spans.find((span) => attributesOf(span)['error.type'] === 'model_not_found');
     assert.equal(refused?.name, 'chat unknown model', 'a name that is not in the catalog is no name of a span');
@@ -114,7 +115,6 @@ describe('with an OTLP endpoint', () => {
     const failed = receiver.spans.find((span) => attributesOf(span)['http.response.status_code'] === 502);
     assert.ok(failed);
     assert.equal(failed.status.code, ERROR);
-    assert.equal(attributesOf(failed)['gen_ai.response.model'], undefined, 'there was no response');
     assert.equal(JSON.stringify(receiver.spans).includes(PROMPT), false);
     assert.deepEqual([...receiver.authorizations], ['Bearer abc']);
 
@@ -194,6 +194,40 @@ describe('what the target refuses', () => {
   });
 });
 
+describe('what the target says about that which it has taken', () => {
+  /** The first warning after a span was sent to a target that answers with this. */
+  async function warningAfter(remark: string, protocol: string): Promise<{ readonly reason: string }> {
+    const own = await OtlpReceiver.start();
+    own.remark = remark;
+    const told = Promise.withResolvers<object>();
+    const settings = readTelemetry({
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+    });
+    assert.ok(settings);
+    const telemetry = await openTelemetry(settings, { ...NO_LOG, warn: told.resolve });
+    new RequestRecord('req_1', ENDPOINTS.usage, Date.now()).finish(telemetry);
+    await telemetry.close();
+    const warning = await told.promise;
+    await own.close();
+    assert.ok('reason' in warning && typeof warning.reason === 'string');
+    return { reason: warning.reason };
+  }
+
+  test('is in the warning: how much it has rejected, and why', async () => {
+    const remark = { partialSuccess: { rejectedSpans: '3', errorMessage: 'too many' } };
+    const { reason } = await warningAfter(JSON.stringify(remark), 'http/json');
+    assert.equal(reason, `Received Partial Success response: ${JSON.stringify(remark.partialSuccess)}`);
+  });
+
+  test('is cut, and shown as text, where it is no answer of OTLP', async () => {
+    const { reason } = await warningAfter(`<html>\u001b[2J\n${'\u{1f600}'.repeat(5_000)}`, 'http/protobuf');
+    assert.match(reason, /could not deserialize response .*Unknown wire type 4.* <html>\\u\{1b\}\[2J\\u\{a\}/);
+    assert.ok(reason.length <= 300 && reason.isWellFormed(), reason);
+    assert.doesNotMatch(reason, /\p{Cc}/u);
+  });
+});
+
 describe('a target that is too slow', () => {
   test('to end an answer that it has begun is a warning too', async () => {
     const told = Promise.withResolvers<object>();
@@ -255,11 +289,85 @@ describe('the OTEL_* variables', () => {
     assert.deepEqual([metricsOnly?.traces, metricsOnly?.metrics?.url], [null, 'http://x:1/v1/metrics']);
   });
 
+  test('of the endpoint: the path of a signal comes before a query, and the address of one signal is taken as it is', () => {
+    const urls = (env: Record<string, string>): unknown => {
+      const settings = readTelemetry(env);
+      return [settings?.traces?.url, settings?.metrics?.url];
+    };
+    const general = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+    assert.deepEqual(urls({ [general]: 'http://h/otlp?token=abc' }), [
+      'http://h/otlp/v1/traces?token=abc',
+      'http://h/otlp/v1/metrics?token=abc',
+    ]);
+    assert.deepEqual(urls({ [general]: 'http://h:4318//?a=/b/' }), [
+      'http://h:4318/v1/traces?a=/b/',
+      'http://h:4318/v1/metrics?a=/b/',
+    ]);
+    assert.deepEqual(urls({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://h/otlp/?token=abc', [general]: 'http://g' }), [
+      'http://h/otlp/?token=abc',
+      'http://g/v1/metrics',
+    ]);
+    assert.deepEqual(urls({ OTEL_TRACES_EXPORTER: 'otlp' }), ['http://localhost:4318/v1/traces', undefined]);
+    assert.throws(() => readTelemetry({ [general]: 'ftp://h/otlp?token=abc' }), {
+      message: /^OTEL_EXPORTER_OTLP_ENDPOINT is "ftp:\/\/h\/otlp\?…": must be an http or https address/,
+    });
+  });
+
+  test('for one signal win over those for all', () => {
+    const settings = readTelemetry({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '3000',
+      OTEL_EXPORTER_OTLP_HEADERS: 'a=1,b=1',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://y:1/here',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'a=2',
+      OTEL_EXPORTER_OTLP_METRICS_TIMEOUT: '500',
+    });
+    assert.deepEqual(settings?.traces, {
+      url: 'http://y:1/here',
+      headers: { a: '2', b: '1' },
+      protocol: 'http/protobuf',
+      timeoutMs: 3_000,
+    });
+    assert.deepEqual(settings.metrics, {
+      url: 'http://x:1/v1/metrics',
+      headers: { a: '1', b: '1' },
+      protocol: 'http/json',
+      timeoutMs: 500,
+    });
+  });
+
+  test('for one signal are what its exporter goes by', async () => {
+    const own = await OtlpReceiver.start();
+    const settings = readTelemetry({
+      OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+      OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
+      OTEL_METRIC_EXPORT_INTERVAL: '3600000',
+    });
+    assert.ok(settings);
+    const telemetry = await openTelemetry(settings, NO_LOG);
+    const record = new RequestRecord('req_1', ENDPOINTS.chat, Date.now());
+    record.finish(telemetry);
+    await telemetry.close();
+    await own.until(({ contentTypes }) => contentTypes.size === 2);
+    assert.ok(own.metrics.length > 0, 'in JSON');
+    assert.equal(own.spans.length, 0, 'in protobuf, which the receiver does not read');
+    await own.close();
+  });
+
   test('that cannot be used are refused with what is expected', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x:1' };
     const wrong: readonly [Record<string, string>, RegExp][] = [
       [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nonsense' }, /OTEL_EXPORTER_OTLP_ENDPOINT .* must be an http or https address/],
       [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /expected one of http\/protobuf, http\/json/],
+      [
+        { ...endpoint, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
+        /^OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is "grpc": expected one of http\/protobuf, http\/json/,
+      ],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'udp' }, /^OTEL_EXPORTER_OTLP_METRICS_PROTOCOL is "udp"/],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '0' }, /^OTEL_EXPORTER_OTLP_TRACES_TIMEOUT is "0": must be/],
+      [{ ...endpoint, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT: '1s' }, /^OTEL_EXPORTER_OTLP_METRICS_TIMEOUT is "1s": must/],
       [{ ...endpoint, OTEL_TRACES_EXPORTER: 'zipkin' }, /expected one of otlp, none/],
       [{ ...endpoint, OTEL_TRACES_SAMPLER: 'some' }, /OTEL_TRACES_SAMPLER .*expected one of always_on/],
       [{ ...endpoint, OTEL_TRACES_SAMPLER_ARG: '7' }, /must be a number from 0 to 1/],

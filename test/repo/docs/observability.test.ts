@@ -7,6 +7,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 import { LoggedRequest } from '../../../src/admin/schema/requests.ts';
 import { CONDITIONS } from '../../../src/core/conditions.ts';
+import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import { AccessLog } from '../../../src/observe/access-log.ts';
 import { FAMILIES, type Family } from '../../../src/observe/metrics/families.ts';
@@ -128,17 +129,37 @@ test('every alert asks for metrics and labels that there are', () => {
   for (const query of queries) check(query);
 });
 
-test('the error rate counts every condition that is no fault of the client, with whatever status', () => {
+test('first bytes are those of streams: a whole answer has its first one with its last', () => {
+  const dashboards = readdirSync(join(root, 'deploy/grafana')).flatMap(dashboardQueries);
+  const asking = [...alertQueries(), ...dashboards].filter(({ expr }) => expr.includes('time_to_first_byte'));
+  assert.ok(asking.some(({ where }) => where === 'GatewayFirstByteSlow') && asking.length > 1);
+  for (const { where, expr } of asking) {
+    const selectors = [...expr.matchAll(/time_to_first_byte_seconds_\w+(?:\{([^}]*)\})?/g)];
+    for (const [, matchers = ''] of selectors) assert.match(matchers, /(^|,)streamed="true"(,|$)/, where);
+    if (where.includes(':')) assert.match(where, /of streams/);
+  }
+});
+
+test('the error rate is of generations: failures by no fault of the client, of those and what was answered', () => {
   const failures = Object.entries(CONDITIONS)
     .filter(([, { status }]) => status >= 500)
     .map(([name]) => name);
+  const generations = Object.values(ENDPOINTS)
+    .filter(({ name, format }) => format !== null && name !== 'count_tokens')
+    .map(({ name }) => name);
   const overview = dashboardQueries('overview.json').filter(({ where }) => where.endsWith('Failed'));
   const [alert] = alertQueries().filter(({ where }) => where === 'GatewayErrorRate');
   assert.equal(overview.length, 1);
   for (const { where, expr } of [...overview, alert ?? assert.fail()]) {
-    const named = [...expr.matchAll(/condition=~"([^"]+)"/g)].map(([, names = '']) => names.split('|').sort());
-    assert.ok(named.length > 0, where);
-    for (const names of named) assert.deepEqual(names, failures.toSorted(), where);
+    const selectors = [...expr.matchAll(/gateway_requests_total\{([^}]*)\}/g)].map(([, matchers = '']) => matchers);
+    const listed = (label: string): readonly string[][] =>
+      selectors.flatMap((text) =>
+        [...text.matchAll(new RegExp(`${label}=~"([^"]+)"`, 'g'))].map(([, names = '']) => names.split('|').sort()),
+      );
+    assert.deepEqual(listed('endpoint'), Array(selectors.length).fill(generations.toSorted()), where);
+    const answered = selectors.filter((text) => text.includes('condition="none"'));
+    assert.deepEqual([answered.length, answered[0]?.includes('status!="none"')], [1, true], where);
+    assert.deepEqual(listed('condition'), Array(selectors.length - 1).fill(failures.toSorted()), where);
   }
 });
 
@@ -157,6 +178,22 @@ describe('dashboards', () => {
       const ids = dashboard.panels.map(({ id }: { id: number }) => id);
       assert.equal(new Set(ids).size, ids.length);
       for (const query of dashboardQueries(file)) check(query);
+    });
+
+    test(`${file} finds its data source by a variable, so that it can be provisioned as well as imported`, () => {
+      const dashboard = JSON.parse(readFileSync(join(root, 'deploy/grafana', file), 'utf8'));
+      assert.equal('__inputs' in dashboard, false, 'only an import by hand fills these in');
+      const [variable] = dashboard.templating.list;
+      assert.deepEqual([variable.type, variable.query, variable.current], ['datasource', 'prometheus', {}]);
+      const sources: string[] = [];
+      JSON.stringify(dashboard, (name, value) => {
+        if (name === 'datasource') sources.push(value.uid);
+        return value;
+      });
+      assert.ok(sources.length > dashboard.panels.length);
+      assert.deepEqual([...new Set(sources)], [`\${${variable.name}}`]);
+      assert.ok(dashboard.links.every(({ includeVars }: { includeVars: boolean }) => includeVars));
+      assert.ok(page.includes(`in *${variable.label}*`));
     });
 
     test(`${file} shows no NaN as a figure where nothing has happened`, () => {

@@ -92,8 +92,17 @@ describe('a usage report', () => {
     refused({ since: 'yesterday' }, /^since is "yesterday": must be a time like .* 30d or 4w/);
     refused({ since: '2026-02-30' }, /^since is/);
     refused({ since: '99999w' }, /^since is/);
-    refused({ since: '500d' }, /^since is 50\d days back: a report spans up to 400 days/);
-    refused({ since: '100d', by: 'hour' }, /^by has hour, for 10\d days: hours are reported for up to 92 days/);
+    refused(
+      { since: '401d' },
+      /^since is 2024-12-10T.*, and the report ends at 2026-01-15T13.*: a report spans up to 400 days/,
+    );
+    refused({ since: '2024-12-10' }, /^since is 2024-12-10T00:/);
+    refused({ since: '9601h' }, /^since is 2024-12-11T11:/);
+    refused(
+      { until: '9999-12-31' },
+      /^until is 9999-12-31T00:.*, and the report begins at 2025-12-16T00:.* up to 400 days/,
+    );
+    refused({ since: '93d', by: 'hour' }, /^by has hour, from 2025-10-14T00:.* to 2026-01-15T13:.* up to 92 days$/);
     refused({ since: '2026-01-15T14:00:00Z' }, /not before the end of the report/);
     refused({ since: '1d', until: '2d' }, /not before the end of the report/);
     refused({ label: 'two\nlines' }, /^label is "two.*lines": must be one line/);
@@ -102,6 +111,19 @@ describe('a usage report', () => {
     refused({ by: 'key', top: '5', order: 'luck' }, /^order .*cost, requests, tokens/);
     refused({ by: 'key', order: 'cost' }, /^order says what top goes by/);
     refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
+  });
+
+  test('takes as many days as it says, and the part of a day that a length begins with', () => {
+    for (let hour = 0; hour < 24; hour++) {
+      const nowMs = Date.UTC(2026, 0, 15, hour, 30);
+      assert.equal(readUsageQuery({ since: '400d' }, nowMs).sinceMs, Date.UTC(2024, 11, 11));
+      assert.equal(readUsageQuery({ since: '92d', by: 'hour' }, nowMs).sinceMs, Date.UTC(2025, 9, 15));
+    }
+    const { sinceMs, untilMs } = readUsageQuery({ since: '2023-01-01', until: '2024-02-05' }, START_MS);
+    assert.equal((untilMs - sinceMs) / DAY_MS, 400);
+    refused({ since: '2023-01-01', until: '2024-02-06' }, /^since is 2023-01-01T/);
+    readUsageQuery({ by: 'hour', since: '2025-01-01', until: '2025-04-03' }, START_MS);
+    refused({ by: 'hour', since: '2025-01-01', until: '2025-04-04' }, /^by has hour/);
   });
 
   test('covers whole hours around what was asked for, whatever that is', () => {
@@ -165,5 +187,33 @@ describe('a usage report as text', () => {
     assert.match(lines[5] ?? '', /^total/);
     assert.deepEqual(usageTable(report([])).slice(1), ['', 'Nothing was charged in this time.']);
     assert.match(usageTable(report(['x'], false)).at(-1) ?? '', /^Not complete/);
+  });
+
+  test('an account is shown with its id and its name, whatever that is', () => {
+    const accounts = [
+      { account: 'acct_1', account_name: '=Acme, "Inc"', day: '2026-01-01' },
+      { account: 'acct_2', account_name: 'two\nlines', day: '2026-01-01' },
+      { account: null, account_name: null, day: '2026-01-01' },
+    ];
+    const byAccount: UsageView = {
+      ...report([]),
+      by: ['account', 'day'],
+      data: accounts.map((row) => ({ ...row, ...figures })),
+    };
+    const [head = '', ...rows] = usageCsv(byAccount).lines;
+    assert.match(head, /^account,account_name,day,requests,/);
+    assert.deepEqual(
+      rows.map((row) => row.slice(0, row.indexOf(',3,1,0,'))),
+      ['acct_1,"\'=Acme, ""Inc""",2026-01-01', 'acct_2,"two\nlines",2026-01-01', ',,2026-01-01'],
+    );
+    const table = usageTable(byAccount).slice(2);
+    const texts = table.map((line) => line.split(/ {2,}/).slice(0, 3));
+    assert.deepEqual(texts.slice(0, 4), [
+      ['ACCOUNT', 'ACCOUNT NAME', 'DAY'],
+      ['acct_1', '=Acme, "Inc"', '2026-01-01'],
+      ['acct_2', 'two\ufffdlines', '2026-01-01'],
+      ['-', '-', '2026-01-01'],
+    ]);
+    assert.equal(new Set(table.map((line) => line.length)).size, 1, 'aligned, the total too');
   });
 });
