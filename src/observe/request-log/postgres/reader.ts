@@ -11,6 +11,7 @@ import {
   type Retention,
 } from '../store.ts';
 import { dayAt, dayOf, LogDatabase } from './database.ts';
+import { LogPruning, logBytes } from './pruning.ts';
 
 const SCANNED_ROWS = 20_000;
 const SCAN_MS = 2_000;
@@ -20,9 +21,11 @@ const ID = /^req_[0-9a-f]{32}$/;
 
 export class PostgresRequestReader implements RequestLogReader {
   readonly #database: LogDatabase;
+  readonly #pruning: LogPruning;
 
   constructor(url: string) {
     this.#database = new LogDatabase(url);
+    this.#pruning = new LogPruning(this.#database);
   }
 
   async find(id: string): Promise<RequestEntry | null> {
@@ -83,22 +86,12 @@ export class PostgresRequestReader implements RequestLogReader {
     return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
   }
 
-  /** The days that are too old, and the oldest ones while all of them are too large; today's stays. */
-  async prune({ keepMs, maxBytes }: Retention, nowMs: number): Promise<boolean> {
-    await this.#database.query('DELETE FROM gateway.request_captures WHERE expires_at_ms <= $1', [nowMs]);
-    const today = dayAt(nowMs);
-    await this.#database.makePartitions([today, today + 1]);
-    const partitions = await this.#database.partitions();
-    const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0);
-    const [oldest] = partitions;
-    if (oldest === undefined || oldest.day >= today) return false;
-    if (oldest.day >= dayAt(nowMs - keepMs) && bytes <= maxBytes) return false;
-    await this.#database.dropPartition(oldest.day);
-    return true;
+  prune(retention: Retention, nowMs: number): Promise<boolean> {
+    return this.#pruning.step(retention, nowMs);
   }
 
-  async bytes(): Promise<number> {
-    return (await this.#database.partitions()).reduce((sum, { bytes }) => sum + bytes, 0);
+  bytes(): Promise<number> {
+    return logBytes(this.#database);
   }
 
   close(): Promise<void> {
