@@ -204,10 +204,12 @@ function statusesOf(text: string): { readonly from: number; readonly to: number 
   return { from, to: text.endsWith('xx') ? from + 99 : from };
 }
 
+/** In milliseconds, to the thousandth. */
 function readDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text) ?? [];
   const factor = { ms: 1, s: 1_000, m: 60_000 }[unit ?? ''];
-  if (factor !== undefined) return Number(count) * factor;
+  // Whole thousandths are exact: 1.001 × 1000 is a little less than 1001.
+  if (factor !== undefined) return (Math.round(Number(count) * 1_000) * factor) / 1_000;
   throw invalid('slower_than', `is ${JSON.stringify(text)}: must be a time such as 500ms, 2s or 1m`);
 }
 

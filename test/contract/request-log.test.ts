@@ -132,6 +132,18 @@ for (const [name, open] of STORES) {
       assert.deepEqual(await ids({ costlierThanNanos: 2n ** 62n, slowerThanMs: Number.MAX_SAFE_INTEGER }), []);
     });
 
+    test('finds what is slower than a fraction of a millisecond', async () => {
+      await using log = await open();
+      const entries = [0, 1, 2, 3].map((durationMs, at) => requestEntry({ atMs: NOW - at, durationMs }));
+      await log.appender.append(entries);
+      const slower = async (slowerThanMs: number): Promise<number[]> =>
+        (await log.reader.list({ slowerThanMs, limit: 10 })).entries.map(({ durationMs }) => durationMs);
+      assert.deepEqual(await slower(0.5), [1, 2, 3]);
+      assert.deepEqual(await slower(2), [3]);
+      assert.deepEqual(await slower(2.001), [3]);
+      assert.deepEqual(await slower(1.9999999999999998), [2, 3]);
+    });
+
     test('gives all pages, each entry once', async () => {
       await using log = await open();
       const batch = Array.from({ length: 25 }, (_, i) => requestEntry({ atMs: NOW - i * DAY_MS }));

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
 import { requestLine } from '../../../src/admin/cli/requests-text.ts';
+import { readSearch } from '../../../src/admin/requests.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf } from '../../../src/observe/request-log/entry.ts';
@@ -93,6 +94,15 @@ describe('gateway requests list', () => {
     assert.deepEqual(await found({ slower: '10m' }), []);
     assert.deepEqual(await found({ costlier: '0.00001' }), [ids[2], ids[1], ids[0]]);
     assert.match(await list({ key: 'nobody' }), /^No request of the log matches\./);
+  });
+
+  test('takes a duration with a fraction as it is written', async () => {
+    const durations = ['0.5ms', '2.5ms', '1.001s', '0.3s', '1.5m', '8.001m'];
+    assert.deepEqual(
+      durations.map((slower_than) => readSearch({ slower_than }, 0).slowerThanMs),
+      [0.5, 2.5, 1_001, 300, 90_000, 480_060],
+    );
+    assert.deepEqual(await found({ slower: '600000.5ms' }), []);
   });
 
   test('gives one page after the other', async () => {

@@ -124,7 +124,7 @@ function filtersOf(query: RequestQuery, value: Value): string {
     parts.push(`detail::jsonb ->> ${CLIENT_REQUEST_ID_AT} = ${value(query.clientRequestId)}`);
   }
   if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
-  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
+  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}::float8`);
   if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);
   return parts.join(' AND ');
 }
