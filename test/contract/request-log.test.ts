@@ -161,6 +161,25 @@ for (const [name, open] of STORES) {
       );
     });
 
+    test('begins at the earlier one of a time and the page before', async () => {
+      await using log = await open();
+      const batch = Array.from({ length: 6 }, (_, i) => requestEntry({ atMs: NOW - i * DAY_MS }));
+      await log.appender.append(batch);
+      const ids = batch.map(({ id }) => id);
+      const found = async (query: Omit<RequestQuery, 'limit'>): Promise<string[]> =>
+        (await log.reader.list({ ...query, limit: 2 })).entries.map(({ id }) => id);
+      const untilMs = NOW - 1.5 * DAY_MS;
+      for (const before of [`req_${'f'.repeat(32)}`, 'req_ffff', ids[0] ?? '', ids[1] ?? '']) {
+        assert.deepEqual(await found({ untilMs, before }), ids.slice(2, 4), before);
+      }
+      assert.deepEqual(await found({ untilMs, before: ids[3] ?? '' }), ids.slice(4));
+      // The first digits of an id: what is before all that begin so.
+      const day = requestEntry({ atMs: NOW - 2 * DAY_MS }).id;
+      assert.deepEqual(await found({ before: 'req_f' }), ids.slice(0, 2));
+      assert.deepEqual(await found({ before: day.slice(0, 16) }), ids.slice(3, 5));
+      assert.deepEqual(await found({ before: 'req_0' }), []);
+    });
+
     test('tells what was stored since, whoever stored it', async () => {
       await using log = await open();
       await log.appender.append([requestEntry({ atMs: NOW })]);

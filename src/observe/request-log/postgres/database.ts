@@ -48,9 +48,9 @@ const TABLES = `
   );
   CREATE INDEX IF NOT EXISTS request_captures_expiry_idx ON gateway.request_captures (expires_at_ms);`;
 
-/** Of the time that an id begins with. */
+/** Of the time that an id begins with. What is only the beginning of an id comes before all that begin so. */
 export function dayOf(id: string): number {
-  return dayAt(Number.parseInt(id.slice(4, 16), 16) || 0);
+  return dayAt(Number.parseInt(id.slice(4, 16).padEnd(12, '0'), 16) || 0);
 }
 
 export function dayAt(ms: number): number {

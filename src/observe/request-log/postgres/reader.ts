@@ -3,6 +3,7 @@ import { capturedIn } from '../captured.ts';
 import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
+  endOf,
   idAt,
   type RequestLogReader,
   type RequestPage,
@@ -47,7 +48,7 @@ export class PostgresRequestReader implements RequestLogReader {
 
   async list(query: RequestQuery): Promise<RequestPage> {
     const entries: RequestEntry[] = [];
-    let before = query.before ?? (query.untilMs == null ? NEWEST : idAt(query.untilMs));
+    let before = endOf(query) ?? NEWEST;
     for (const untilMs = performance.now() + SCAN_MS; ; ) {
       const values: unknown[] = [];
       const value = (given: unknown): string => `$${values.push(given)}`;
@@ -101,11 +102,10 @@ export class PostgresRequestReader implements RequestLogReader {
 
 type Value = (given: unknown) => string;
 
-function rangeOf({ sinceMs, untilMs, condition }: RequestQuery, before: string, value: Value): string {
+function rangeOf({ sinceMs, condition }: RequestQuery, before: string, value: Value): string {
   const parts = [`id < ${value(before)}`];
   if (before !== NEWEST) parts.push(`day <= ${value(dayOf(before))}`);
   if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
-  if (untilMs != null) parts.push(`day <= ${value(dayAt(untilMs))}`);
   if (condition != null) parts.push(`condition = ${value(condition)}`);
   return parts.join(' AND ');
 }
