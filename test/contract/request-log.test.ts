@@ -56,15 +56,23 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
       return closing({ appender: open(), neighbour: open(), reader: new SqliteRequestReader(file) });
     },
   ],
+  ['PostgreSQL', async () => inPostgres(await server.createDatabase())],
   [
-    'PostgreSQL',
+    'PostgreSQL that sorts text by a language',
     async () => {
-      const url = server.url(await server.createDatabase());
-      const open = (): RequestLogAppender => openPostgresAppender(url);
-      return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
+      const name = `sorted_${files++}`;
+      const settings = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' STRATEGY file_copy";
+      await server.query('postgres', `CREATE DATABASE ${name} ${settings}`);
+      return inPostgres(name);
     },
   ],
 ];
+
+function inPostgres(database: string): Opened {
+  const url = server.url(database);
+  const open = (): RequestLogAppender => openPostgresAppender(url);
+  return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
+}
 
 for (const [name, open] of STORES) {
   describe(`the request log on ${name}`, () => {

@@ -17,7 +17,6 @@ import { LogPruning, logBytes } from './pruning.ts';
 const SCANNED_ROWS = 20_000;
 const SCAN_MS = 2_000;
 const TAIL_ROWS = 1_000;
-const NEWEST = 'req_~';
 const ID = /^req_[0-9a-f]{32}$/;
 
 export class PostgresRequestReader implements RequestLogReader {
@@ -48,7 +47,7 @@ export class PostgresRequestReader implements RequestLogReader {
 
   async list(query: RequestQuery): Promise<RequestPage> {
     const entries: RequestEntry[] = [];
-    let before = endOf(query) ?? NEWEST;
+    let before = endOf(query);
     for (const untilMs = performance.now() + SCAN_MS; ; ) {
       const values: unknown[] = [];
       const value = (given: unknown): string => `$${values.push(given)}`;
@@ -102,9 +101,10 @@ export class PostgresRequestReader implements RequestLogReader {
 
 type Value = (given: unknown) => string;
 
-function rangeOf({ sinceMs, condition }: RequestQuery, before: string, value: Value): string {
-  const parts = [`id < ${value(before)}`];
-  if (before !== NEWEST) parts.push(`day <= ${value(dayOf(before))}`);
+function rangeOf({ sinceMs, condition }: RequestQuery, before: string | null, value: Value): string {
+  const parts = ['true'];
+  // There is no text behind all ids: how it sorts what is neither letter nor digit is up to the database.
+  if (before !== null) parts.push(`id < ${value(before)}`, `day <= ${value(dayOf(before))}`);
   if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
   if (condition != null) parts.push(`condition = ${value(condition)}`);
   return parts.join(' AND ');
