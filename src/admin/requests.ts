@@ -9,6 +9,7 @@ import type { RequestLogReader, RequestQuery } from '../observe/request-log/stor
 import { type RequestView, viewOf } from '../observe/request-log/view.ts';
 import { AdminError } from './api.ts';
 import { readTime } from './input.ts';
+import { NO_ACCOUNT } from './schema/keys.ts';
 import type { RequestContent, RequestFilters, RequestSearch } from './schema/requests.ts';
 import type { View } from './schema/view.ts';
 import { invalid } from './validate.ts';
@@ -36,8 +37,6 @@ type KeysInReach = (() => Promise<ReadonlySet<string>>) | null;
 
 /** The keys of an account, with or without those of the accounts below it; null as its id: those that have none. */
 export type KeysOfAccount = (accountId: string | null, below: boolean) => Promise<ReadonlySet<string>>;
-
-const NO_ACCOUNT = 'none';
 
 export class Requests {
   readonly #reader: RequestLogReader | null;

@@ -561,7 +561,7 @@ export interface paths {
           cursor?: string;
           status?: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
           mode?: 'credit' | 'token_budget';
-          /** @description The id of the account that they belong to. */
+          /** @description The id of the account that they belong to; none: keys that have none. */
           account?: string;
           /** @description yes: also keys of the accounts below `account`. Default no. */
           below?: 'yes' | 'no';

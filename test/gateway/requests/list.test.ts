@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { AdminApi, CreatedKey } from '../../../src/admin/api.ts';
 import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
 import { requestLine } from '../../../src/admin/cli/requests-text.ts';
 import { readSearch } from '../../../src/admin/requests.ts';
@@ -155,6 +155,15 @@ describe('gateway requests list', () => {
     assert.deepEqual(await found({ account: root.id, below: 'no' }), []);
     const others = await found({ account: 'none' });
     assert.ok(others.includes(ids[0] ?? '') && !others.includes(id));
+    const asked: object[] = [];
+    const listKeys = (filters: object = {}) => {
+      asked.push(filters);
+      return admin.listKeys(filters);
+    };
+    const connect = async () => ({ api: { listKeys } as AdminApi, close: async () => {} });
+    const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
+    await listRequests(settings, given({ account: 'none' }), () => {}, new AbortController().signal, connect);
+    assert.deepEqual(asked, [{ account: 'none', below: 'yes' }], 'no more keys are read than are wanted');
     await assert.rejects(list({ account: 'acct_nope' }), /acct_nope/);
   });
 
