@@ -13,7 +13,7 @@ import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { requireKnownModels } from './limits.ts';
 import { pageOf, requireCursor } from './page.ts';
-import { KeyImportBody, KeyQuery } from './schema/keys.ts';
+import { KeyImportBody, KeyQuery, NO_ACCOUNT } from './schema/keys.ts';
 import type { View } from './schema/view.ts';
 import { invalid, validBody, validQuery } from './validate.ts';
 import { keyView, withPromotions } from './view.ts';
@@ -133,7 +133,8 @@ export class KeyService {
   async find({ limit: perPage, cursor, account, below, ...filters }: KeyFilters): Promise<KeyPageView> {
     const { ledger, gatewayOrigin } = this.#options;
     if (cursor !== undefined) requireCursor(await ledger.getKey(cursor));
-    const query = { ...filters, after: cursor, accountId: account, below: below === 'yes' };
+    const accountId = account === NO_ACCOUNT ? null : account;
+    const query = { ...filters, after: cursor, accountId, below: below === 'yes' };
     return pageOf(
       perPage,
       (limit) => ledger.listKeys({ ...query, limit }),

@@ -9,6 +9,7 @@ import type { RequestLogReader, RequestQuery } from '../observe/request-log/stor
 import { type RequestView, viewOf } from '../observe/request-log/view.ts';
 import { AdminError } from './api.ts';
 import { readTime } from './input.ts';
+import { NO_ACCOUNT } from './schema/keys.ts';
 import type { RequestContent, RequestFilters, RequestSearch } from './schema/requests.ts';
 import type { View } from './schema/view.ts';
 import { invalid } from './validate.ts';
@@ -36,8 +37,6 @@ type KeysInReach = (() => Promise<ReadonlySet<string>>) | null;
 
 /** The keys of an account, with or without those of the accounts below it; null as its id: those that have none. */
 export type KeysOfAccount = (accountId: string | null, below: boolean) => Promise<ReadonlySet<string>>;
-
-const NO_ACCOUNT = 'none';
 
 export class Requests {
   readonly #reader: RequestLogReader | null;
@@ -204,10 +203,12 @@ function statusesOf(text: string): { readonly from: number; readonly to: number 
   return { from, to: text.endsWith('xx') ? from + 99 : from };
 }
 
+/** In milliseconds, to the thousandth. */
 function readDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text) ?? [];
   const factor = { ms: 1, s: 1_000, m: 60_000 }[unit ?? ''];
-  if (factor !== undefined) return Number(count) * factor;
+  // Whole thousandths are exact: 1.001 × 1000 is a little less than 1001.
+  if (factor !== undefined) return (Math.round(Number(count) * 1_000) * factor) / 1_000;
   throw invalid('slower_than', `is ${JSON.stringify(text)}: must be a time such as 500ms, 2s or 1m`);
 }
 

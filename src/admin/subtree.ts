@@ -143,6 +143,7 @@ export class SubtreeLedger implements LedgerAdmin {
 
   async listKeys(query: KeyListQuery = {}): Promise<readonly KeySummary[]> {
     const { accountId } = query;
+    if (accountId === null) return [];
     if (accountId !== undefined) return (await this.#hasAccount(accountId)) ? this.#ledger.listKeys(query) : [];
     return this.#top === null ? [] : this.#ledger.listKeys({ ...query, accountId: this.#top, below: true });
   }

@@ -267,7 +267,8 @@ export interface KeyListQuery {
   readonly limit?: number | undefined;
   readonly status?: KeyStatus | undefined;
   readonly mode?: KeyRecord['mode'] | undefined;
-  readonly accountId?: string | undefined;
+  /** Null: those that have none. */
+  readonly accountId?: string | null | undefined;
   /** Also those of the accounts below `accountId`. */
   readonly below?: boolean | undefined;
   readonly label?: string | undefined;

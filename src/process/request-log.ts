@@ -10,6 +10,8 @@ import { openFileReader, SqliteRequestReader } from '../observe/request-log/sqli
 import type { RequestLogAppender, RequestLogReader } from '../observe/request-log/store.ts';
 
 const PRUNE_MS = 10 * 60_000;
+/** A file is also pruned when much was written to it; a database does not tell. */
+const PRUNE_DATABASE_MS = 60_000;
 const LOOK_MS = 10_000;
 /** What the write-ahead log may have before it is written back between two times of pruning. */
 const WAL_BYTES_MAX = 8 * 1024 ** 2;
@@ -100,7 +102,7 @@ async function prune(
       // A log that was never written is not made here either.
       const due = performance.now() >= dueAt && (file === null || (await sizeOf(file)) > 0);
       if (!large && !due) continue;
-      dueAt = performance.now() + PRUNE_MS;
+      dueAt = performance.now() + (file === null ? PRUNE_DATABASE_MS : PRUNE_MS);
       while (!signal.aborted && (await reader.prune(policy(), Date.now()))) await paused(PAUSE_MS, signal);
     } catch (err) {
       log.warn({ err }, 'the request log could not be pruned; it is tried again');

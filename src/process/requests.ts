@@ -5,6 +5,7 @@ import { type CommandArguments, UsageError } from '../admin/cli/arguments.ts';
 import { type Frame, requestLine, requestsTable, runningText } from '../admin/cli/requests-text.ts';
 import type { AdminClient } from '../admin/client.ts';
 import { type KeysOfAccount, Requests, type Search } from '../admin/requests.ts';
+import { NO_ACCOUNT } from '../admin/schema/keys.ts';
 import { RequestSearch } from '../admin/schema/requests.ts';
 import { validQuery } from '../admin/validate.ts';
 import type { Settings } from '../config/config.ts';
@@ -37,10 +38,7 @@ function keysOfAccount(connectAdmin: () => Promise<AdminConnection>): KeysOfAcco
     const { api, close } = await connectAdmin();
     try {
       if (accountId !== null) await api.accounts.show(accountId);
-      const keys =
-        accountId === null
-          ? (await api.listKeys()).filter(({ account }) => account === undefined)
-          : await api.listKeys({ account: accountId, below: below ? 'yes' : 'no' });
+      const keys = await api.listKeys({ account: accountId ?? NO_ACCOUNT, below: below ? 'yes' : 'no' });
       return new Set(keys.map(({ id }) => id));
     } finally {
       await close();

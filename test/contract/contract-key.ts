@@ -182,6 +182,9 @@ export function keyContract(open: OpenBooks): void {
     assert.deepEqual(await listed({ label: 'tea' }), []);
     assert.deepEqual(await listed({ accountId: account.id }), [team.id]);
     assert.deepEqual(await listed({ accountId: 'acc_other' }), []);
+    assert.deepEqual(await listed({ accountId: null }), [newest, budget, old]);
+    assert.deepEqual(await listed({ accountId: null, below: true, mode: 'credit', limit: 1 }), [newest]);
+    assert.deepEqual(await listed({ accountId: null, label: 'team', after: newest }), []);
     assert.deepEqual(await listed({ search: 'OLD el' }), [old]);
     assert.deepEqual(await listed({ search: budget.toUpperCase() }), [budget]);
     assert.equal((await listed({ search: 'MG_C_0000001' })).length, 4);

@@ -1,5 +1,6 @@
 /** The request log's contract, over both of its stores. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -9,7 +10,12 @@ import { openPostgresAppender } from '../../src/observe/request-log/postgres/app
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { openFileReader, SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
-import type { RequestLogAppender, RequestLogReader, RequestQuery } from '../../src/observe/request-log/store.ts';
+import type {
+  CapturedContent,
+  RequestLogAppender,
+  RequestLogReader,
+  RequestQuery,
+} from '../../src/observe/request-log/store.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { requestEntry } from '../support/request-entries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -50,15 +56,23 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
       return closing({ appender: open(), neighbour: open(), reader: new SqliteRequestReader(file) });
     },
   ],
+  ['PostgreSQL', async () => inPostgres(await server.createDatabase())],
   [
-    'PostgreSQL',
+    'PostgreSQL that sorts text by a language',
     async () => {
-      const url = server.url(await server.createDatabase());
-      const open = (): RequestLogAppender => openPostgresAppender(url);
-      return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
+      const name = `sorted_${files++}`;
+      const settings = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' STRATEGY file_copy";
+      await server.query('postgres', `CREATE DATABASE ${name} ${settings}`);
+      return inPostgres(name);
     },
   ],
 ];
+
+function inPostgres(database: string): Opened {
+  const url = server.url(database);
+  const open = (): RequestLogAppender => openPostgresAppender(url);
+  return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
+}
 
 for (const [name, open] of STORES) {
   describe(`the request log on ${name}`, () => {
@@ -126,6 +140,18 @@ for (const [name, open] of STORES) {
       assert.deepEqual(await ids({ costlierThanNanos: 2n ** 62n, slowerThanMs: Number.MAX_SAFE_INTEGER }), []);
     });
 
+    test('finds what is slower than a fraction of a millisecond', async () => {
+      await using log = await open();
+      const entries = [0, 1, 2, 3].map((durationMs, at) => requestEntry({ atMs: NOW - at, durationMs }));
+      await log.appender.append(entries);
+      const slower = async (slowerThanMs: number): Promise<number[]> =>
+        (await log.reader.list({ slowerThanMs, limit: 10 })).entries.map(({ durationMs }) => durationMs);
+      assert.deepEqual(await slower(0.5), [1, 2, 3]);
+      assert.deepEqual(await slower(2), [3]);
+      assert.deepEqual(await slower(2.001), [3]);
+      assert.deepEqual(await slower(1.9999999999999998), [2, 3]);
+    });
+
     test('gives all pages, each entry once', async () => {
       await using log = await open();
       const batch = Array.from({ length: 25 }, (_, i) => requestEntry({ atMs: NOW - i * DAY_MS }));
@@ -141,6 +167,25 @@ for (const [name, open] of STORES) {
         seen,
         batch.map(({ id }) => id),
       );
+    });
+
+    test('begins at the earlier one of a time and the page before', async () => {
+      await using log = await open();
+      const batch = Array.from({ length: 6 }, (_, i) => requestEntry({ atMs: NOW - i * DAY_MS }));
+      await log.appender.append(batch);
+      const ids = batch.map(({ id }) => id);
+      const found = async (query: Omit<RequestQuery, 'limit'>): Promise<string[]> =>
+        (await log.reader.list({ ...query, limit: 2 })).entries.map(({ id }) => id);
+      const untilMs = NOW - 1.5 * DAY_MS;
+      for (const before of [`req_${'f'.repeat(32)}`, 'req_ffff', ids[0] ?? '', ids[1] ?? '']) {
+        assert.deepEqual(await found({ untilMs, before }), ids.slice(2, 4), before);
+      }
+      assert.deepEqual(await found({ untilMs, before: ids[3] ?? '' }), ids.slice(4));
+      // The first digits of an id: what is before all that begin so.
+      const day = requestEntry({ atMs: NOW - 2 * DAY_MS }).id;
+      assert.deepEqual(await found({ before: 'req_f' }), ids.slice(0, 2));
+      assert.deepEqual(await found({ before: day.slice(0, 16) }), ids.slice(3, 5));
+      assert.deepEqual(await found({ before: 'req_0' }), []);
     });
 
     test('tells what was stored since, whoever stored it', async () => {
@@ -215,12 +260,155 @@ for (const [name, open] of STORES) {
       await pruneAll({ keepMs: 30 * DAY_MS, maxBytes: 1024 ** 4 });
       assert.equal(await oldest(), 29);
       const before = await log.reader.bytes();
-      await pruneAll({ keepMs: 30 * DAY_MS, maxBytes: Math.floor(before * 0.7) });
+      await pruneAll({ keepMs: 30 * DAY_MS, maxBytes: Math.floor(before * 0.6) });
       assert.ok((await oldest()) < 29);
       assert.ok((await log.reader.bytes()) < before);
       assert.ok(await log.reader.find((await log.reader.list({ limit: 1 })).entries[0]?.id ?? ''), 'the newest stays');
     });
+
+    test('of which a single day is too large loses the oldest of that day, no more than it has to, and takes new ones', async () => {
+      await using log = await open();
+      const entries = await filled(log.appender, NOW, 3_000);
+      const maxBytes = Math.floor((await log.reader.bytes()) / 2);
+      const kept = await prunedTo(log.reader, maxBytes);
+      assert.deepEqual(kept, entries.slice(-kept.length), 'the newest stay');
+      const bytes = await log.reader.bytes();
+      assert.ok(bytes <= maxBytes && bytes > maxBytes / 2, `${bytes} of ${maxBytes}`);
+      const added = await filled(log.appender, NOW + 1, 20);
+      const after = await prunedTo(log.reader, maxBytes);
+      assert.deepEqual(after.slice(-added.length), added);
+      assert.ok(after.length > kept.length / 2, 'what was removed before does not count again');
+    });
+
+    test('that is too large loses content before requests, the oldest first', async () => {
+      await using log = await open();
+      const entries = Array.from({ length: 60 }, () => requestEntry({ atMs: NOW }));
+      const content = await Promise.all(entries.map(({ id }) => captureOf(id, 20_000)));
+      await log.appender.append(entries, content);
+      const maxBytes = Math.floor((await log.reader.bytes()) * 0.6);
+      assert.deepEqual(
+        await prunedTo(log.reader, maxBytes),
+        entries.map(({ id }) => id),
+      );
+      const found = await Promise.all(entries.map(async ({ id }) => (await log.reader.captured(id)) !== null));
+      assert.deepEqual(found, found.toSorted(), 'the newest stay');
+      assert.deepEqual([found.at(0), found.at(-1)], [false, true]);
+      assert.ok((await log.reader.bytes()) <= maxBytes);
+      const late = requestEntry({ atMs: NOW + 1 });
+      await log.appender.append([late], [await captureOf(late.id, 20_000)]);
+      await prunedTo(log.reader, maxBytes);
+      assert.ok(await log.reader.captured(late.id), 'there is room again');
+    });
   });
+}
+
+describe('the request log on PostgreSQL that is too large', () => {
+  const opened = async (): Promise<{ url: string; database: string; appender: RequestLogAppender }> => {
+    const database = await server.createDatabase();
+    const url = server.url(database);
+    const appender = openPostgresAppender(url);
+    after(() => appender.close());
+    return { url, database, appender };
+  };
+  const reading = (url: string): PostgresRequestReader => {
+    const reader = new PostgresRequestReader(url);
+    after(() => reader.close());
+    return reader;
+  };
+
+  test('is kept to its bound by several gateways at once, which do not remove the same excess twice', async () => {
+    const { url, appender } = await opened();
+    const entries = await filled(appender, NOW, 2_000);
+    const readers = Array.from({ length: 3 }, () => reading(url));
+    const [reader] = readers;
+    assert.ok(reader);
+    const maxBytes = Math.floor((await reader.bytes()) * 0.7);
+    const left = await Promise.all(readers.map((each) => prunedTo(each, maxBytes)));
+    const kept = await prunedTo(reader, maxBytes);
+    assert.ok(left.every((seen) => seen.length >= kept.length));
+    const bytes = await reader.bytes();
+    assert.ok(bytes <= maxBytes && bytes > maxBytes * 0.99, `${bytes} of ${maxBytes}`);
+    assert.deepEqual(kept, entries.slice(-kept.length));
+  });
+
+  test('is measured by a sample of its pages where it has many, and by what is on disk as long as nothing was removed', async () => {
+    const { url, database, appender } = await opened();
+    const reader = reading(url);
+    await filled(appender, NOW, 24_000);
+    const onDisk = async (): Promise<number> => {
+      const [row] = await server.query(
+        database,
+        `SELECT sum(pg_total_relation_size(inhrelid))::float8 AS bytes FROM pg_inherits
+         WHERE inhparent = 'gateway.request_log'::regclass`,
+      );
+      return Number(row?.bytes);
+    };
+    const [measured, taken] = [await reader.bytes(), await onDisk()];
+    assert.ok(taken > 1.5 * 1_024 * 8_192 && Math.abs(measured / taken - 1) < 0.15, `${measured} of ${taken}`);
+    const kept = await prunedTo(reader, Math.floor(taken / 2));
+    assert.ok(Math.abs(kept.length / 12_000 - 1) < 0.15, `${kept.length} of 24000`);
+    assert.ok((await onDisk()) >= taken, 'the file has not become smaller');
+  });
+
+  test('drops small days as a whole, and of a large one only what has to leave', async () => {
+    const { url, database, appender } = await opened();
+    const reader = reading(url);
+    const partitions = async (): Promise<number> =>
+      Number(
+        (
+          await server.query(
+            database,
+            `SELECT count(*) FROM pg_inherits WHERE inhparent = 'gateway.request_log'::regclass`,
+          )
+        )[0]?.count,
+      );
+    await filled(appender, NOW - 2 * DAY_MS, 300);
+    const large = await filled(appender, NOW - DAY_MS, 3_000);
+    const today = await filled(appender, NOW, 300);
+    const bytes = await reader.bytes();
+    const kept = await prunedTo(reader, Math.floor(bytes * 0.95));
+    assert.deepEqual(
+      kept,
+      [...large, ...today],
+      'the small day was enough, and what it had more than that is gone too',
+    );
+    assert.equal(await partitions(), 3, 'with the one of tomorrow');
+    const some = await prunedTo(reader, Math.floor(bytes * 0.5));
+    assert.ok(some.length > today.length && some.length < large.length);
+    assert.deepEqual(some, [...large, ...today].slice(-some.length));
+    await filled(appender, NOW + 1, 300);
+    await prunedTo(reader, Math.floor(bytes * 0.08));
+    assert.equal(await partitions(), 2, 'the large day is empty, and gone');
+    assert.ok((await reader.list({ limit: 1 })).entries.length > 0);
+  });
+});
+
+/** Of requests of the same moment, in the order of their ids. */
+async function filled(appender: RequestLogAppender, atMs: number, rows: number): Promise<string[]> {
+  const change = (record: { userAgent: string | null }): void => {
+    record.userAgent = randomBytes(100).toString('hex');
+  };
+  const entries = Array.from({ length: rows }, () => requestEntry({ atMs, change }));
+  for (let at = 0; at < rows; at += 500) await appender.append(entries.slice(at, at + 500));
+  return entries.map(({ id }) => id);
+}
+
+/** What is left when there is nothing more to remove: ids, oldest first. */
+async function prunedTo(reader: RequestLogReader, maxBytes: number): Promise<string[]> {
+  while (await reader.prune({ keepMs: 30 * DAY_MS, maxBytes }, NOW));
+  const ids: string[] = [];
+  for (let before: string | null = null; ; ) {
+    const page = await reader.list({ limit: 1_000, before });
+    ids.unshift(...page.entries.map(({ id }) => id).toReversed());
+    before = page.next;
+    if (before === null) return ids;
+  }
+}
+
+function captureOf(id: string, bytes: number): Promise<CapturedContent> {
+  const capture = new Capture(1);
+  capture.received(randomBytes(bytes));
+  return capturedContent(id, capture, Date.now());
 }
 
 describe('the file of the request log', () => {

@@ -55,7 +55,7 @@ export async function appFixture(
         headers: { host: HOST, ...(authorization !== '' && { authorization }), ...others },
         ...(body !== undefined && { payload: body }),
       });
-      const isJson = /json/.test(String(answer.headers['content-type']));
+      const isJson = /json/.test(String(answer.headers['content-type'])) && answer.payload !== '';
       return { status: answer.statusCode, headers: answer.headers, body: isJson ? answer.json<Body>() : NO_BODY };
     },
     token: async (role, accountId) => {

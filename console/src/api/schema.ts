@@ -561,7 +561,7 @@ export interface paths {
           cursor?: string;
           status?: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
           mode?: 'credit' | 'token_budget';
-          /** @description The id of the account that they belong to. */
+          /** @description The id of the account that they belong to; none: keys that have none. */
           account?: string;
           /** @description yes: also keys of the accounts below `account`. Default no. */
           below?: 'yes' | 'no';
@@ -938,6 +938,14 @@ export interface paths {
     /** Back from the OpenID Connect provider: a session, or a page that says why not */
     get: {
       responses: {
+        /** @description To the console: signed in, with the cookie of the session, or not. */
+        302: {
+          headers: {
+            /** @description `/`, or where nobody was signed in `/#problem=` and one of no_role, revoked, failed. */
+            location?: string;
+          };
+          content: never;
+        };
         /** @description Any error. */
         default: {
           content: {
@@ -951,6 +959,14 @@ export interface paths {
     /** To the OpenID Connect provider */
     get: {
       responses: {
+        /** @description To the page of the provider. */
+        302: {
+          headers: {
+            /** @description Where one signs in. */
+            location?: string;
+          };
+          content: never;
+        };
         /** @description Any error. */
         default: {
           content: {
@@ -1178,6 +1194,19 @@ export interface paths {
         };
       };
       responses: {
+        /** @description The answer of the public listener, whatever its status was. */
+        200: {
+          headers: {
+            /** @description The id of the request, where it has one. */
+            'x-playground-request-id'?: string;
+            /** @description The status of that answer. */
+            'x-playground-status'?: number;
+          };
+          content: {
+            'application/json': components['schemas']['PlaygroundAnswer'];
+            'text/event-stream': components['schemas']['PlaygroundStream'];
+          };
+        };
         /** @description Any error. */
         default: {
           content: {
@@ -1453,6 +1482,12 @@ export interface paths {
         };
       };
       responses: {
+        /** @description Requests as they end. */
+        200: {
+          content: {
+            'text/event-stream': components['schemas']['RequestEvents'];
+          };
+        };
         /** @description Any error. */
         default: {
           content: {
@@ -2577,6 +2612,13 @@ export interface components {
       /** @enum {unknown} */
       status: 'active' | 'expired' | 'revoked';
     };
+    /**
+     * PlaygroundAnswer
+     * @description What the public listener answered; its own document, /openapi.json, describes it for each format.
+     */
+    PlaygroundAnswer: {
+      [key: string]: unknown;
+    };
     /** PlaygroundRequest */
     PlaygroundRequest: {
       /** @description The request, as a client would send it. */
@@ -2600,6 +2642,11 @@ export interface components {
       /** @description For clients of the Anthropic API. */
       origin: string;
     };
+    /**
+     * PlaygroundStream
+     * @description What the public listener answered; its own document, /openapi.json, describes it for each format. Server-sent events, for a request with `stream: true`.
+     */
+    PlaygroundStream: string;
     /** Promotion */
     Promotion: {
       amount: number;
@@ -2768,6 +2815,22 @@ export interface components {
       /** @description The body, as the client got it; of a stream, its events. */
       response: string;
     };
+    /**
+     * RequestEvents
+     * @description Server-sent events, in the order in which requests were logged, until the client closes the connection, its credential ends, the log cannot be read or the gateway stops. A comment line comes first, and every 15 seconds without an event.
+     */
+    RequestEvents: (
+      | {
+          data: string;
+          /** @enum {string} */
+          event: 'request';
+        }
+      | {
+          data: string;
+          /** @enum {string} */
+          event: 'more';
+        }
+    )[];
     /** RequestExplanation */
     RequestExplanation: {
       explanation: string[];

@@ -103,7 +103,7 @@ export const COMMANDS: readonly Command[] = [
     words: ['keys', 'list'],
     operands: [],
     flags: {
-      account: 'ID',
+      account: 'ID|none',
       below: 'yes|no',
       status: 'active|suspended|disabled|expired|revoked',
       mode: 'credit|token_budget',

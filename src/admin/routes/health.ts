@@ -18,15 +18,19 @@ export function addHealthRoutes(app: AdminApp): void {
 
 /** The routes that supervisors and load balancers ask, as on the public listener: at the root, and without a credential. */
 export function addProbeRoutes(app: AdminApp, service: AdminService): void {
-  const config = { access: 'open' as const, roles: 'public' as const };
-  app.get('/healthz', { config }, async () => ({ status: 'ok' }));
-  app.get('/readyz', { config }, async (request, reply) => {
-    if (await service.ready()) return { status: 'ready' };
-    // An answer, not a failure of this request: nothing is logged.
-    const error = new AdminError(
-      'unavailable',
-      'the gateway takes no requests: its store is out of reach, or it stops',
-    );
-    return reply.code(503).header('retry-after', '1').send(envelope(error, request.id));
+  const probe = { method: ['GET', 'HEAD'], config: { access: 'open' as const, roles: 'public' as const } };
+  app.route({ ...probe, url: '/healthz', handler: async () => ({ status: 'ok' }) });
+  app.route({
+    ...probe,
+    url: '/readyz',
+    handler: async (request, reply) => {
+      if (await service.ready()) return { status: 'ready' };
+      // An answer, not a failure of this request: nothing is logged.
+      const error = new AdminError(
+        'unavailable',
+        'the gateway takes no requests: its store is out of reach, or it stops',
+      );
+      return reply.code(503).header('retry-after', '1').send(envelope(error, request.id));
+    },
   });
 }

@@ -13,6 +13,17 @@ const COOKIE = 'gateway_oidc';
 const COOKIE_OPTIONS = { path: '/admin/v1/oidc', httpOnly: true, sameSite: 'lax' } as const;
 const BEGUN_S = 600;
 
+const REASONS: Readonly<Record<OidcProblem | 'revoked', string>> = {
+  no_role: 'no claim gives a role',
+  revoked: 'the operator is revoked',
+  failed: 'the answer of the provider is not valid',
+};
+
+/** Without a body. */
+function redirect(description: string, location: string) {
+  return { description, type: 'null', headers: { location: { type: 'string', description: location } } } as const;
+}
+
 export function addOidcRoutes(app: AdminApp, service: AdminService): void {
   app.get(
     '/sign-in',
@@ -25,7 +36,13 @@ export function addOidcRoutes(app: AdminApp, service: AdminService): void {
 
   app.get(
     '/oidc/login',
-    { config: { roles: 'public' }, schema: { summary: 'To the OpenID Connect provider' } },
+    {
+      config: { roles: 'public' },
+      schema: {
+        summary: 'To the OpenID Connect provider',
+        response: { 302: redirect('To the page of the provider.', 'Where one signs in.') },
+      },
+    },
     async (_request, reply) => {
       const oidc = required(service.oidc);
       const { address, sealed } = await oidc.begin().catch((cause: unknown) => {
@@ -40,7 +57,15 @@ export function addOidcRoutes(app: AdminApp, service: AdminService): void {
     '/oidc/callback',
     {
       config: { roles: 'public', action: 'session.create' },
-      schema: { summary: 'Back from the OpenID Connect provider: a session, or a page that says why not' },
+      schema: {
+        summary: 'Back from the OpenID Connect provider: a session, or a page that says why not',
+        response: {
+          302: redirect(
+            'To the console: signed in, with the cookie of the session, or not.',
+            `\`/\`, or where nobody was signed in \`/#problem=\` and one of ${Object.keys(REASONS).join(', ')}.`,
+          ),
+        },
+      },
     },
     async (request, reply) => {
       const oidc = required(service.oidc);
@@ -72,12 +97,6 @@ function required(oidc: OidcSignIn | null): OidcSignIn {
 function isSecure({ settings }: OidcSignIn): boolean {
   return settings.redirect.startsWith('https:');
 }
-
-const REASONS: Readonly<Record<OidcProblem | 'revoked', string>> = {
-  no_role: 'no claim gives a role',
-  revoked: 'the operator is revoked',
-  failed: 'the answer of the provider is not valid',
-};
 
 async function refuse(
   request: FastifyRequest,

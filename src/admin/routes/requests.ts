@@ -8,6 +8,7 @@ import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http
 import type { Requests } from '../requests.ts';
 import {
   RequestContent,
+  RequestEvents,
   RequestExplanation,
   RequestList,
   RequestSearch,
@@ -69,6 +70,12 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
       schema: {
         summary: 'Requests as they end: server-sent events, each with a Request',
         querystring: RequestStreamQuery,
+        response: {
+          200: {
+            description: 'Requests as they end.',
+            content: { 'text/event-stream': { schema: RequestEvents } },
+          },
+        },
       },
     },
     async (request, reply) =>

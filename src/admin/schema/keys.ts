@@ -172,12 +172,17 @@ const text = Type.String({ description: 'The key itself. It is shown once, here,
 export const CreditKey = Type.Object(creditFields, { title: 'CreditKey' });
 export const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
 export const Key = Type.Union([CreditKey, BudgetKey], { title: 'Key' });
+/** As the account that keys belong to: they have none. */
+export const NO_ACCOUNT = 'none';
+
 export const KeyQuery = Type.Object(
   {
     ...pageParameters('keys'),
     status: Type.Optional(Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked'])),
     mode: Type.Optional(Type.Enum(['credit', 'token_budget'])),
-    account: Type.Optional(Type.String({ description: 'The id of the account that they belong to.' })),
+    account: Type.Optional(
+      Type.String({ description: `The id of the account that they belong to; ${NO_ACCOUNT}: keys that have none.` }),
+    ),
     below: Type.Optional(
       Type.Enum(['yes', 'no'], { description: 'yes: also keys of the accounts below `account`. Default no.' }),
     ),

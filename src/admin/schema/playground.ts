@@ -26,3 +26,15 @@ export const PlaygroundBody = Type.Object(
   },
   { title: 'PlaygroundRequest', additionalProperties: false },
 );
+
+const answer = 'What the public listener answered; its own document, /openapi.json, describes it for each format.';
+
+export const PlaygroundAnswer = Type.Record(Type.String(), Type.Unknown(), {
+  title: 'PlaygroundAnswer',
+  description: answer,
+});
+
+export const PlaygroundStream = Type.String({
+  title: 'PlaygroundStream',
+  description: `${answer} Server-sent events, for a request with \`stream: true\`.`,
+});

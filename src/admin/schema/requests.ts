@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../../core/conditions.ts';
 import { Type } from '../../lib/schema-builder.ts';
 
@@ -164,6 +165,28 @@ export const LoggedRequest = Type.Object(
     ),
   },
   { title: 'Request', description: 'Times are milliseconds since it was received.' },
+);
+
+/** A server-sent event as an object, as later versions of OpenAPI have it. Its `data` is JSON text. */
+const event = <Name extends string>(name: Name, data: TSchema, description: string) =>
+  Type.Object(
+    {
+      event: Type.Literal(name),
+      data: Type.String({ contentMediaType: 'application/json', contentSchema: data }),
+    },
+    { description },
+  );
+
+export const RequestEvents = Type.Array(
+  Type.Union([
+    event('request', LoggedRequest, 'A request has ended.'),
+    event('more', Type.Object({}), 'With `newest`: others have ended in the same half second, which are left out.'),
+  ]),
+  {
+    title: 'RequestEvents',
+    description:
+      'Server-sent events, in the order in which requests were logged, until the client closes the connection, its credential ends, the log cannot be read or the gateway stops. A comment line comes first, and every 15 seconds without an event.',
+  },
 );
 
 export const RequestExplanation = Type.Object(

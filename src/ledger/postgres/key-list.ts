@@ -42,7 +42,7 @@ function conditionsOf(wanted: KeyListQuery, value: AddValue): readonly string[] 
       ELSE a.status END = ${value(status)}`);
   }
   if (mode !== undefined) conditions.push(`a.mode = ${value(mode)}`);
-  if (accountId !== undefined) conditions.push(ofAccount(value(accountId), below));
+  if (accountId !== undefined) conditions.push(ofAccount(accountId, below, value));
   if (label !== undefined) conditions.push(`a.label = ${value(label)}`);
   if (search !== undefined) {
     const part = value(search);
@@ -52,14 +52,14 @@ function conditionsOf(wanted: KeyListQuery, value: AddValue): readonly string[] 
   return conditions;
 }
 
-function ofAccount(accountId: string, below: boolean): string {
-  return below ? `a.account_id IN ${within(accountId)}` : `a.account_id = ${accountId}`;
+function ofAccount(accountId: string | null, below: boolean, value: AddValue): string {
+  if (accountId === null) return 'a.account_id IS NULL';
+  return below ? `a.account_id IN ${within(value(accountId))}` : `a.account_id = ${value(accountId)}`;
 }
 
 export async function keyIds({ query }: Work, accountId: string | null, below: boolean): Promise<readonly string[]> {
-  const rows = await query(
-    `SELECT a.key_id FROM gateway.accounts a WHERE ${accountId === null ? 'a.account_id IS NULL' : ofAccount('$1', below)}`,
-    accountId === null ? [] : [accountId],
-  );
+  const values: unknown[] = [];
+  const wanted = ofAccount(accountId, below, (given) => `$${values.push(given)}`);
+  const rows = await query(`SELECT a.key_id FROM gateway.accounts a WHERE ${wanted}`, values);
   return rows.map((row) => text(row, 'key_id'));
 }

@@ -63,13 +63,14 @@ function prefixesOf(sql: ColdStatements, keyIds: readonly string[]): ReadonlyMap
   return prefixes;
 }
 
-function ofAccount(accountId: string, below: boolean): Condition {
+function ofAccount(accountId: string | null, below: boolean): Condition {
+  if (accountId === null) return ['k.account_id IS NULL'];
   return [below ? `k.account_id IN ${WITHIN}` : 'k.account_id = ?', accountId];
 }
 
 export function keyIds(sql: ColdStatements, accountId: string | null, below: boolean): readonly string[] {
-  const wanted: Condition = accountId === null ? ['k.account_id IS NULL'] : ofAccount(accountId, below);
-  return sql(`SELECT k.id FROM keys k ${whereOf([wanted])}`)
-    .all(...valuesOf([wanted]))
+  const wanted = [ofAccount(accountId, below)];
+  return sql(`SELECT k.id FROM keys k ${whereOf(wanted)}`)
+    .all(...valuesOf(wanted))
     .map((row) => text(row, 'id'));
 }

@@ -37,7 +37,7 @@ export interface RequestQuery {
   readonly untilMs?: number | null;
   readonly slowerThanMs?: number | null;
   readonly costlierThanNanos?: bigint | null;
-  /** Where the page before ended. */
+  /** Where the page before ended; of this and `untilMs`, the earlier one. */
   readonly before?: string | null;
   readonly limit: number;
 }
@@ -79,4 +79,11 @@ export interface RequestLogReader {
 /** Ids begin with the time of the request: this is where those of that time begin. */
 export function idAt(ms: number): string {
   return `req_${Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')}`;
+}
+
+/** Where a search begins, newest first: before this id; null: with the newest. */
+export function endOf({ before = null, untilMs = null }: RequestQuery): string | null {
+  const until = untilMs === null ? null : idAt(untilMs);
+  if (before === null || until === null) return before ?? until;
+  return before < until ? before : until;
 }

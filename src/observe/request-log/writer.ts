@@ -15,6 +15,10 @@ const FLUSH_MS = 250;
 /** Of one batch: less than a millisecond of the thread. */
 const BATCH_ROWS = 128;
 export const BUFFERED_RECORDS_MAX = 10_000;
+/** Of the records that wait to be stored: long ones are fewer. */
+export const BUFFERED_BYTES_MAX = 32 * 1024 ** 2;
+/** What an entry takes beside its long texts. */
+const ENTRY_BYTES = 512;
 /** Of captured content that waits to be stored. Beyond it the record is stored without. */
 const BUFFERED_CAPTURE_BYTES_MAX = 64 * 1024 ** 2;
 const RETRY_FIRST_MS = 50;
@@ -48,6 +52,8 @@ export class RequestLogWriter implements RequestObserver {
   readonly #options: RequestLogWriterOptions;
   /** Encoded at once: a record that waits is many objects, which the garbage collector copies twice; an entry is a few. */
   #buffer: RequestEntry[] = [];
+  /** Of the buffer and of the batch. */
+  #bufferedBytes = 0;
   /** By request id. */
   readonly #captures = new Map<string, Capture>();
   /** A batch that is being stored, or has not been taken yet. */
@@ -87,13 +93,20 @@ export class RequestLogWriter implements RequestObserver {
   finished(record: RequestRecord): void {
     if (record.keyId === null && !this.#isSample(record)) return;
     if (!this.#options.enabled()) return;
-    if (this.#buffer.length >= BUFFERED_RECORDS_MAX || this.#closed) {
+    if (this.#isFull || this.#closed) {
       this.#dropped += 1;
       return;
     }
     if (record.capture !== null) this.#takeCapture(record.requestId, record.capture);
-    this.#buffer.push(entryOf(record));
+    const entry = entryOf(record);
+    this.#bufferedBytes += bytesOf(entry);
+    this.#buffer.push(entry);
     if (this.#timer === null && this.#flushing === null) this.#arm(FLUSH_MS);
+  }
+
+  /** Before a record is encoded, so that one that is dropped costs nothing. */
+  get #isFull(): boolean {
+    return this.#buffer.length >= BUFFERED_RECORDS_MAX || this.#bufferedBytes >= BUFFERED_BYTES_MAX;
   }
 
   #takeCapture(requestId: string, capture: Capture): void {
@@ -134,6 +147,7 @@ export class RequestLogWriter implements RequestObserver {
         return;
       }
       this.#written += this.#batch.length;
+      for (const entry of this.#batch) this.#bufferedBytes -= bytesOf(entry);
       this.#batch = [];
       this.#captured = [];
       this.#retryMs = RETRY_FIRST_MS;
@@ -194,4 +208,9 @@ export class RequestLogWriter implements RequestObserver {
     if (buffered + dropped === 0) return;
     this.#options.log.warn({ dropped: dropped + buffered }, 'the request log is not complete');
   }
+}
+
+/** At most: a text of Latin letters alone takes half of it. */
+function bytesOf({ detail, model }: RequestEntry): number {
+  return ENTRY_BYTES + 2 * (detail.length + (model?.length ?? 0));
 }

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { AdminApi, CreatedKey } from '../../../src/admin/api.ts';
 import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
 import { requestLine } from '../../../src/admin/cli/requests-text.ts';
+import { readSearch } from '../../../src/admin/requests.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf } from '../../../src/observe/request-log/entry.ts';
@@ -95,6 +96,15 @@ describe('gateway requests list', () => {
     assert.match(await list({ key: 'nobody' }), /^No request of the log matches\./);
   });
 
+  test('takes a duration with a fraction as it is written', async () => {
+    const durations = ['0.5ms', '2.5ms', '1.001s', '0.3s', '1.5m', '8.001m'];
+    assert.deepEqual(
+      durations.map((slower_than) => readSearch({ slower_than }, 0).slowerThanMs),
+      [0.5, 2.5, 1_001, 300, 90_000, 480_060],
+    );
+    assert.deepEqual(await found({ slower: '600000.5ms' }), []);
+  });
+
   test('gives one page after the other', async () => {
     const text = await list({ limit: '3' });
     const before = /--before (\S+)/.exec(text)?.[1] ?? '';
@@ -145,6 +155,15 @@ describe('gateway requests list', () => {
     assert.deepEqual(await found({ account: root.id, below: 'no' }), []);
     const others = await found({ account: 'none' });
     assert.ok(others.includes(ids[0] ?? '') && !others.includes(id));
+    const asked: object[] = [];
+    const listKeys = (filters: object = {}) => {
+      asked.push(filters);
+      return admin.listKeys(filters);
+    };
+    const connect = async () => ({ api: { listKeys } as AdminApi, close: async () => {} });
+    const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
+    await listRequests(settings, given({ account: 'none' }), () => {}, new AbortController().signal, connect);
+    assert.deepEqual(asked, [{ account: 'none', below: 'yes' }], 'no more keys are read than are wanted');
     await assert.rejects(list({ account: 'acct_nope' }), /acct_nope/);
   });
 

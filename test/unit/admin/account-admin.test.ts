@@ -301,6 +301,9 @@ describe('an account-admin', () => {
     assert.equal((await found('viewer', 'account=none')).length, 1);
     assert.equal((await found('viewer', `account=${all.root}`)).length, 2);
     assert.deepEqual(await found('account-admin', 'account=none'), []);
+    const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
+    const { body } = await all.send('GET', '/keys?account=none', { headers: { authorization } });
+    assert.deepEqual(body.data, [], 'keys without an account are for operators alone');
   });
 
   test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {

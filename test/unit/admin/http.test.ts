@@ -34,7 +34,6 @@ async function adminPort(
   return { ...fixture, port, send: (...call) => send(port, ...call) };
 }
 
-/** `node:http` and not fetch: fetch would not let a test choose its Host header. */
 async function send(
   port: number,
   method: string,
@@ -42,6 +41,18 @@ async function send(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
+  const { text, ...head } = await answered(port, method, path, body, headers);
+  return { ...head, body: JSON.parse(text) };
+}
+
+/** `node:http` and not fetch: fetch would not let a test choose its Host header. */
+async function answered(
+  port: number,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Omit<Answer, 'body'> & { readonly text: string }> {
   const request = httpRequest({
     port,
     host: '127.0.0.1',
@@ -60,7 +71,7 @@ async function send(
   const [response] = await once(request, 'response');
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk;
-  return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) };
+  return { status: response.statusCode, headers: response.headers, text };
 }
 
 describe('the admin port', () => {
@@ -164,6 +175,26 @@ describe('the admin port', () => {
     assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
     assert.equal((await probe('/healthz')).status, 200);
     assert.equal((await probe('/admin/v1/health')).status, 403);
+  });
+
+  test('answers a probe by HEAD as one by GET, without its body; elsewhere HEAD needs a credential', async (t) => {
+    let ready = true;
+    const { port } = await adminPort(t, [], { ready: async () => ready });
+    const probe = (path: string, headers?: Record<string, string>) => answered(port, 'HEAD', path, undefined, headers);
+    const bare = { authorization: '', host: 'gateway-7.pods.example' };
+    for (const path of ['/healthz', '/readyz']) {
+      const { status, headers, text } = await probe(path, bare);
+      const get = await answered(port, 'GET', path, undefined, bare);
+      assert.deepEqual([status, text], [200, ''], path);
+      assert.equal(headers['content-length'], String(get.text.length));
+    }
+    ready = false;
+    const { status, headers, text } = await probe('/readyz', bare);
+    assert.deepEqual([status, headers['retry-after'], text], [503, '1', '']);
+    for (const path of ['/metrics', '/admin/v1/health', '/admin/v1/keys', '/admin/v1/openapi.json', '/admin/nowhere']) {
+      assert.equal((await probe(path, { authorization: '' })).status, 401, path);
+    }
+    assert.equal((await probe('/admin/v1/keys')).status, 405);
   });
 
   test('says with every answer that no page may embed it or guess its type', async (t) => {

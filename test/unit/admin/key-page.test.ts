@@ -43,6 +43,11 @@ describe('the list of keys', () => {
     assert.deepEqual(await found(`search=${old.prefix}`), [old.id]);
     assert.deepEqual(await found(`search=${batch.id}&mode=credit`), []);
     assert.deepEqual(await found('account=acc_none'), []);
+    const account = await service.accounts.create({ name: 'Acme' });
+    const paid = await service.createKey({ mode: 'credit', account: account.id });
+    assert.deepEqual(await found('account=none'), [old.id, batch.id, search.id]);
+    assert.deepEqual(await found('account=none&below=yes&mode=token_budget'), [batch.id]);
+    assert.deepEqual(await found(`account=${account.id}`), [paid.id]);
   });
 
   test('bad input is refused by name', async (t) => {

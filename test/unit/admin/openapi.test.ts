@@ -9,7 +9,14 @@ interface Operation {
   readonly summary?: string;
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
   readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
+    Record<
+      string,
+      {
+        readonly description: string;
+        readonly headers?: Readonly<Record<string, object>>;
+        readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+      }
+    >
   >;
 }
 
@@ -58,13 +65,64 @@ describe('the OpenAPI document of the admin API', () => {
     );
     for (const { name, operation } of operations) {
       assert.ok(operation.summary, name);
-      for (const { content } of Object.values(operation.responses)) {
-        assert.match(JSON.stringify(content?.[JSON_TYPE]?.schema), /^\{"\$ref":"#\/components\/schemas\/\w+"\}$/, name);
+      for (const [status, { content, description }] of Object.entries(operation.responses)) {
+        assert.ok(description, name);
+        assert.equal(content === undefined, status.startsWith('3'), `${name} ${status}`);
+        for (const { schema } of Object.values(content ?? {})) {
+          assert.match(JSON.stringify(schema), /^\{"\$ref":"#\/components\/schemas\/\w+"\}$/, name);
+        }
       }
       assert.deepEqual(operation.responses.default?.content?.[JSON_TYPE]?.schema, {
         $ref: '#/components/schemas/Error',
       });
     }
+  });
+
+  test('says of every route what it answers where nothing is wrong', async (t) => {
+    const { document } = await served(t);
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, { responses }] of Object.entries(methods)) {
+        const described = Object.keys(responses).filter((status) => /^[23]\d\d$/.test(status));
+        assert.ok(described.length > 0, `${method} ${path}`);
+      }
+    }
+    const at = (path: string, method: string, status: string) => {
+      const { headers = {}, content = {} } = document.paths[path]?.[method]?.responses[status] ?? {};
+      return { headers: Object.keys(headers), types: Object.keys(content) };
+    };
+    const events = 'text/event-stream';
+    assert.deepEqual(at('/admin/v1/requests/stream', 'get', '200'), { headers: [], types: [events] });
+    assert.deepEqual(at('/admin/v1/playground', 'post', '200'), {
+      headers: ['x-playground-status', 'x-playground-request-id'],
+      types: [JSON_TYPE, events],
+    });
+    for (const path of ['/admin/v1/oidc/login', '/admin/v1/oidc/callback']) {
+      assert.deepEqual(at(path, 'get', '302'), { headers: ['location'], types: [] });
+    }
+  });
+
+  test('names the events of the live stream, and what they hold', async (t) => {
+    const { document } = await served(t);
+    const { items } = document.components.schemas.RequestEvents as {
+      readonly items: { readonly anyOf: readonly { readonly properties: Readonly<Record<string, object>> }[] };
+    };
+    assert.deepEqual(
+      items.anyOf.map(({ properties: { event, data } }) => [event, data]),
+      [
+        [
+          { enum: ['request'], type: 'string' },
+          {
+            type: 'string',
+            contentMediaType: JSON_TYPE,
+            contentSchema: { $ref: '#/components/schemas/Request' },
+          },
+        ],
+        [
+          { enum: ['more'], type: 'string' },
+          { type: 'string', contentMediaType: JSON_TYPE, contentSchema: { type: 'object', properties: {} } },
+        ],
+      ],
+    );
   });
 
   test('what every route answers has the shape that the document states', async (t) => {

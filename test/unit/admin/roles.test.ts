@@ -20,6 +20,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'GET /assets/:name': EVERYBODY,
   'GET /healthz': EVERYBODY,
   'GET /readyz': EVERYBODY,
+  'HEAD /healthz': EVERYBODY,
+  'HEAD /readyz': EVERYBODY,
   'GET /metrics': VIEWERS,
   'GET /admin/v1/health': ANYONE,
   'GET /admin/v1/openapi.json': ANYONE,

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import { CAPTURED_BYTES_MAX, Capture } from '../../../src/core/capture.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
+import type { RequestRecord } from '../../../src/core/request-record.ts';
 import { entryOf, type RequestEntry } from '../../../src/observe/request-log/entry.ts';
 import type { CapturedContent } from '../../../src/observe/request-log/store.ts';
 import { viewOf } from '../../../src/observe/request-log/view.ts';
-import { BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
+import { BUFFERED_BYTES_MAX, BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 
 class TestAppender {
@@ -122,6 +123,27 @@ describe('the writer of the request log', () => {
     } finally {
       mock.timers.reset();
     }
+  });
+
+  test('[F34] long records wait in bounded memory too, in which there is room again when they are stored', async () => {
+    const { appender, log } = writer();
+    appender.failing = new Error('disk full');
+    const refused = appender.next();
+    const long = (): RequestRecord => requestRecord({ change: (record) => (record.message = 'x'.repeat(1024 ** 2)) });
+    const fitting = BUFFERED_BYTES_MAX / (2 * 1024 ** 2);
+    for (let i = 0; i < fitting; i++) log.finished(long());
+    assert.deepEqual([log.stats.buffered, log.stats.dropped], [fitting, 0]);
+    for (let i = 0; i < 3; i++) log.finished(long());
+    log.finished(requestRecord());
+    assert.deepEqual([log.stats.buffered, log.stats.dropped], [fitting, 4]);
+    await refused;
+    log.finished(requestRecord());
+    assert.equal(log.stats.dropped, 5, 'a batch that was not taken still waits');
+    appender.failing = null;
+    while (log.stats.written < fitting) await appender.next();
+    for (let i = 0; i < fitting; i++) log.finished(long());
+    await log.close();
+    assert.deepEqual([log.stats.written, log.stats.dropped], [2 * fitting, 5]);
   });
 
   test('what was captured goes with its record; beyond what may wait, the record goes without', async () => {

@@ -4,10 +4,19 @@ import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
+export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+export interface Partition {
+  readonly day: number;
+  /** On disk. */
+  readonly bytes: number;
+}
 
 const STATEMENT_MS = 10_000;
 /** Only one process at a time makes or drops partitions. */
-const LOCK = 0x6a7e_3a12;
+const LOCK = 0x6a7e_3a13;
+/** And only one removes rows; others have nothing to do meanwhile. */
+const PRUNE_LOCK = 0x6a7e_3a14;
 const DUPLICATE = new Set(['42P07', '42710', '23505']);
 
 const TABLES = `
@@ -39,9 +48,9 @@ const TABLES = `
   );
   CREATE INDEX IF NOT EXISTS request_captures_expiry_idx ON gateway.request_captures (expires_at_ms);`;
 
-/** Of the time that an id begins with. */
+/** Of the time that an id begins with. What is only the beginning of an id comes before all that begin so. */
 export function dayOf(id: string): number {
-  return dayAt(Number.parseInt(id.slice(4, 16), 16) || 0);
+  return dayAt(Number.parseInt(id.slice(4, 16).padEnd(12, '0'), 16) || 0);
 }
 
 export function dayAt(ms: number): number {
@@ -66,9 +75,38 @@ export class LogDatabase {
     });
     // A connection that breaks while nobody uses it; the next query opens another one.
     this.#pool.on('error', () => {});
+    // One that breaks while somebody does fails what it was asked.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
   async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    await this.#ready();
+    return (await this.#pool.query<Row>(text, [...values])).rows;
+  }
+
+  /**
+   * In a transaction, while no other process is in one of these; null where one is. Each query sees what was committed
+   * before it.
+   */
+  async alone<T>(work: (query: Query) => Promise<T>): Promise<T | null> {
+    await this.#ready();
+    const client = await this.#pool.connect();
+    let ended = false;
+    try {
+      const query: Query = async (text, values = []) => (await client.query<Row>(text, [...values])).rows;
+      await query('BEGIN');
+      const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [PRUNE_LOCK]);
+      const result = lock?.taken === true ? await work(query) : null;
+      await query('COMMIT');
+      ended = true;
+      return result;
+    } finally {
+      // A connection that is closed takes its transaction with it.
+      client.release(!ended);
+    }
+  }
+
+  async #ready(): Promise<void> {
     this.#prepared ??= this.#prepare();
     try {
       await this.#prepared;
@@ -76,7 +114,6 @@ export class LogDatabase {
       this.#prepared = null;
       throw error;
     }
-    return (await this.#pool.query<Row>(text, [...values])).rows;
   }
 
   async #prepare(): Promise<void> {
@@ -103,7 +140,7 @@ export class LogDatabase {
   }
 
   /** Oldest first. */
-  async partitions(): Promise<readonly { readonly day: number; readonly bytes: number }[]> {
+  async partitions(): Promise<readonly Partition[]> {
     const rows = await this.query(
       `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes
        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -3,6 +3,7 @@ import { capturedIn } from '../captured.ts';
 import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
+  endOf,
   idAt,
   type RequestLogReader,
   type RequestPage,
@@ -11,18 +12,20 @@ import {
   type Retention,
 } from '../store.ts';
 import { dayAt, dayOf, LogDatabase } from './database.ts';
+import { LogPruning, logBytes } from './pruning.ts';
 
 const SCANNED_ROWS = 20_000;
 const SCAN_MS = 2_000;
 const TAIL_ROWS = 1_000;
-const NEWEST = 'req_~';
 const ID = /^req_[0-9a-f]{32}$/;
 
 export class PostgresRequestReader implements RequestLogReader {
   readonly #database: LogDatabase;
+  readonly #pruning: LogPruning;
 
   constructor(url: string) {
     this.#database = new LogDatabase(url);
+    this.#pruning = new LogPruning(this.#database);
   }
 
   async find(id: string): Promise<RequestEntry | null> {
@@ -44,7 +47,7 @@ export class PostgresRequestReader implements RequestLogReader {
 
   async list(query: RequestQuery): Promise<RequestPage> {
     const entries: RequestEntry[] = [];
-    let before = query.before ?? (query.untilMs == null ? NEWEST : idAt(query.untilMs));
+    let before = endOf(query);
     for (const untilMs = performance.now() + SCAN_MS; ; ) {
       const values: unknown[] = [];
       const value = (given: unknown): string => `$${values.push(given)}`;
@@ -83,22 +86,12 @@ export class PostgresRequestReader implements RequestLogReader {
     return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
   }
 
-  /** The days that are too old, and the oldest ones while all of them are too large; today's stays. */
-  async prune({ keepMs, maxBytes }: Retention, nowMs: number): Promise<boolean> {
-    await this.#database.query('DELETE FROM gateway.request_captures WHERE expires_at_ms <= $1', [nowMs]);
-    const today = dayAt(nowMs);
-    await this.#database.makePartitions([today, today + 1]);
-    const partitions = await this.#database.partitions();
-    const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0);
-    const [oldest] = partitions;
-    if (oldest === undefined || oldest.day >= today) return false;
-    if (oldest.day >= dayAt(nowMs - keepMs) && bytes <= maxBytes) return false;
-    await this.#database.dropPartition(oldest.day);
-    return true;
+  prune(retention: Retention, nowMs: number): Promise<boolean> {
+    return this.#pruning.step(retention, nowMs);
   }
 
-  async bytes(): Promise<number> {
-    return (await this.#database.partitions()).reduce((sum, { bytes }) => sum + bytes, 0);
+  bytes(): Promise<number> {
+    return logBytes(this.#database);
   }
 
   close(): Promise<void> {
@@ -108,11 +101,11 @@ export class PostgresRequestReader implements RequestLogReader {
 
 type Value = (given: unknown) => string;
 
-function rangeOf({ sinceMs, untilMs, condition }: RequestQuery, before: string, value: Value): string {
-  const parts = [`id < ${value(before)}`];
-  if (before !== NEWEST) parts.push(`day <= ${value(dayOf(before))}`);
+function rangeOf({ sinceMs, condition }: RequestQuery, before: string | null, value: Value): string {
+  const parts = ['true'];
+  // There is no text behind all ids: how it sorts what is neither letter nor digit is up to the database.
+  if (before !== null) parts.push(`id < ${value(before)}`, `day <= ${value(dayOf(before))}`);
   if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
-  if (untilMs != null) parts.push(`day <= ${value(dayAt(untilMs))}`);
   if (condition != null) parts.push(`condition = ${value(condition)}`);
   return parts.join(' AND ');
 }
@@ -131,7 +124,7 @@ function filtersOf(query: RequestQuery, value: Value): string {
     parts.push(`detail::jsonb ->> ${CLIENT_REQUEST_ID_AT} = ${value(query.clientRequestId)}`);
   }
   if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
-  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}`);
+  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}::float8`);
   if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);
   return parts.join(' AND ');
 }

@@ -4,6 +4,7 @@ import { capturedIn } from '../captured.ts';
 import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
 import {
   type CapturedContent,
+  endOf,
   idAt,
   type RequestPage,
   type RequestQuery,
@@ -40,7 +41,7 @@ export function listRequests(database: DatabaseSync, query: RequestQuery): Reque
   const rows = database.prepare(`SELECT * FROM (SELECT * ${scanned}) WHERE ${sql} LIMIT ?`);
   const last = database.prepare(`SELECT min(id) AS id, count(*) AS rows FROM (SELECT id ${scanned})`);
   const entries: RequestEntry[] = [];
-  let before = query.before ?? (query.untilMs == null ? NEWEST : idAt(query.untilMs));
+  let before = endOf(query) ?? NEWEST;
   for (const untilMs = performance.now() + SCAN_MS; ; ) {
     const range: SQLInputValue[] = [...(query.condition == null ? [] : [query.condition]), before, from];
     const room = query.limit - entries.length;
