@@ -1,6 +1,5 @@
 /** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
-import { ADVICE, IN_BAND_ADVICE } from '../core/advice.ts';
-import { CONDITIONS, type Condition } from '../core/conditions.ts';
+import { adviceOf } from '../core/advice.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import { printable } from '../lib/printable.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
@@ -22,15 +21,21 @@ export function explain(view: RequestView): readonly string[] {
     '',
     ...paragraph('Outcome: ', ending(view)),
     ...paragraph('Money: ', money(view)),
-    ...paragraph('What to do: ', adviceFor(view)),
+    ...paragraph('What to do: ', adviceOf(view) ?? 'Nothing.'),
     ...operatorAdvice(view).flatMap((text) => paragraph('For the operator: ', text)),
   ];
 }
 
-export function outcomeOf({ status, condition, stopped }: RequestView): string {
-  if (stopped === 'client_gone') return 'cancelled by the client';
-  if (condition === null) return `${status ?? 'no status'}, answered`;
+export function outcomeOf(view: RequestView): string {
+  const { status, condition } = view;
+  if (isCancelled(view)) return 'cancelled by the client';
+  if (condition === null) return `${status}, answered`;
   return status === 200 ? `200, then ${condition} inside the stream` : `${status ?? 'no status'} ${condition}`;
+}
+
+/** A client that had gone before anything failed. */
+function isCancelled({ stopped, status, condition }: RequestView): boolean {
+  return stopped === 'client_gone' || (status === null && condition === null);
 }
 
 function identity(view: RequestView): string {
@@ -84,8 +89,9 @@ function timeline(view: RequestView): readonly string[] {
 }
 
 /** A stream may get a sign of life before its first content. */
-function signOfLife({ streamed, first_byte_ms: first, first_content_ms: content }: RequestView): readonly Moment[] {
-  if (!streamed || first === null || (content !== null && first >= content)) return [];
+function signOfLife({ streamed, first_byte_ms: first, ...view }: RequestView): readonly Moment[] {
+  const next = view.first_content_ms ?? view.last_byte_ms;
+  if (!streamed || first === null || (next !== null && first >= next)) return [];
   return [{ ms: first, text: 'first bytes to the client' }];
 }
 
@@ -110,7 +116,7 @@ function received(view: RequestView): string {
 const IDEMPOTENCY: Readonly<Record<string, string>> = {
   fresh: 'used for the first time',
   replay: 'the stored answer was sent again',
-  conflict: 'used before for something else, or for an answer that was not kept',
+  conflict: 'used before, and of no use to this request',
   in_flight: 'the request that used it first was still running',
 };
 
@@ -159,13 +165,14 @@ function settled(view: RequestView): string {
 }
 
 function ending(view: RequestView): string {
-  if (view.stopped === 'client_gone') return 'The client closed the connection before the answer was complete.';
+  if (isCancelled(view)) return 'The client closed the connection before the answer was complete.';
   if (view.condition === null)
     return view.idempotency === 'replay'
       ? 'The stored answer of an earlier request was sent.'
       : 'The answer is complete.';
-  const message = view.message === null ? '' : ` The client was told: ${printable(view.message)}`;
-  return `${CONDITIONS[view.condition as Condition]?.sentence ?? view.condition}${message}`;
+  const message = printable(view.message ?? view.condition);
+  if (view.last_byte_ms === null) return `The client could not be told any more: ${message}`;
+  return `The client was told${view.status === 200 ? ' inside the stream' : ''}: ${message}`;
 }
 
 function money(view: RequestView): string {
@@ -192,18 +199,9 @@ function money(view: RequestView): string {
   return `${amount(view, view.charged)} are charged${tokens}.${cost}${flag}${late}`;
 }
 
-function adviceFor(view: RequestView): string {
-  if (view.stopped === 'client_gone') {
-    return 'Nothing, where the client meant to. Otherwise look at its time-out: what the provider had accepted by then is charged.';
-  }
-  if (view.condition === null) return 'Nothing.';
-  if (view.status === 200) return IN_BAND_ADVICE;
-  return ADVICE[view.condition as Condition] ?? 'See docs/errors.md.';
-}
-
 /** What only the operator can do about the attempts that failed. */
 function operatorAdvice(view: RequestView): readonly string[] {
-  const { id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
+  const { id, key_id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
   const advice = new Set<string>();
   for (const { provider, model, status, credential, condition: failure } of attempts) {
     if (status === 401 || status === 403) {
@@ -232,6 +230,9 @@ function operatorAdvice(view: RequestView): readonly string[] {
   }
   if (skipped.some(({ reason }) => reason === 'circuit_open')) {
     advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
+  }
+  if (condition === 'invalid_credentials' && key_id !== null) {
+    advice.add(`The key was found: "gateway keys show ${key_id}" says what state it is in.`);
   }
   if (stopped === 'operator') {
     advice.add(`An operator has stopped it: "gateway audit-trail --target ${id}" says who.`);

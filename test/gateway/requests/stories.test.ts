@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { AttemptRecord } from '../../../src/core/request-record.ts';
+import { AttemptRecord, type RequestRecord, type RunningRequest } from '../../../src/core/request-record.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf } from '../../../src/observe/request-log/entry.ts';
 import { viewOf } from '../../../src/observe/request-log/view.ts';
@@ -22,6 +22,7 @@ import {
   type ScriptedGateway,
   scriptedGateway,
 } from '../../support/scripted-gateway.ts';
+import { call } from '../../support/started-gateway.ts';
 import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
 import { SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
@@ -43,7 +44,7 @@ before(async () => {
 });
 after(() => scripted[Symbol.asyncDispose]());
 
-async function story(dataDir: string, id: string | undefined): Promise<string> {
+async function story(dataDir: string, id: string | null | undefined): Promise<string> {
   const settings = readSettings({ GATEWAY_DATA: dataDir });
   for (const untilMs = Date.now() + 120_000; ; await delay(20)) {
     try {
@@ -59,6 +60,7 @@ function assertGolden(name: string, found: string): void {
   const masked = found
     .replace(/req_[0-9a-f]{32}/g, 'REQUEST')
     .replace(/key_(?!disabled|expired)[0-9A-Za-z_-]+/g, 'KEY')
+    .replace(/acct_[0-9A-Za-z_-]+/g, 'ACCOUNT')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/[\d.]+ (ms|s)\b(?!\))/g, 'N ms')
     .replace(/^ *N ms {2}/gm, '        N ms  ')
@@ -77,6 +79,11 @@ const reply =
   (status: number, body: object, headers: Record<string, string> = {}): Answer =>
   (call) =>
     call.reply(status, body, headers);
+
+const breaking: Answer = (call) => {
+  call.streamHead();
+  for (const frame of [...opening, text('Hi'), overloaded]) call.chunk(frame);
+};
 
 /** A stream of which the client has seen something. */
 async function streaming(of: CreatedKey): Promise<ClientStream> {
@@ -115,6 +122,49 @@ describe('gateway requests show tells of', () => {
     await told('rate', limited, null);
   });
 
+  test('a limit of tokens per minute', async () => {
+    const limited = await scripted.gateway.creditKey({ tpm_limit: 12 });
+    scripted.first.answer = reply(200, whole('Hi'));
+    await ask(limited, 'chat');
+    await told('rate-tokens', limited, null);
+  });
+
+  test('a limit of parallel requests', async () => {
+    const limited = await scripted.gateway.creditKey({ parallel_limit: 1 });
+    const client = await streaming(limited);
+    await told('rate-parallel', limited, null);
+    client.close();
+  });
+
+  test('a cap that is used up', async () => {
+    const { admin } = scripted.gateway;
+    const { id: account } = await admin.accounts.create({ name: 'acme' });
+    await told('cap', await admin.createKey({ mode: 'credit', account, cap: '0', period: 'none' }), null);
+  });
+
+  test('a key that is suspended', async () => {
+    const suspended = await scripted.gateway.creditKey({ label: 'late payer' });
+    await scripted.gateway.admin.changeKey(suspended.id, { status: 'suspended' });
+    await told('key-suspended', suspended, null);
+  });
+
+  test('a response that is not kept', async () => {
+    const response = await call(`${key.origin}/v1/responses/resp_nosuch`, { key: key.key });
+    assertGolden('no-response', await story(scripted.gateway.dataDir, response.headers.get('x-request-id')));
+  });
+
+  test('an Idempotency-Key of a stream that broke', async () => {
+    const send = async () => {
+      const client = new ClientStream(key, 'chat', request({ stream: true }), { 'idempotency-key': 'broken-1' }).read();
+      const { headers } = await client.begun;
+      await client.ended;
+      return headers['x-request-id']?.toString();
+    };
+    scripted.first.answer = breaking;
+    await send();
+    assertGolden('idempotency-broken', await story(scripted.gateway.dataDir, await send()));
+  });
+
   test('a balance that is too small', async () =>
     told('balance', await scripted.gateway.creditKey({ credit: '0.000001' }), null));
 
@@ -135,16 +185,7 @@ describe('gateway requests show tells of', () => {
 
   test('a provider that never answers', () => told('time-out', key, () => {}));
 
-  test('a stream that breaks', () =>
-    told(
-      'broken-stream',
-      key,
-      (call) => {
-        call.streamHead();
-        for (const frame of [...opening, text('Hi'), overloaded]) call.chunk(frame);
-      },
-      { stream: true },
-    ));
+  test('a stream that breaks', () => told('broken-stream', key, breaking, { stream: true }));
 
   test('a client that goes away', async () => {
     const client = await streaming(key);
@@ -159,6 +200,33 @@ describe('gateway requests show tells of', () => {
     assert.equal((await adminFetch(scripted.gateway.dataDir)(`/requests/running/${id}`, 'DELETE')).status, 200);
     await client.ended;
     assertGolden('operator', await story(scripted.gateway.dataDir, id));
+  });
+
+  test('an operator who stops it before the provider has answered', async () => {
+    const upstream = Promise.withResolvers<ScriptedCall>();
+    scripted.first.answer = upstream.resolve;
+    const answer = ask(key, 'chat');
+    await upstream.promise;
+    const admin = adminFetch(scripted.gateway.dataDir);
+    const { body } = await admin('/requests/running');
+    const { data } = body as { readonly data: readonly RunningRequest[] };
+    const id = data.find(({ streamed }) => !streamed)?.id;
+    assert.equal((await admin(`/requests/running/${id}`, 'DELETE')).status, 200);
+    assert.equal((await answer).headers['x-request-id'], id);
+    assertGolden('operator-early', await story(scripted.gateway.dataDir, id));
+  });
+
+  test('a client that had gone before it could be answered, or told of a failure', () => {
+    const gone = (change: Partial<RequestRecord>): string => {
+      const record = Object.assign(requestRecord(), { status: null, clientClosed: true, ...change });
+      return explain(viewOf(entryOf(record))).join('\n');
+    };
+    assert.match(gone({}), /: cancelled by the client\n/);
+    assert.match(gone({}), /^Outcome: The client closed the connection before the answer was complete\.$/m);
+    assert.match(
+      gone({ condition: 'rate_limit_exceeded', message: 'Retry in 1 s.' }),
+      /^Outcome: The client could not be told any more: Retry in 1 s\.$/m,
+    );
   });
 
   test('a provider that asks for a credential and was sent none', () => {
