@@ -223,9 +223,7 @@ function operatorAdvice(view: RequestView): readonly string[] {
         `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it, or add a second target.`,
       );
     } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
-      advice.add(
-        `Provider ${provider} failed: "gateway requests list --provider ${provider} --condition ${condition ?? failure}" shows whether others are affected.`,
-      );
+      advice.add(`Provider ${provider} failed: ${othersAffected(provider, view)}.`);
     }
   }
   if (skipped.some(({ reason }) => reason === 'circuit_open')) {
@@ -243,6 +241,14 @@ function operatorAdvice(view: RequestView): readonly string[] {
     advice.add('The store was out of reach: look at the log and at /readyz; "gateway doctor" checks it.');
   }
   return [...advice];
+}
+
+/** What the last call failed with is the condition of the request; that another one failed, only what followed it tells. */
+function othersAffected(provider: string, { attempts, condition }: RequestView): string {
+  const command = `gateway requests list --provider ${provider}`;
+  return condition !== null && attempts.at(-1)?.provider === provider
+    ? `"${command} --condition ${condition}" shows whether others are affected`
+    : `"${command}" shows whether others are affected: it failed wherever another call follows it under PROVIDERS`;
 }
 
 /** In the key's unit. */

@@ -12,6 +12,7 @@ import { entryOf } from '../../../src/observe/request-log/entry.ts';
 import { viewOf } from '../../../src/observe/request-log/view.ts';
 import { showRequest } from '../../../src/process/requests.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';
+import { commandJson } from '../../support/admin-fixture.ts';
 import { faultyGateway } from '../../support/faulty-gateway.ts';
 import { RecordedRequests } from '../../support/recorded-requests.ts';
 import { requestRecord } from '../../support/request-entries.ts';
@@ -71,6 +72,10 @@ function assertGolden(name: string, found: string): void {
   const file = join(import.meta.dirname, 'stories', `${name}.txt`);
   if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, masked);
   assert.equal(masked, readFileSync(file, 'utf8'));
+}
+
+interface RequestList {
+  readonly data: readonly { readonly id: string }[];
 }
 
 type Answer = (call: ScriptedCall) => void;
@@ -260,4 +265,42 @@ describe('gateway requests show tells of', () => {
     }
     await provider.close();
   });
+});
+
+describe('gateway requests show tells, of a model with two targets, of', () => {
+  let two: ScriptedGateway;
+  let payer: CreatedKey;
+
+  before(async () => {
+    two = await scriptedGateway({
+      servers: 2,
+      provider: { circuit_breaker: false },
+      routing: { order: 'listed', max_attempts: 3 },
+    });
+    payer = await two.gateway.creditKey({ label: 'team blue' });
+  });
+  after(() => two[Symbol.asyncDispose]());
+
+  /** The commands that it names must find the request. */
+  async function toldOf(name: string, first: Answer, second: Answer): Promise<void> {
+    two.first.answer = first;
+    two.second.answer = second;
+    const id = String((await ask(payer, 'chat')).headers['x-request-id']);
+    const found = await story(two.gateway.dataDir, id);
+    assertGolden(name, found);
+    for (const [, line = ''] of found.replaceAll(/\s+/g, ' ').matchAll(/"gateway (requests list [^"]+)"/g)) {
+      const { data } = await commandJson<RequestList>(two.gateway.dataDir, ...line.split(' '));
+      assert.notEqual(
+        data.find((request) => request.id === id),
+        undefined,
+        line,
+      );
+    }
+  }
+
+  test('a provider that failed before another answered', () =>
+    toldOf('failed-over', reply(500, { error: { message: 'boom' } }), reply(200, whole('Hi'))));
+
+  test('providers that failed one after the other', () =>
+    toldOf('failed-over-in-vain', reply(500, {}), reply(400, { error: { message: 'no' } })));
 });
