@@ -35,7 +35,7 @@ export type StopReason = 'client_gone' | 'deadline' | 'drain' | 'operator';
 
 /**
  * Why a target was not asked in its turn. `cooling`: it rests after a failure, so it comes after the others. `no_credential`:
- * every credential of its provider was refused already. `retry_budget`: too many of the recent requests were retries.
+ * every credential of its provider was refused or limited already. `retry_budget`: too many of the recent requests were retries.
  */
 export type SkipReason = 'circuit_open' | 'cooling' | 'no_credential' | 'no_time_left' | 'retry_budget';
 

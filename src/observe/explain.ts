@@ -1,6 +1,6 @@
 /** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
 import { adviceOf } from '../core/advice.ts';
-import { creditsFromNanos } from '../core/money.ts';
+import { decimalCredits } from '../core/money.ts';
 import { printable } from '../lib/printable.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
 
@@ -21,7 +21,7 @@ export function explain(view: RequestView): readonly string[] {
     '',
     ...paragraph('Outcome: ', ending(view)),
     ...paragraph('Money: ', money(view)),
-    ...paragraph('What to do: ', adviceOf(view) ?? 'Nothing.'),
+    ...paragraph('What to do: ', adviceOf(view) ?? (view.flag === null ? 'Nothing.' : 'Nothing, for the client.')),
     ...operatorAdvice(view).flatMap((text) => paragraph('For the operator: ', text)),
   ];
 }
@@ -81,9 +81,7 @@ function timeline(view: RequestView): readonly string[] {
   const known = moments.filter(({ ms }) => ms !== null).sort((a, b) => Number(a.ms) - Number(b.ms));
   return [
     ...[...known, ...moments.filter(({ ms }) => ms === null)].map(line),
-    ...view.skipped.map(({ provider, model, reason }) =>
-      line({ ms: null, text: `${provider} ${model}: ${SKIPPED[reason] ?? reason}` }),
-    ),
+    ...view.skipped.map((target) => line({ ms: null, text: skipped(target, view.attempts) })),
     ...view.warnings.map((warning) => line({ ms: null, text: `left out by the translation: ${printable(warning)}` })),
   ];
 }
@@ -95,12 +93,22 @@ function signOfLife({ streamed, first_byte_ms: first, ...view }: RequestView): r
   return [{ ms: first, text: 'first bytes to the client' }];
 }
 
+type SkippedView = RequestView['skipped'][number];
+
+function skipped({ provider, model, reason }: SkippedView, attempts: readonly AttemptView[]): string {
+  const asked = attempts.some((attempt) => attempt.provider === provider && attempt.model === model);
+  if (reason === 'cooling') {
+    const outcome = asked ? 'asked late' : 'not asked';
+    return `${provider} ${model}: ${outcome}, it came after the others because it was resting after a failure`;
+  }
+  return `${provider} ${model}: not asked${asked ? ' again' : ''}, ${SKIPPED[reason] ?? reason}`;
+}
+
 const SKIPPED: Readonly<Record<string, string>> = {
-  circuit_open: 'not asked, its circuit was open after too many failures',
-  cooling: 'asked after the others only, it was resting after a failure',
-  no_credential: 'not asked again, each of its credentials had been refused',
-  no_time_left: 'not asked, the time for attempts was over',
-  retry_budget: 'not asked, too many of the recent requests were retries already',
+  circuit_open: 'its circuit was open after too many failures',
+  no_credential: 'its provider had no further credential to try',
+  no_time_left: 'the time for attempts was over',
+  retry_budget: 'too many of the recent requests were retries already',
 };
 
 function received(view: RequestView): string {
@@ -199,10 +207,11 @@ function money(view: RequestView): string {
   return `${amount(view, view.charged)} are charged${tokens}.${cost}${flag}${late}`;
 }
 
-/** What only the operator can do about the attempts that failed. */
+/** What only the operator can do, mostly about the attempts that failed. */
 function operatorAdvice(view: RequestView): readonly string[] {
   const { id, key_id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
   const advice = new Set<string>();
+  const alone = new Set([...attempts, ...skipped].map(({ provider }) => provider)).size === 1;
   for (const { provider, model, status, credential, condition: failure } of attempts) {
     if (status === 401 || status === 403) {
       advice.add(
@@ -212,15 +221,15 @@ function operatorAdvice(view: RequestView): readonly string[] {
       );
     } else if (status === 429) {
       advice.add(
-        `Provider ${provider} limits this account: raise its limits, add a credential, or add a second target to the model.`,
+        `Provider ${provider} limits the requests of this gateway: raise its limits there, ${alone ? 'add a credential, or let another provider serve the model too' : 'or add a credential'}.`,
       );
     } else if (status === 404) {
       advice.add(
         `Provider ${provider} does not know the model ${model}: correct the target, then run "gateway doctor".`,
       );
-    } else if (failure === 'upstream_timeout') {
+    } else if (failure === 'upstream_timeout' && status !== 408 && status !== 504) {
       advice.add(
-        `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it, or add a second target.`,
+        `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it${alone ? ', or let another provider serve the model too' : ''}.`,
       );
     } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
       advice.add(`Provider ${provider} failed: ${othersAffected(provider, view)}.`);
@@ -231,6 +240,11 @@ function operatorAdvice(view: RequestView): readonly string[] {
   }
   if (condition === 'invalid_credentials' && key_id !== null) {
     advice.add(`The key was found: "gateway keys show ${key_id}" says what state it is in.`);
+  }
+  if (view.flag !== null) {
+    advice.add(
+      'The charge is flagged: compare it with the provider\'s own bill, and the prices and limits of the model ("gateway models") with those that the provider publishes.',
+    );
   }
   if (stopped === 'operator') {
     advice.add(`An operator has stopped it: "gateway audit-trail --target ${id}" says who.`);
@@ -258,7 +272,7 @@ function amount({ mode }: RequestView, value: string | null): string {
 }
 
 function credits(nanos: string): string {
-  return `${creditsFromNanos(BigInt(nanos))} credits`;
+  return `${decimalCredits(BigInt(nanos))} credits`;
 }
 
 export function milliseconds(ms: number): string {

@@ -114,6 +114,13 @@ describe('gateway requests show tells of', () => {
   test('a streamed answer', () =>
     told('streamed', key, (call) => call.stream([...opening, text('Hi'), ...closing]), { stream: true }));
 
+  test('an answer that came to more than was held', async () => {
+    const usage = { prompt_tokens: 2_000_000, completion_tokens: 8, total_tokens: 2_000_008 };
+    await told('flagged', key, reply(200, { ...whole('Hi'), usage }));
+    const budgeted = await scripted.gateway.tokenKey({ budget: 100_000 });
+    await told('flagged-tokens', budgeted, reply(200, { ...whole('Hi'), usage }));
+  });
+
   test('a key that is disabled', async () => {
     const disabled = await scripted.gateway.creditKey({ label: 'old' });
     await scripted.gateway.admin.changeKey(disabled.id, { status: 'disabled' });
@@ -303,4 +310,26 @@ describe('gateway requests show tells, of a model with two targets, of', () => {
 
   test('providers that failed one after the other', () =>
     toldOf('failed-over-in-vain', reply(500, {}), reply(400, { error: { message: 'no' } })));
+
+  test('a target that rested while another answered, and one that rested and was asked last', async () => {
+    const leaveAlone = reply(503, {}, { 'retry-after': '600' });
+    two.first.answer = leaveAlone;
+    two.second.answer = reply(200, whole('Hi'));
+    await ask(payer, 'chat');
+    await toldOf('cooling', leaveAlone, reply(200, whole('Hi')));
+    await toldOf('cooling-asked', reply(200, whole('Hi')), reply(403, { error: { message: 'no' } }));
+  });
+
+  test('a provider that limits every credential', async () => {
+    await using pooled = await scriptedGateway({
+      servers: 2,
+      provider: { api_key: undefined, api_keys: ['sk-secret-one-0123', 'sk-secret-two-0123'], circuit_breaker: false },
+      routing: { order: 'listed', max_attempts: 3 },
+    });
+    pooled.first.answer = reply(429, { error: { message: 'slow down' } });
+    pooled.second.answer = reply(200, whole('Hi'));
+    const { headers } = await ask(await pooled.gateway.creditKey(), 'chat');
+    const found = await story(pooled.gateway.dataDir, headers['x-request-id']?.toString());
+    assertGolden('provider-429-everywhere', found.replace(/credential \d\)/g, 'credential N)'));
+  });
 });
