@@ -2,6 +2,7 @@
 import { adviceOf } from '../core/advice.ts';
 import { decimalCredits } from '../core/money.ts';
 import { printable } from '../lib/printable.ts';
+import { operatorAdvice } from './operator-advice.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
 
 const WIDTH = 100;
@@ -62,7 +63,7 @@ function timeline(view: RequestView): readonly string[] {
   const moments: Moment[] = [
     { ms: 0, text: received(view) },
     ...(view.admitted_ms === null ? [] : [{ ms: view.admitted_ms, text: `admitted, ${amount(view, view.held)} held` }]),
-    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1, view.stopped)),
+    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1, view)),
     ...signOfLife(view),
     ...(view.first_content_ms === null ? [] : [{ ms: view.first_content_ms, text: 'first content to the client' }]),
     ...(view.settled_ms === null ? [] : [{ ms: view.settled_ms, text: settled(view) }]),
@@ -135,7 +136,8 @@ const STOPPED: Readonly<Record<string, string>> = {
   operator: ', since an operator had stopped the request',
 };
 
-function attemptMoments(attempt: AttemptView, number: number, stopped: string | null): readonly Moment[] {
+function attemptMoments(attempt: AttemptView, number: number, view: RequestView): readonly Moment[] {
+  const called = view.endpoint === 'count_tokens' ? 'is asked to count' : 'is called';
   const credential = attempt.credential === 0 ? '' : `, credential ${attempt.credential}`;
   const how = attempt.lane === 'translate' ? `translated to ${attempt.format}` : attempt.format;
   const waited = attempt.waited_ms > 0 ? `, after a pause of ${milliseconds(attempt.waited_ms)}` : '';
@@ -152,10 +154,10 @@ function attemptMoments(attempt: AttemptView, number: number, stopped: string | 
   return [
     {
       ms: attempt.started_ms,
-      text: `attempt ${number}: ${attempt.provider} ${attempt.model} is called (${how}${credential})${waited}`,
+      text: `attempt ${number}: ${attempt.provider} ${attempt.model} ${called} (${how}${credential})${waited}`,
     },
     ...answered,
-    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt, stopped)}` },
+    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt, view.stopped)}` },
   ];
 }
 
@@ -174,13 +176,20 @@ function settled(view: RequestView): string {
 
 function ending(view: RequestView): string {
   if (isCancelled(view)) return 'The client closed the connection before the answer was complete.';
-  if (view.condition === null)
-    return view.idempotency === 'replay'
-      ? 'The stored answer of an earlier request was sent.'
-      : 'The answer is complete.';
+  if (view.condition === null) return answer(view);
   const message = printable(view.message ?? view.condition);
   if (view.last_byte_ms === null) return `The client could not be told any more: ${message}`;
   return `The client was told${view.status === 200 ? ' inside the stream' : ''}: ${message}`;
+}
+
+function answer({ idempotency, endpoint, attempts }: RequestView): string {
+  if (idempotency === 'replay') return 'The stored answer of an earlier request was sent.';
+  if (endpoint !== 'count_tokens') return 'The answer is complete.';
+  const last = attempts.at(-1);
+  if (last === undefined) return 'The tokens were estimated here: no provider of the model counts them.';
+  return last.outcome === 'complete'
+    ? 'The answer is the count of the provider.'
+    : 'The tokens were estimated here, because the provider did not count them.';
 }
 
 function money(view: RequestView): string {
@@ -205,64 +214,6 @@ function money(view: RequestView): string {
       ? ' The charge was not stored yet when the request ended; it is made once, when the store is back.'
       : '';
   return `${amount(view, view.charged)} are charged${tokens}.${cost}${flag}${late}`;
-}
-
-/** What only the operator can do, mostly about the attempts that failed. */
-function operatorAdvice(view: RequestView): readonly string[] {
-  const { id, key_id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
-  const advice = new Set<string>();
-  const alone = new Set([...attempts, ...skipped].map(({ provider }) => provider)).size === 1;
-  for (const { provider, model, status, credential, condition: failure } of attempts) {
-    if (status === 401 || status === 403) {
-      advice.add(
-        credential === 0
-          ? `Provider ${provider} wants a credential and was sent none: give it an api_key, then run "gateway doctor".`
-          : `Credential ${credential} of provider ${provider} is refused: replace it, then run "gateway doctor".`,
-      );
-    } else if (status === 429) {
-      advice.add(
-        `Provider ${provider} limits the requests of this gateway: raise its limits there, ${alone ? 'add a credential, or let another provider serve the model too' : 'or add a credential'}.`,
-      );
-    } else if (status === 404) {
-      advice.add(
-        `Provider ${provider} does not know the model ${model}: correct the target, then run "gateway doctor".`,
-      );
-    } else if (failure === 'upstream_timeout' && status !== 408 && status !== 504) {
-      advice.add(
-        `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it${alone ? ', or let another provider serve the model too' : ''}.`,
-      );
-    } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
-      advice.add(`Provider ${provider} failed: ${othersAffected(provider, view)}.`);
-    }
-  }
-  if (skipped.some(({ reason }) => reason === 'circuit_open')) {
-    advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
-  }
-  if (condition === 'invalid_credentials' && key_id !== null) {
-    advice.add(`The key was found: "gateway keys show ${key_id}" says what state it is in.`);
-  }
-  if (view.flag !== null) {
-    advice.add(
-      'The charge is flagged: compare it with the provider\'s own bill, and the prices and limits of the model ("gateway models") with those that the provider publishes.',
-    );
-  }
-  if (stopped === 'operator') {
-    advice.add(`An operator has stopped it: "gateway audit-trail --target ${id}" says who.`);
-  }
-  const neverAdmitted = attempts.length === 0 && (message ?? '').includes('ledger');
-  const notSettled = settlement !== null && settled_ms === null;
-  if (condition === 'service_unavailable' && (neverAdmitted || notSettled)) {
-    advice.add('The store was out of reach: look at the log and at /readyz; "gateway doctor" checks it.');
-  }
-  return [...advice];
-}
-
-/** What the last call failed with is the condition of the request; that another one failed, only what followed it tells. */
-function othersAffected(provider: string, { attempts, condition }: RequestView): string {
-  const command = `gateway requests list --provider ${provider}`;
-  return condition !== null && attempts.at(-1)?.provider === provider
-    ? `"${command} --condition ${condition}" shows whether others are affected`
-    : `"${command}" shows whether others are affected: it failed wherever another call follows it under PROVIDERS`;
 }
 
 /** In the key's unit. */

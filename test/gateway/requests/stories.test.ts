@@ -1,21 +1,17 @@
 /** Every kind of failed request, explained by `gateway requests show` from its id alone: one golden text each. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
-import { readSettings } from '../../../src/config/settings.ts';
 import { AttemptRecord, type RequestRecord, type RunningRequest } from '../../../src/core/request-record.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf } from '../../../src/observe/request-log/entry.ts';
 import { viewOf } from '../../../src/observe/request-log/view.ts';
-import { showRequest } from '../../../src/process/requests.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';
 import { commandJson } from '../../support/admin-fixture.ts';
 import { faultyGateway } from '../../support/faulty-gateway.ts';
 import { RecordedRequests } from '../../support/recorded-requests.ts';
 import { requestRecord } from '../../support/request-entries.ts';
+import { assertGolden, story } from '../../support/request-story.ts';
 import {
   ask,
   ClientStream,
@@ -44,35 +40,6 @@ before(async () => {
   key = await scripted.gateway.creditKey({ label: 'team blue', rpm_limit: 10_000 });
 });
 after(() => scripted[Symbol.asyncDispose]());
-
-async function story(dataDir: string, id: string | null | undefined): Promise<string> {
-  const settings = readSettings({ GATEWAY_DATA: dataDir });
-  for (const untilMs = Date.now() + 120_000; ; await delay(20)) {
-    try {
-      return await showRequest(settings, { operands: [String(id)], flags: {}, switches: new Set() });
-    } catch (error) {
-      if (Date.now() > untilMs) throw error;
-    }
-  }
-}
-
-/** What differs from run to run is replaced; the order of what happened in the same moment is not looked at. */
-function assertGolden(name: string, found: string): void {
-  const masked = found
-    .replace(/req_[0-9a-f]{32}/g, 'REQUEST')
-    .replace(/key_(?!disabled|expired)[0-9A-Za-z_-]+/g, 'KEY')
-    .replace(/acct_[0-9A-Za-z_-]+/g, 'ACCOUNT')
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-    .replace(/[\d.]+ (ms|s)\b(?!\))/g, 'N ms')
-    .replace(/^ *N ms {2}/gm, '        N ms  ')
-    .replace(/Retry in N ms/g, 'Retry in N s')
-    .replace(/(\d+ bytes|\d+ in all)/g, 'N bytes')
-    .replace(/in \d+ pieces/g, 'in N pieces')
-    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS');
-  const file = join(import.meta.dirname, 'stories', `${name}.txt`);
-  if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, masked);
-  assert.equal(masked, readFileSync(file, 'utf8'));
-}
 
 interface RequestList {
   readonly data: readonly { readonly id: string }[];
