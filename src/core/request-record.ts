@@ -251,6 +251,20 @@ export class RequestRecord {
   }
 }
 
+interface RefusedRequest {
+  readonly keyId: string | null;
+  readonly endpoint: string | null;
+  readonly condition: string | null;
+}
+
+/**
+ * Whether nobody knows whose request it was because the store could not be asked about its key. For no other reason does an
+ * endpoint refuse with this condition before it knows the key.
+ */
+export function isKeyUnasked({ keyId, endpoint, condition }: RefusedRequest): boolean {
+  return keyId === null && endpoint !== null && condition === 'service_unavailable';
+}
+
 /** A text of the client as it may be kept: cut, and without an API key that was put into the wrong place. */
 export function clientText(text: string | null): string | null {
   if (text === null) return null;

@@ -1,6 +1,7 @@
 /** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
 import { adviceOf } from '../core/advice.ts';
 import { decimalCredits } from '../core/money.ts';
+import { isKeyUnasked } from '../core/request-record.ts';
 import { printable } from '../lib/printable.ts';
 import { operatorAdvice } from './operator-advice.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
@@ -40,23 +41,28 @@ function isCancelled({ stopped, status, condition }: RequestView): boolean {
 }
 
 function identity(view: RequestView): string {
-  const key =
-    view.key_id === null
-      ? 'no known key'
-      : `key ${view.key_id}${view.key_label === null ? '' : ` "${printable(view.key_label)}"`}${
-          view.account_id === null ? '' : ` of account ${view.account_id}`
-        }`;
   const model =
     view.model === null ? null : `model ${printable(view.model)}${view.model_known ? '' : ' (not in the catalog)'}`;
   const parts = [
     view.endpoint,
     model,
     view.streamed ? 'streamed' : null,
-    key,
+    keyOf(view),
     view.received_at,
     `took ${milliseconds(view.duration_ms)}`,
   ];
   return parts.filter((part) => part !== null).join(', ');
+}
+
+function keyOf(view: RequestView): string {
+  const { key_id, key_label, account_id } = view;
+  if (key_id === null) {
+    return isKeyUnasked({ ...view, keyId: null })
+      ? 'its key could not be looked up because the store was out of reach'
+      : 'no known key';
+  }
+  const label = key_label === null ? '' : ` "${printable(key_label)}"`;
+  return `key ${key_id}${label}${account_id === null ? '' : ` of account ${account_id}`}`;
 }
 
 function timeline(view: RequestView): readonly string[] {

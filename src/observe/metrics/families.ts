@@ -30,7 +30,10 @@ export const FAMILIES = {
     'status',
     'condition',
   ]),
-  gateway_unauthenticated_requests_total: counter('Requests without a valid key.', ['condition']),
+  gateway_unauthenticated_requests_total: counter(
+    'Requests without a known key; service_unavailable: it could not be looked up.',
+    ['condition'],
+  ),
   gateway_admissions_total: counter('What became of generation requests with a valid key at their admission.', [
     'outcome',
   ]),

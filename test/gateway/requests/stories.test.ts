@@ -217,7 +217,7 @@ describe('gateway requests show tells of', () => {
     assert.match(told, /^For the operator: Provider free wants a credential and was sent none: give it an api_key/m);
   });
 
-  test('a store that is out of reach, before the admission and after the answer', async () => {
+  test('a store that is out of reach, before the admission, after the answer, and for the key itself', async () => {
     const provider = await ScriptedServer.start();
     const base_url = `http://127.0.0.1:${provider.port}/v1`;
     const config = configText({
@@ -228,6 +228,7 @@ describe('gateway requests show tells of', () => {
     {
       await using faulty = await faultyGateway(config);
       const paying = await faulty.admin.createKey({ mode: 'credit', credit: '5', label: 'team blue' });
+      const unseen = await faulty.admin.createKey({ mode: 'credit', credit: '5' });
       provider.answer = (call) => {
         faulty.store.goDown();
         call.reply(200, whole('Hi'));
@@ -236,6 +237,11 @@ describe('gateway requests show tells of', () => {
       assertGolden('store-down-at-the-end', await story(faulty.dataDir, late.headers['x-request-id']?.toString()));
       const refused = await ask(paying, 'chat');
       assertGolden('store-down', await story(faulty.dataDir, refused.headers['x-request-id']?.toString()));
+      const answers = await Promise.all(Array.from({ length: 6 }, () => ask(unseen, 'chat')));
+      for (const { status, headers } of answers) {
+        assert.equal(status, 503);
+        assertGolden('store-down-new-key', await story(faulty.dataDir, headers['x-request-id']?.toString()));
+      }
     }
     await provider.close();
   });
