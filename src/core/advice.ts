@@ -1,25 +1,65 @@
 /**
  * What each condition means and what to do about it, for people: the text of docs/errors.md, which a test compares with
- * this, and of `gateway requests show`.
+ * this, of `gateway requests show` and of the page for key holders.
  */
 import type { Condition } from './conditions.ts';
+import type { StopReason } from './request-record.ts';
+
+/** A request as the log has it. */
+export interface EndedRequest {
+  readonly key_id: string | null;
+  readonly endpoint: string | null;
+  readonly status: number | null;
+  readonly condition: string | null;
+  readonly stopped: string | null;
+}
+
+/** By what is known of its end: a condition can have several causes. Null where there is nothing to do. */
+export function adviceOf({ key_id, endpoint, status, condition, stopped }: EndedRequest): string | null {
+  if (stopped !== null && Object.hasOwn(STOPPED_ADVICE, stopped)) return STOPPED_ADVICE[stopped as StopReason];
+  if (condition === null) return null;
+  if (status === 200 && condition !== 'internal_error') return IN_BAND_ADVICE;
+  if (condition === 'invalid_credentials' && key_id !== null) return KNOWN_KEY_ADVICE;
+  if (condition === 'not_found' && endpoint !== null) return STORED_RESPONSE_ADVICE;
+  return Object.hasOwn(ADVICE, condition) ? ADVICE[condition as Condition] : 'See docs/errors.md.';
+}
+
+/** Of requests that ended before their answer was complete, and not by the provider. */
+export const STOPPED_ADVICE: Readonly<Record<StopReason, string>> = {
+  client_gone:
+    'Nothing, where the client meant to. Otherwise look at its time-out: what the provider had accepted by then is charged.',
+  deadline:
+    'The request reached its time limit: `streams.total` for a stream, otherwise `timeouts.total` of the provider. Stream long answers, or ask for less output. What the provider had accepted by then is charged.',
+  drain:
+    'The gateway was shutting down. Send the request again where the whole answer is needed. What the provider had accepted by then is charged.',
+  operator:
+    'An operator of the gateway has stopped this request. Ask them before you send it again. What the provider had accepted by then is charged.',
+};
 
 /** Of a failure after the status had been sent. */
 export const IN_BAND_ADVICE =
   'The stream had begun when it failed: what had been produced by then is charged, and the client was told inside the stream. Send the request again where the whole answer is needed.';
 
+/** Of `invalid_credentials` where the key was found. */
+export const KNOWN_KEY_ADVICE =
+  'A key that exists is refused like this where it is suspended or revoked; on the model routes and the usage route also where it is expired, disabled, or used on the wrong origin or from an address that it does not allow. The message says which. A revoked key stays revoked; for the rest, unless the origin is wrong, ask the operator.';
+
+/** Of `not_found` where there is such a route. */
+export const STORED_RESPONSE_ADVICE =
+  '`GET` and `DELETE /v1/responses/{id}`: no response of that id is kept for this key. It belongs to another key, was deleted, was not used for as long as responses are kept (a day, unless the operator set another time), had to make room for newer ones, or was never kept: `store` in its answer says whether it was.';
+
 export const ADVICE: Readonly<Record<Condition, string>> = {
   invalid_credentials:
-    'The key is missing, malformed, unknown, revoked or suspended; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. On the model routes and the usage route it also stands for an expired or disabled key and for the wrong origin. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
+    'The key is missing, malformed, unknown or revoked; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
   key_expired: "The key's expiry has passed. The operator can move it, or create another key.",
   key_disabled:
     "One of five: the operator disabled the key, or suspended its account; the key is used on the other mode's origin, and the message names the base URL to use; the request comes from an address that the key or its account does not allow; or the model is outside the key's provider scope, its list of models or that of its account. `GET /v1/models` with the key shows what it may use.",
   rate_limit_exceeded:
     'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, or parallel requests. `Retry-After` is the exact wait, and 1 for parallel requests, whose end nobody knows. A try before that is refused as well, and does not make the wait longer: what a limit refuses counts in none. Input that is alone more than the tokens per minute is never admitted: send less.',
   balance_temporarily_reserved:
-    'The balance would do, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
+    'The balance would do, and so would the limits of the key and of its account, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
   limit_reached:
-    'The token budget of the period is used up, or what is left is under 256 tokens and does not cover the request. `Retry-After` is the time to the next period, which may be weeks. Ask the operator, or wait.',
+    'The token budget or the cap of the key, or a limit of its account, is used up for its period, and the message says which; or what is left is under 256 tokens and does not cover the request. `Retry-After` is the time to the next period, which may be weeks, and a day where there is none. Ask the operator, or wait.',
   insufficient_credit:
     'What is left does not cover the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
@@ -39,7 +79,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   upstream_timeout:
     'The provider took too long, or the stream reached its five minutes. Retry with backoff, stream long answers, or ask for less output.',
   service_unavailable:
-    'The gateway cannot serve this request, and the message says why: its store is out of reach, it is shutting down, or an operator has stopped the request. It never admits what it cannot book. Retry after `Retry-After`.',
+    'The gateway cannot serve this request, and the message says why: its store is out of reach, it is shutting down, it has as many connections as it can serve, the key is being changed, or an operator has stopped the request. It never admits what it cannot book. Retry after `Retry-After`; where the message says that the request is charged, a retry without its `Idempotency-Key` is charged again.',
   internal_error:
     'A fault of the gateway. The operator finds the cause in the log under the request id. Retry with backoff.',
   request_too_large: 'The body is over the limit, 32 MiB unless the operator set another.',

@@ -35,7 +35,7 @@ export type StopReason = 'client_gone' | 'deadline' | 'drain' | 'operator';
 
 /**
  * Why a target was not asked in its turn. `cooling`: it rests after a failure, so it comes after the others. `no_credential`:
- * every credential of its provider was refused already. `retry_budget`: too many of the recent requests were retries.
+ * every credential of its provider was refused or limited already. `retry_budget`: too many of the recent requests were retries.
  */
 export type SkipReason = 'circuit_open' | 'cooling' | 'no_credential' | 'no_time_left' | 'retry_budget';
 
@@ -97,6 +97,15 @@ export class AttemptRecord {
     this.lane = lane;
     this.credential = credential;
     this.waitedMs = waitedMs;
+  }
+
+  /** `apiKey`: what the provider was sent as a credential; it can answer with any id, also with that. */
+  end(outcome: 'complete' | 'failed' | 'stopped', apiKey: string | null): void {
+    this.endedAt = performance.now();
+    this.outcome = outcome;
+    if (this.providerRequestId === null) return;
+    const id = apiKey ? this.providerRequestId.replaceAll(apiKey, '[redacted]') : this.providerRequestId;
+    this.providerRequestId = withoutKeys(id);
   }
 }
 
@@ -266,6 +275,20 @@ export class RequestRecord {
     observer.finished(this);
     this.body = null;
   }
+}
+
+interface RefusedRequest {
+  readonly keyId: string | null;
+  readonly endpoint: string | null;
+  readonly condition: string | null;
+}
+
+/**
+ * Whether nobody knows whose request it was because the store could not be asked about its key. For no other reason does an
+ * endpoint refuse with this condition before it knows the key.
+ */
+export function isKeyUnasked({ keyId, endpoint, condition }: RefusedRequest): boolean {
+  return keyId === null && endpoint !== null && condition === 'service_unavailable';
 }
 
 /** A text of the client as it may be kept: cut, and without an API key that was put into the wrong place. */

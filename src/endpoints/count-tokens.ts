@@ -1,17 +1,23 @@
 /** Input tokens of a Format B request: the provider's own count where it offers one, the local counter otherwise. */
 import { GatewayError } from '../core/conditions.ts';
+import type { Log } from '../core/log.ts';
+import type { Target } from '../core/model.ts';
+import type { Provider } from '../core/provider.ts';
+import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
-import { forwardedHeaders } from '../exchange/attempt-setup.ts';
+import { credentialNumber, forwardedHeaders } from '../exchange/attempt-setup.ts';
 import { authenticate } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
+import { logFailedAttempt } from '../exchange/log-failed-attempt.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
 import { noteRead, readRequest } from '../exchange/read.ts';
 import type { GenerationRequest, RequestHeaders } from '../exchange/request.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject } from '../lib/json.ts';
-import { addressOf } from '../provider/adapters.ts';
-import type { Upstream, UpstreamCall } from '../provider/upstream.ts';
+import { addressOf, secretsOf } from '../provider/adapters.ts';
+import { failureInAnswer, failureOfStatus, failureOfTransport, type ProviderFailure } from '../provider/failure.ts';
+import type { UpstreamCall } from '../provider/upstream.ts';
 import { change } from '../wire/json/edit.ts';
 
 /** A client waits for a count before it sends the request itself: better a local figure than a late one. */
@@ -31,52 +37,107 @@ export async function countTokens(
   const plan = makePlan(config, key, request.endpoint, read, null);
   if (plan instanceof GatewayError) throw plan;
   const call = providerCall(gateway, request.headers, plan);
-  const counted = call && (await ask(gateway.upstream, call));
+  const counted = call && (await ask(gateway, request.record, call));
   return { body: { input_tokens: counted ?? plan.input.likely } };
 }
 
+/** A call for a count, and whom it goes to. */
+interface CountCall {
+  readonly target: Target;
+  readonly provider: Provider;
+  readonly apiKey: string | null;
+  readonly call: UpstreamCall;
+}
+
 /** Null where no target of the model counts tokens itself. */
-function providerCall(gateway: Gateway, headers: RequestHeaders, plan: Plan): UpstreamCall | null {
+function providerCall(gateway: Gateway, headers: RequestHeaders, plan: Plan): CountCall | null {
   for (const target of plan.targets) {
     const provider = gateway.catalog().providers.get(target.provider);
     if (!provider?.countsTokens || target.format !== 'messages') continue;
     const { upstreamModel } = target;
     const apiKey = gateway.routing.credentials.take(provider, NO_KEYS_REFUSED) ?? null;
-    return {
+    const call = {
       ...addressOf(provider, 'messages', upstreamModel, apiKey, forwardedHeaders(headers), '/count_tokens'),
       body: change(plan.request.bytes, [{ path: ['model'], json: JSON.stringify(upstreamModel) }]),
-      timeouts: { ...provider.timeouts, firstByteMs: PROVIDER_WAIT_MS, idleMs: PROVIDER_WAIT_MS },
+      timeouts: provider.timeouts,
     };
+    return { target, provider, apiKey, call };
   }
   return null;
 }
 
-/** Null for whatever goes wrong: the local counter answers then. */
-function ask(upstream: Upstream, call: UpstreamCall): Promise<number | null> {
+/**
+ * Null for whatever goes wrong: the local counter answers then. It is recorded and logged like every other call, but routing
+ * learns nothing from it: providers limit and allow counting on its own, so it says nothing of generation.
+ */
+function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall): Promise<number | null> {
+  const { target, provider, apiKey, call } = asked;
+  const attempt = new AttemptRecord(target, 'passthrough', credentialNumber(asked), 0);
+  record.attempts.push(attempt);
+  attempt.startedAt = performance.now();
   return new Promise((resolve) => {
     const collected = new ByteCollector();
-    let ok = false;
-    const timer = setTimeout(() => {
+    let retryAfter: string | null = null;
+    const ended = (unlessRefused: (text: string) => number | ProviderFailure): void => {
+      clearTimeout(timer);
+      const { status } = attempt;
+      const text = collected.whole().toString('utf8');
+      // A refusal is one, whether or not its text has come whole.
+      const refused = status !== null && status !== 200;
+      const outcome = refused ? refusalOf(status, text, retryAfter, provider) : unlessRefused(text);
+      attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', apiKey);
+      if (typeof outcome !== 'number') noteFailure(log, record, attempt, outcome, call);
+      resolve(typeof outcome === 'number' ? outcome : null);
+    };
+    const giveUp = (): void => {
+      if (attempt.outcome !== 'running') return;
       handle.abort();
-      resolve(null);
-    }, PROVIDER_WAIT_MS);
+      ended(() => failureInAnswer('upstream_timeout', TOO_LATE, false));
+    };
+    // What has arrived meanwhile is read first: a process that was held up is no provider that is slow.
+    const timer = setTimeout(() => setImmediate(giveUp), PROVIDER_WAIT_MS);
     const handle = upstream.send(call, {
-      onHeaders: (status) => {
-        ok = status === 200;
+      onHeaders: (status, headers) => {
+        attempt.status = status;
+        attempt.providerRequestId = headers.requestId;
+        attempt.firstByteAt = performance.now();
+        retryAfter = headers.retryAfter;
       },
       onData: (chunk) => {
         if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
       },
-      onEnd: () => {
-        clearTimeout(timer);
-        resolve(ok ? countOf(collected.whole().toString('utf8')) : null);
-      },
-      onFailure: () => {
-        clearTimeout(timer);
-        resolve(null);
-      },
+      onEnd: () => ended((text) => countOf(text) ?? failureInAnswer('upstream_error', NO_COUNT, false)),
+      onFailure: (failure) => ended(() => failureOfTransport(failure)),
     });
   });
+}
+
+function noteFailure(
+  log: Log,
+  record: RequestRecord,
+  attempt: AttemptRecord,
+  failure: ProviderFailure,
+  { body }: UpstreamCall,
+): void {
+  attempt.retryAfterS = failure.retryAfterS;
+  record.attemptFailed(attempt, failure, failure.quotes ? { sent: body, answer: '' } : null);
+  logFailedAttempt(
+    log,
+    record,
+    attempt,
+    failure.operatorFault,
+    'tokens are estimated, because a provider did not count them',
+  );
+}
+
+const TOO_LATE = `The provider gave no count within ${PROVIDER_WAIT_MS / 1_000} s.`;
+const NO_COUNT = 'The provider answered with something that is no count of tokens.';
+
+function refusalOf(status: number, text: string, retryAfter: string | null, provider: Provider): ProviderFailure {
+  const failure = failureOfStatus(status, text, retryAfter, secretsOf(provider));
+  return status === 404
+    ? { ...failure, message: 'The provider does not know this model, or does not count tokens.' }
+    : failure;
 }
 
 function countOf(text: string): number | null {

@@ -1,7 +1,6 @@
 /** From an exchange to its attempts: the sequence of targets, and one attempt for each that is asked. */
 import type { StreamSettings } from '../core/policy.ts';
 import { AttemptRecord } from '../core/request-record.ts';
-import { withoutKeys } from '../core/request-text.ts';
 import { readTraceparent } from '../core/traceparent.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import { addressOf, type ForwardedHeaders, secretsOf, traced } from '../provider/adapters.ts';
@@ -16,6 +15,7 @@ import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
+import { logFailedAttempt } from './log-failed-attempt.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { RequestHeaders } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -117,14 +117,13 @@ class AttemptSetup implements AttemptOptions {
   }
 
   onEnd(end: AttemptEnd): void {
-    this.record.endedAt = performance.now();
-    this.record.outcome = end.kind;
-    this.record.providerRequestId = withoutCredential(this.record.providerRequestId, this.#next.apiKey);
+    this.record.end(end.kind, this.#next.apiKey);
     if (end.kind === 'failed') {
       this.record.retryAfterS = end.retryAfterS;
       const conversation = end.quotes ? { sent: this.call.body, answer: answerOf(end) } : null;
       this.#exchange.record.attemptFailed(this.record, end, conversation);
-      learn(this.#gateway, this.#exchange, this.#next, end, this.record.message ?? '');
+      learn(this.#gateway, this.#next, end);
+      logFailedAttempt(this.#gateway.log, this.#exchange.record, this.record, end.operatorFault);
     }
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
@@ -147,14 +146,8 @@ class AttemptSetup implements AttemptOptions {
   }
 }
 
-/** The provider can answer with any id, also with what it was sent. */
-function withoutCredential(id: string | null, apiKey: string | null): string | null {
-  if (id === null) return null;
-  return withoutKeys(apiKey === null || apiKey === '' ? id : id.replaceAll(apiKey, '[redacted]'));
-}
-
 /** From 1; 0 where the provider needs no credential. */
-function credentialNumber({ provider, apiKey }: NextAttempt): number {
+export function credentialNumber({ provider, apiKey }: Pick<NextAttempt, 'provider' | 'apiKey'>): number {
   return apiKey === null ? 0 : provider.apiKeys.indexOf(apiKey) + 1;
 }
 
@@ -170,28 +163,10 @@ function countsAgainst(end: AttemptEnd): boolean {
   return end.kind === 'stopped' && end.reason === 'deadline' && !end.accepted;
 }
 
-function learn(
-  gateway: Gateway,
-  { request, keyId }: Exchange,
-  { target, provider, apiKey }: NextAttempt,
-  failure: ProviderFailure,
-  /** Without what it quotes of the request. */
-  message: string,
-): void {
-  const { health, credentials } = gateway.routing;
+function learn({ routing }: Gateway, { target, provider, apiKey }: NextAttempt, failure: ProviderFailure): void {
+  const { health, credentials } = routing;
   const askedMs = failure.retryAfterS === null ? null : failure.retryAfterS * 1_000;
   if (failure.cools === 'key') credentials.coolDown(provider, apiKey, askedMs ?? KEY_REST_MS);
   else if (failure.cools === 'target' && askedMs !== null) health.coolDown(target, askedMs);
-  const { condition, operatorFault } = failure;
-  if (failure.cools === 'key' && operatorFault) credentials.noteRefused(provider);
-  const fields = {
-    requestId: request.requestId,
-    keyId,
-    provider: provider.name,
-    model: target.upstreamModel,
-    condition,
-    retryAfterS: failure.retryAfterS,
-  };
-  if (operatorFault) gateway.log.error(fields, `look at the configuration of this provider: ${message}`);
-  else gateway.log.warn(fields, `an attempt failed: ${message}`);
+  if (failure.cools === 'key' && failure.operatorFault) credentials.noteRefused(provider);
 }

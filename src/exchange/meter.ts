@@ -1,7 +1,7 @@
 /** What the lane saw → usage and charge, clamped to the hold. */
 
 import type { Mode } from '../core/key.ts';
-import { costNanos, PLAIN_TERMS } from '../core/money.ts';
+import { costNanos, decimalCredits, PLAIN_TERMS } from '../core/money.ts';
 import { chargeTerms, type ReportedTerms } from '../core/price-terms.ts';
 import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import { likelyOutput } from '../counting/output-count.ts';
@@ -48,7 +48,7 @@ export function chargeFor(
     amount: owed > held ? held : owed,
     costNanos: cost,
     providerCostNanos: costNanos(providerPricing, usage.tokens, providerTerms ?? PLAIN_TERMS),
-    flag: flagOf(usage, owed, held, complete, terms?.unpriced ?? [], reported?.unusable ?? []),
+    flag: flagOf(mode, usage, owed, held, complete, terms?.unpriced ?? [], reported?.unusable ?? []),
   };
 }
 
@@ -71,6 +71,7 @@ function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | 
 }
 
 function flagOf(
+  mode: Mode,
   usage: Usage,
   owed: bigint,
   held: bigint,
@@ -79,9 +80,19 @@ function flagOf(
   unusable: readonly string[],
 ): string | null {
   const flags: string[] = [];
-  if (owed > held) flags.push(`the provider reported ${owed}, more than the ${held} held; the hold was charged`);
-  else if (usage.source === 'counted' && complete) flags.push('the provider reported no usable usage; counted here');
+  if (owed > held) {
+    const by = usage.source === 'reported' ? 'the provider reported' : 'was counted here';
+    flags.push(
+      `what ${by} comes to ${inUnit(mode, owed)}, more than the ${inUnit(mode, held)} held; the hold was charged`,
+    );
+  } else if (usage.source === 'counted' && complete) {
+    flags.push('the provider reported no usable usage; counted here');
+  }
   if (unpriced.length > 0) flags.push(`no price for ${unpriced.join(', ')}: charged without`);
   if (unusable.length > 0) flags.push(`not usable in the provider's report: ${unusable.join(', ')}`);
   return flags.length === 0 ? null : flags.join('; ');
+}
+
+function inUnit(mode: Mode, amount: bigint): string {
+  return mode === 'credit' ? `${decimalCredits(amount)} credits` : `${amount} tokens`;
 }

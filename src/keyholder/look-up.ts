@@ -1,6 +1,5 @@
 /** Everything that the page shows of one key, and nothing of any other. */
-import { ADVICE } from '../core/advice.ts';
-import { CONDITIONS, type Condition } from '../core/conditions.ts';
+import { adviceOf } from '../core/advice.ts';
 import { originOf } from '../core/endpoints.ts';
 import { type KeyRecord, keyStatus } from '../core/key.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../core/time.ts';
@@ -111,7 +110,7 @@ function usageRow({ group, sums }: UsageRow, { mode }: KeyRecord): KeyholderView
 
 /** Without what the operator keeps to itself: providers, attempts, what they cost. */
 function requestView(view: RequestView): KeyholderRequest {
-  const { usage, condition } = view;
+  const { usage } = view;
   return {
     id: view.id,
     received_at: view.received_at,
@@ -119,9 +118,9 @@ function requestView(view: RequestView): KeyholderRequest {
     model: view.model,
     streamed: view.streamed,
     status: view.status,
-    condition,
+    condition: view.condition,
     message: view.message,
-    advice: condition !== null && condition in CONDITIONS ? ADVICE[condition as Condition] : null,
+    advice: adviceOf(view),
     charged: view.charged,
     input_tokens: usage && usage.input + usage.cache_read + usage.cache_write + usage.cache_write_1h,
     output_tokens: usage?.output ?? null,

@@ -88,7 +88,7 @@ export interface KeyholderRequest {
   readonly status: number | null;
   readonly condition: string | null;
   readonly message: string | null;
-  /** What to do about the condition. */
+  /** What to do about its end; null where that is nothing. */
   readonly advice: string | null;
   readonly charged: string | null;
   readonly input_tokens: number | null;

@@ -1,8 +1,9 @@
 /** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
-import { ADVICE, IN_BAND_ADVICE } from '../core/advice.ts';
-import { CONDITIONS, type Condition } from '../core/conditions.ts';
-import { creditsFromNanos } from '../core/money.ts';
+import { adviceOf } from '../core/advice.ts';
+import { decimalCredits } from '../core/money.ts';
+import { isKeyUnasked } from '../core/request-record.ts';
 import { printable } from '../lib/printable.ts';
+import { operatorAdvice } from './operator-advice.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
 
 const WIDTH = 100;
@@ -22,42 +23,53 @@ export function explain(view: RequestView): readonly string[] {
     '',
     ...paragraph('Outcome: ', ending(view)),
     ...paragraph('Money: ', money(view)),
-    ...paragraph('What to do: ', adviceFor(view)),
+    ...paragraph('What to do: ', adviceOf(view) ?? (view.flag === null ? 'Nothing.' : 'Nothing, for the client.')),
     ...operatorAdvice(view).flatMap((text) => paragraph('For the operator: ', text)),
   ];
 }
 
-export function outcomeOf({ status, condition, stopped }: RequestView): string {
-  if (stopped === 'client_gone') return 'cancelled by the client';
-  if (condition === null) return `${status ?? 'no status'}, answered`;
+export function outcomeOf(view: RequestView): string {
+  const { status, condition } = view;
+  if (isCancelled(view)) return 'cancelled by the client';
+  if (condition === null) return `${status}, answered`;
   return status === 200 ? `200, then ${condition} inside the stream` : `${status ?? 'no status'} ${condition}`;
 }
 
+/** A client that had gone before anything failed. */
+function isCancelled({ stopped, status, condition }: RequestView): boolean {
+  return stopped === 'client_gone' || (status === null && condition === null);
+}
+
 function identity(view: RequestView): string {
-  const key =
-    view.key_id === null
-      ? 'no known key'
-      : `key ${view.key_id}${view.key_label === null ? '' : ` "${printable(view.key_label)}"`}${
-          view.account_id === null ? '' : ` of account ${view.account_id}`
-        }`;
   const model =
     view.model === null ? null : `model ${printable(view.model)}${view.model_known ? '' : ' (not in the catalog)'}`;
   const parts = [
     view.endpoint,
     model,
     view.streamed ? 'streamed' : null,
-    key,
+    keyOf(view),
     view.received_at,
     `took ${milliseconds(view.duration_ms)}`,
   ];
   return parts.filter((part) => part !== null).join(', ');
 }
 
+function keyOf(view: RequestView): string {
+  const { key_id, key_label, account_id } = view;
+  if (key_id === null) {
+    return isKeyUnasked({ ...view, keyId: null })
+      ? 'its key could not be looked up because the store was out of reach'
+      : 'no known key';
+  }
+  const label = key_label === null ? '' : ` "${printable(key_label)}"`;
+  return `key ${key_id}${label}${account_id === null ? '' : ` of account ${account_id}`}`;
+}
+
 function timeline(view: RequestView): readonly string[] {
   const moments: Moment[] = [
     { ms: 0, text: received(view) },
     ...(view.admitted_ms === null ? [] : [{ ms: view.admitted_ms, text: `admitted, ${amount(view, view.held)} held` }]),
-    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1, view.stopped)),
+    ...view.attempts.flatMap((attempt, index) => attemptMoments(attempt, index + 1, view)),
     ...signOfLife(view),
     ...(view.first_content_ms === null ? [] : [{ ms: view.first_content_ms, text: 'first content to the client' }]),
     ...(view.settled_ms === null ? [] : [{ ms: view.settled_ms, text: settled(view) }]),
@@ -76,25 +88,34 @@ function timeline(view: RequestView): readonly string[] {
   const known = moments.filter(({ ms }) => ms !== null).sort((a, b) => Number(a.ms) - Number(b.ms));
   return [
     ...[...known, ...moments.filter(({ ms }) => ms === null)].map(line),
-    ...view.skipped.map(({ provider, model, reason }) =>
-      line({ ms: null, text: `${provider} ${model}: ${SKIPPED[reason] ?? reason}` }),
-    ),
+    ...view.skipped.map((target) => line({ ms: null, text: skipped(target, view.attempts) })),
     ...view.warnings.map((warning) => line({ ms: null, text: `left out by the translation: ${printable(warning)}` })),
   ];
 }
 
 /** A stream may get a sign of life before its first content. */
-function signOfLife({ streamed, first_byte_ms: first, first_content_ms: content }: RequestView): readonly Moment[] {
-  if (!streamed || first === null || (content !== null && first >= content)) return [];
+function signOfLife({ streamed, first_byte_ms: first, ...view }: RequestView): readonly Moment[] {
+  const next = view.first_content_ms ?? view.last_byte_ms;
+  if (!streamed || first === null || (next !== null && first >= next)) return [];
   return [{ ms: first, text: 'first bytes to the client' }];
 }
 
+type SkippedView = RequestView['skipped'][number];
+
+function skipped({ provider, model, reason }: SkippedView, attempts: readonly AttemptView[]): string {
+  const asked = attempts.some((attempt) => attempt.provider === provider && attempt.model === model);
+  if (reason === 'cooling') {
+    const outcome = asked ? 'asked late' : 'not asked';
+    return `${provider} ${model}: ${outcome}, it came after the others because it was resting after a failure`;
+  }
+  return `${provider} ${model}: not asked${asked ? ' again' : ''}, ${SKIPPED[reason] ?? reason}`;
+}
+
 const SKIPPED: Readonly<Record<string, string>> = {
-  circuit_open: 'not asked, its circuit was open after too many failures',
-  cooling: 'asked after the others only, it was resting after a failure',
-  no_credential: 'not asked again, each of its credentials had been refused',
-  no_time_left: 'not asked, the time for attempts was over',
-  retry_budget: 'not asked, too many of the recent requests were retries already',
+  circuit_open: 'its circuit was open after too many failures',
+  no_credential: 'its provider had no further credential to try',
+  no_time_left: 'the time for attempts was over',
+  retry_budget: 'too many of the recent requests were retries already',
 };
 
 function received(view: RequestView): string {
@@ -110,7 +131,7 @@ function received(view: RequestView): string {
 const IDEMPOTENCY: Readonly<Record<string, string>> = {
   fresh: 'used for the first time',
   replay: 'the stored answer was sent again',
-  conflict: 'used before for something else, or for an answer that was not kept',
+  conflict: 'used before, and of no use to this request',
   in_flight: 'the request that used it first was still running',
 };
 
@@ -121,7 +142,8 @@ const STOPPED: Readonly<Record<string, string>> = {
   operator: ', since an operator had stopped the request',
 };
 
-function attemptMoments(attempt: AttemptView, number: number, stopped: string | null): readonly Moment[] {
+function attemptMoments(attempt: AttemptView, number: number, view: RequestView): readonly Moment[] {
+  const called = view.endpoint === 'count_tokens' ? 'is asked to count' : 'is called';
   const credential = attempt.credential === 0 ? '' : `, credential ${attempt.credential}`;
   const how = attempt.lane === 'translate' ? `translated to ${attempt.format}` : attempt.format;
   const waited = attempt.waited_ms > 0 ? `, after a pause of ${milliseconds(attempt.waited_ms)}` : '';
@@ -138,10 +160,10 @@ function attemptMoments(attempt: AttemptView, number: number, stopped: string | 
   return [
     {
       ms: attempt.started_ms,
-      text: `attempt ${number}: ${attempt.provider} ${attempt.model} is called (${how}${credential})${waited}`,
+      text: `attempt ${number}: ${attempt.provider} ${attempt.model} ${called} (${how}${credential})${waited}`,
     },
     ...answered,
-    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt, stopped)}` },
+    { ms: attempt.ended_ms, text: `attempt ${number}: ${attemptEnd(attempt, view.stopped)}` },
   ];
 }
 
@@ -159,13 +181,21 @@ function settled(view: RequestView): string {
 }
 
 function ending(view: RequestView): string {
-  if (view.stopped === 'client_gone') return 'The client closed the connection before the answer was complete.';
-  if (view.condition === null)
-    return view.idempotency === 'replay'
-      ? 'The stored answer of an earlier request was sent.'
-      : 'The answer is complete.';
-  const message = view.message === null ? '' : ` The client was told: ${printable(view.message)}`;
-  return `${CONDITIONS[view.condition as Condition]?.sentence ?? view.condition}${message}`;
+  if (isCancelled(view)) return 'The client closed the connection before the answer was complete.';
+  if (view.condition === null) return answer(view);
+  const message = printable(view.message ?? view.condition);
+  if (view.last_byte_ms === null) return `The client could not be told any more: ${message}`;
+  return `The client was told${view.status === 200 ? ' inside the stream' : ''}: ${message}`;
+}
+
+function answer({ idempotency, endpoint, attempts }: RequestView): string {
+  if (idempotency === 'replay') return 'The stored answer of an earlier request was sent.';
+  if (endpoint !== 'count_tokens') return 'The answer is complete.';
+  const last = attempts.at(-1);
+  if (last === undefined) return 'The tokens were estimated here: no provider of the model counts them.';
+  return last.outcome === 'complete'
+    ? 'The answer is the count of the provider.'
+    : 'The tokens were estimated here, because the provider did not count them.';
 }
 
 function money(view: RequestView): string {
@@ -192,58 +222,6 @@ function money(view: RequestView): string {
   return `${amount(view, view.charged)} are charged${tokens}.${cost}${flag}${late}`;
 }
 
-function adviceFor(view: RequestView): string {
-  if (view.stopped === 'client_gone') {
-    return 'Nothing, where the client meant to. Otherwise look at its time-out: what the provider had accepted by then is charged.';
-  }
-  if (view.condition === null) return 'Nothing.';
-  if (view.status === 200) return IN_BAND_ADVICE;
-  return ADVICE[view.condition as Condition] ?? 'See docs/errors.md.';
-}
-
-/** What only the operator can do about the attempts that failed. */
-function operatorAdvice(view: RequestView): readonly string[] {
-  const { id, attempts, skipped, condition, message, stopped, settlement, settled_ms } = view;
-  const advice = new Set<string>();
-  for (const { provider, model, status, credential, condition: failure } of attempts) {
-    if (status === 401 || status === 403) {
-      advice.add(
-        credential === 0
-          ? `Provider ${provider} wants a credential and was sent none: give it an api_key, then run "gateway doctor".`
-          : `Credential ${credential} of provider ${provider} is refused: replace it, then run "gateway doctor".`,
-      );
-    } else if (status === 429) {
-      advice.add(
-        `Provider ${provider} limits this account: raise its limits, add a credential, or add a second target to the model.`,
-      );
-    } else if (status === 404) {
-      advice.add(
-        `Provider ${provider} does not know the model ${model}: correct the target, then run "gateway doctor".`,
-      );
-    } else if (failure === 'upstream_timeout') {
-      advice.add(
-        `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it, or add a second target.`,
-      );
-    } else if (failure !== null && failure !== 'invalid_request' && failure !== 'context_length_exceeded') {
-      advice.add(
-        `Provider ${provider} failed: "gateway requests list --provider ${provider} --condition ${condition ?? failure}" shows whether others are affected.`,
-      );
-    }
-  }
-  if (skipped.some(({ reason }) => reason === 'circuit_open')) {
-    advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
-  }
-  if (stopped === 'operator') {
-    advice.add(`An operator has stopped it: "gateway audit-trail --target ${id}" says who.`);
-  }
-  const neverAdmitted = attempts.length === 0 && (message ?? '').includes('ledger');
-  const notSettled = settlement !== null && settled_ms === null;
-  if (condition === 'service_unavailable' && (neverAdmitted || notSettled)) {
-    advice.add('The store was out of reach: look at the log and at /readyz; "gateway doctor" checks it.');
-  }
-  return [...advice];
-}
-
 /** In the key's unit. */
 function amount({ mode }: RequestView, value: string | null): string {
   if (value === null) return 'nothing';
@@ -251,7 +229,7 @@ function amount({ mode }: RequestView, value: string | null): string {
 }
 
 function credits(nanos: string): string {
-  return `${creditsFromNanos(BigInt(nanos))} credits`;
+  return `${decimalCredits(BigInt(nanos))} credits`;
 }
 
 export function milliseconds(ms: number): string {

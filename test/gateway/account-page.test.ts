@@ -92,6 +92,23 @@ describe("the key holder's page", () => {
     assert(!text.includes('somebody else') && !text.includes(other.id) && !text.includes('provider'));
   });
 
+  test('says of a stream that broke that what had come by then is charged', async () => {
+    const { key } = await gateway.creditKey();
+    const messages = [{ role: 'user', content: '[[tokens=50]] [[fail-after=5]]' }];
+    const body = { model: 'sandbox/alpha', messages, stream: true };
+    await (await call(`${gateway.origin}/v1/chat/completions`, { key, body })).text();
+    const cookie = await signIn(key);
+    let { view } = await look(cookie);
+    while (view.requests?.length === 0) {
+      await delay(20);
+      ({ view } = await look(cookie));
+    }
+    const [{ condition, charged, advice } = { condition: null, charged: null, advice: null }] = view.requests ?? [];
+    assert.notEqual(condition, null);
+    assert(Number(charged) > 0);
+    assert.match(advice ?? '', /what had been produced by then is charged/);
+  });
+
   test('shows the rest where the request log cannot be read', async () => {
     const { key } = await gateway.creditKey({ credit: '3' });
     const cookie = await signIn(key);

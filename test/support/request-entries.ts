@@ -1,5 +1,5 @@
 /** Records of requests that were never made, with every member filled in as the test wants it. */
-import { ENDPOINTS, type Format } from '../../src/core/endpoints.ts';
+import { ENDPOINTS, type EndpointName, type Format } from '../../src/core/endpoints.ts';
 import { AttemptRecord, RequestRecord } from '../../src/core/request-record.ts';
 import { entryOf, type RequestEntry } from '../../src/observe/request-log/entry.ts';
 import { idAt } from '../../src/observe/request-log/store.ts';
@@ -12,6 +12,7 @@ export interface RecordParts {
   readonly model?: string;
   readonly providers?: readonly string[];
   readonly format?: Format;
+  readonly endpoint?: EndpointName;
   readonly status?: number;
   readonly condition?: RequestRecord['condition'];
   readonly durationMs?: number;
@@ -23,7 +24,7 @@ export function requestRecord(parts: RecordParts = {}): RequestRecord {
   const atMs = parts.atMs ?? Date.now();
   serial += 1;
   const id = `${idAt(atMs)}${serial.toString(16).padStart(20, '0')}`;
-  const record = new RequestRecord(id, ENDPOINTS[parts.format ?? 'chat'], atMs);
+  const record = new RequestRecord(id, ENDPOINTS[parts.endpoint ?? parts.format ?? 'chat'], atMs);
   record.keyId = parts.keyId === undefined ? 'key_1' : parts.keyId;
   record.askedModel = parts.model ?? 'tested';
   record.model = record.askedModel;

@@ -30,11 +30,19 @@ export const FAMILIES = {
     'status',
     'condition',
   ]),
-  gateway_unauthenticated_requests_total: counter('Requests without a valid key.', ['condition']),
+  gateway_unauthenticated_requests_total: counter(
+    'Requests without a known key; service_unavailable: it could not be looked up.',
+    ['condition'],
+  ),
   gateway_admissions_total: counter('What became of generation requests with a valid key at their admission.', [
     'outcome',
   ]),
-  gateway_attempts_total: counter('Calls to providers.', ['provider', 'upstream_model', 'outcome', 'condition']),
+  gateway_attempts_total: counter('Calls to providers, also those for a count of tokens.', [
+    'provider',
+    'upstream_model',
+    'outcome',
+    'condition',
+  ]),
   gateway_targets_skipped_total: counter('Targets that were not asked in their turn.', ['provider', 'reason']),
   gateway_tokens_total: counter('Tokens by price class.', ['model', 'provider', 'class']),
   gateway_reasoning_tokens_total: counter('The part of the output tokens that was reasoning.', ['model', 'provider']),

@@ -69,13 +69,13 @@ export class RequestMetrics implements RequestObserver {
     }
     this.#live -= 1;
     if (this.#perKey) this.#ofKey(record, keyId);
-    if (!GENERATIONS.has(record.endpoint)) return;
-    this.#admissions.at(admissionOutcome(record)).value += 1;
-    if (record.admittedAt !== null) this.#admission.observe((record.admittedAt - record.receivedAt) / 1_000);
     for (const attempt of attempts) {
       const { upstreamModel, outcome } = attempt;
       this.#attempts.at(attempt.provider, upstreamModel, outcome, attempt.condition ?? NONE).value += 1;
     }
+    if (!GENERATIONS.has(record.endpoint)) return;
+    this.#admissions.at(admissionOutcome(record)).value += 1;
+    if (record.admittedAt !== null) this.#admission.observe((record.admittedAt - record.receivedAt) / 1_000);
     for (const { target, reason } of record.skipped) this.#skipped.at(target.provider, reason).value += 1;
     if (attempts.length === 0) return;
     const target = this.#targets.at(model, provider);

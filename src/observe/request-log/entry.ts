@@ -9,7 +9,7 @@ import type { Usage } from '../../core/usage.ts';
 export interface RequestEntry {
   readonly id: string;
   readonly receivedAtMs: number;
-  /** Null: one of the sampled requests without a known key. */
+  /** Null: one of the sampled requests without a known key, or the store could not be asked about it. */
   readonly keyId: string | null;
   /** As asked for; it may be in no catalog. */
   readonly model: string | null;

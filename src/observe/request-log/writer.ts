@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Capture } from '../../core/capture.ts';
 import type { Log } from '../../core/log.ts';
-import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
+import { isKeyUnasked, type RequestObserver, type RequestRecord } from '../../core/request-record.ts';
 import { capturedContent } from './captured.ts';
 import { entryOf, type RequestEntry } from './entry.ts';
 import type { CapturedContent, RequestLogAppender } from './store.ts';
@@ -23,7 +23,7 @@ const ENTRY_BYTES = 512;
 const BUFFERED_CAPTURE_BYTES_MAX = 64 * 1024 ** 2;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
-/** What has no key is counted; so often at most, one of them is stored. */
+/** What has no known key is counted; so often at most, one of them is stored. */
 const SAMPLE_MS = 1_000;
 const WARN_MS = 60_000;
 const CLOSE_WAIT_MS = 2_000;
@@ -37,7 +37,7 @@ export interface RequestLogStats {
   readonly buffered: number;
   /** Batches that the store did not take at the first try. */
   readonly failures: number;
-  /** Requests without a known key. */
+  /** Requests without a known key, as far as the store could be asked. */
   readonly unauthenticated: number;
 }
 
@@ -91,7 +91,7 @@ export class RequestLogWriter implements RequestObserver {
   started(): void {}
 
   finished(record: RequestRecord): void {
-    if (record.keyId === null && !this.#isSample(record)) return;
+    if (record.keyId === null && !isKeyUnasked(record) && !this.#isSample(record)) return;
     if (!this.#options.enabled()) return;
     if (this.#isFull || this.#closed) {
       this.#dropped += 1;

@@ -3,13 +3,13 @@ import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api';
 import { creditsFromNanos } from '../../core/money.ts';
 import type { RequestRecord } from '../../core/request-record.ts';
 import { inputTokens } from '../../core/usage.ts';
+import { GENERATION, operationOf } from './operation.ts';
 
 /** As the conventions advise, in seconds. */
 const DURATION = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const PER_TOKEN = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const TOKENS = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864];
-const OPERATION = 'chat';
 
 export class RequestMetrics {
   readonly #duration: Histogram;
@@ -33,24 +33,26 @@ export class RequestMetrics {
   }
 
   finished(record: RequestRecord): void {
-    if (record.format === null || record.endpoint === 'count_tokens') return;
+    const operation = operationOf(record);
+    if (operation === null) return;
     const { receivedAt, firstContentAt, lastByteAt, usage, attempts } = record;
-    const common: Attributes = {
-      'gen_ai.operation.name': OPERATION,
-      'gen_ai.provider.name': attempts.at(-1)?.provider,
-      'gen_ai.request.model': record.model ?? undefined,
-    };
-    const failure = record.condition ?? record.stopped ?? undefined;
-    this.#duration.record(seconds(receivedAt, record.endedAt), { ...common, 'error.type': failure });
     for (const attempt of attempts) {
       if (attempt.startedAt === null) continue;
       this.#call.record(seconds(attempt.startedAt, attempt.endedAt), {
-        'gen_ai.operation.name': OPERATION,
+        'gen_ai.operation.name': operation,
         'gen_ai.provider.name': attempt.provider,
         'gen_ai.request.model': attempt.upstreamModel,
         'error.type': attempt.condition ?? undefined,
       });
     }
+    if (operation !== GENERATION) return;
+    const common: Attributes = {
+      'gen_ai.operation.name': operation,
+      'gen_ai.provider.name': attempts.at(-1)?.provider,
+      'gen_ai.request.model': record.model ?? undefined,
+    };
+    const failure = record.condition ?? record.stopped ?? undefined;
+    this.#duration.record(seconds(receivedAt, record.endedAt), { ...common, 'error.type': failure });
     if (firstContentAt !== null) {
       this.#firstToken.record(seconds(receivedAt, firstContentAt), common);
       const further = (usage?.tokens.output ?? 0) - 1;

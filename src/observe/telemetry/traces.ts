@@ -18,8 +18,7 @@ import { creditsFromNanos } from '../../core/money.ts';
 import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
 import { readTraceparent } from '../../core/traceparent.ts';
 import { inputTokens } from '../../core/usage.ts';
-
-const OPERATION = 'chat';
+import { GENERATION, operationOf } from './operation.ts';
 
 export class RequestTraces {
   readonly #tracer: Tracer;
@@ -38,11 +37,11 @@ export class RequestTraces {
     const parent = parentOf(record.traceparent);
     if (parent === ROOT_CONTEXT && Math.random() >= this.#ratio) return;
     const { endpoint, model, attempts } = record;
-    const generates = record.format !== null && endpoint !== 'count_tokens';
-    const name = generates ? `${OPERATION} ${model ?? 'unknown model'}` : `${endpoint}`;
+    const operation = operationOf(record);
+    const name = operation === GENERATION ? `${operation} ${model ?? 'unknown model'}` : `${endpoint}`;
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: record.receivedAtMs }, parent);
     if (!span.isRecording()) return;
-    span.setAttributes(requestAttributes(record, generates));
+    span.setAttributes(requestAttributes(record, operation));
     if (record.condition !== null && !isOfClient(record.status))
       span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
     addEvent(span, record, 'gateway.admitted', record.admittedAt);
@@ -62,9 +61,14 @@ export class RequestTraces {
 
   #attempt(record: RequestRecord, attempt: AttemptRecord, context: Context): void {
     if (attempt.startedAt === null) return;
+    const operation = operationOf(record) ?? GENERATION;
     const span = this.#tracer.startSpan(
-      `${OPERATION} ${attempt.upstreamModel}`,
-      { kind: SpanKind.CLIENT, startTime: wallTime(record, attempt.startedAt), attributes: attemptAttributes(attempt) },
+      `${operation} ${attempt.upstreamModel}`,
+      {
+        kind: SpanKind.CLIENT,
+        startTime: wallTime(record, attempt.startedAt),
+        attributes: { 'gen_ai.operation.name': operation, ...attemptAttributes(attempt) },
+      },
       context,
     );
     if (attempt.outcome === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: attempt.message ?? '' });
@@ -78,7 +82,7 @@ function isOfClient(status: number | null): boolean {
   return status !== null && status >= 400 && status < 500;
 }
 
-function requestAttributes(record: RequestRecord, generates: boolean): Attributes {
+function requestAttributes(record: RequestRecord, operation: string | null): Attributes {
   const { usage, endpoint, attempts } = record;
   const last = attempts.at(-1);
   const tokens = usage?.tokens;
@@ -88,10 +92,10 @@ function requestAttributes(record: RequestRecord, generates: boolean): Attribute
     'http.route': row?.path,
     'http.response.status_code': record.status ?? undefined,
     'error.type': record.condition ?? (record.stopped === null ? undefined : record.stopped),
-    'gen_ai.operation.name': generates ? OPERATION : undefined,
+    'gen_ai.operation.name': operation ?? undefined,
     'gen_ai.provider.name': last?.provider,
     'gen_ai.request.model': record.model ?? undefined,
-    'gen_ai.request.stream': generates ? record.streamed : undefined,
+    'gen_ai.request.stream': operation === GENERATION ? record.streamed : undefined,
     'gen_ai.usage.input_tokens': tokens && inputTokens(tokens),
     'gen_ai.usage.output_tokens': tokens?.output,
     'gen_ai.usage.cache_read.input_tokens': tokens?.cacheRead,
@@ -111,7 +115,6 @@ function requestAttributes(record: RequestRecord, generates: boolean): Attribute
 
 function attemptAttributes(attempt: AttemptRecord): Attributes {
   return {
-    'gen_ai.operation.name': OPERATION,
     'gen_ai.provider.name': attempt.provider,
     'gen_ai.request.model': attempt.upstreamModel,
     'http.response.status_code': attempt.status ?? undefined,

@@ -4,11 +4,12 @@ import { after, before, describe, test } from 'node:test';
 import { readTelemetry } from '../../../src/config/telemetry.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { type Log, NO_LOG } from '../../../src/core/log.ts';
-import { RequestRecord } from '../../../src/core/request-record.ts';
+import { AttemptRecord, RequestRecord } from '../../../src/core/request-record.ts';
 import { readVersion } from '../../../src/lib/version.ts';
 import { warnOfLoss } from '../../../src/observe/telemetry/loss.ts';
 import { openTelemetry, resourceOf } from '../../../src/observe/telemetry/telemetry.ts';
 import { attributesOf, OtlpReceiver } from '../../support/otlp-receiver.ts';
+import { requestRecord } from '../../support/request-entries.ts';
 import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { ScriptedServer } from '../../support/upstreams/scripted.ts';
@@ -165,6 +166,37 @@ describe('with an OTLP endpoint', () => {
       await own.close();
     });
   }
+});
+
+describe('a count of tokens', () => {
+  test('has a client span and a duration, by the name of its operation, and is no generation', async () => {
+    const own = await OtlpReceiver.start();
+    const settings = readTelemetry({ OTEL_EXPORTER_OTLP_ENDPOINT: own.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' });
+    assert.ok(settings);
+    const telemetry = await openTelemetry(settings, NO_LOG);
+    const record = requestRecord({ providers: [], endpoint: 'count_tokens' });
+    const target = { provider: 'one', upstreamModel: UPSTREAM_MODEL, format: 'messages', weight: 1 } as const;
+    const attempt = Object.assign(new AttemptRecord(target, 'passthrough', 1, 0), {
+      startedAt: record.receivedAt + 1,
+      endedAt: record.receivedAt + 5,
+      outcome: 'failed',
+      condition: 'upstream_timeout',
+    } as const);
+    record.attempts.push(attempt);
+    record.finish(telemetry);
+    await telemetry.close();
+    await own.until(({ spans, metrics }) => spans.length === 2 && metrics.length > 0);
+    const [client, server] = [CLIENT, SERVER].map((kind) => own.spans.find((span) => span.kind === kind));
+    assert.ok(client && server);
+    assert.deepEqual([server.name, client.name], ['count_tokens', `count_tokens ${UPSTREAM_MODEL}`]);
+    assert.deepEqual([client.parentSpanId, client.status.code], [server.spanId, ERROR]);
+    for (const span of [client, server]) assert.equal(attributesOf(span)['gen_ai.operation.name'], 'count_tokens');
+    assert.deepEqual(
+      own.metrics.map(({ name }) => name),
+      ['gen_ai.client.operation.duration'],
+    );
+    await own.close();
+  });
 });
 
 describe('what the target refuses', () => {

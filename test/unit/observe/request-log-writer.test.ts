@@ -78,6 +78,21 @@ describe('the writer of the request log', () => {
     await log.close();
   });
 
+  test('stores every request whose key could not be looked up, and of those without a key one a second', async () => {
+    const { appender, log } = writer();
+    const refused = (condition: RequestRecord['condition']) =>
+      Object.assign(requestRecord({ keyId: null, providers: [], condition }), { endedAt: 5_000 });
+    const unasked = Array.from({ length: 6 }, () => refused('service_unavailable'));
+    const keyless = Array.from({ length: 6 }, () => refused('invalid_credentials'));
+    for (const record of [...unasked, ...keyless]) log.finished(record);
+    await log.close();
+    assert.deepEqual(
+      appender.ids,
+      [...unasked, ...keyless.slice(0, 1)].map(({ requestId }) => requestId),
+    );
+    assert.equal(log.stats.unauthenticated, 6);
+  });
+
   test('[F34] a store that fails is tried again with the same batch, and what came meanwhile', async () => {
     const { appender, log } = writer();
     appender.failing = new Error('disk full');

@@ -50,7 +50,10 @@ function whatHappened(request: LoggedRequest): string {
   if (stopped === 'client_gone') return 'Cancelled by the client before the answer was complete';
   if (idempotency === 'replay' && condition === null) return 'Answered with the stored answer of an earlier request';
   if (condition === null) {
-    return `${streamed ? 'Streamed' : 'Answered'} by ${providerOf(request) ?? 'the gateway'}${before}`;
+    const last = attempts.at(-1);
+    // A count of tokens that the provider did not give is the gateway's own.
+    const by = last?.outcome === 'failed' ? 'the gateway' : (last?.provider ?? 'the gateway');
+    return `${streamed ? 'Streamed' : 'Answered'} by ${by}${before}`;
   }
   if (attempts.length === 0) return `Refused before any provider was called: ${words(condition)}`;
   return `Failed with ${words(condition)}${before}`;

@@ -1,6 +1,6 @@
 /** One request: a sentence, a picture, what it cost, and what to do where it failed. */
 import { Link } from 'wouter';
-import { useRequest } from '../../api/requests.ts';
+import { type LoggedRequest, useRequest } from '../../api/requests.ts';
 import { Code } from '../../ui/code.tsx';
 import { bytes, count, milliseconds } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
@@ -51,7 +51,7 @@ export function RequestPage({ id }: { id: string }) {
               [
                 'Key',
                 request.key_id === null ? (
-                  'no known key'
+                  keyless(request)
                 ) : (
                   <Link key="key" href={`/keys/${request.key_id}`} className={css.link}>
                     {request.key_label ?? request.key_id}
@@ -104,4 +104,11 @@ function paragraphsOf(lines: readonly string[]): readonly (readonly [string, str
     else if (last !== undefined && line.startsWith('  ')) last[1] += ` ${line.trim()}`;
   }
   return found;
+}
+
+/** Without a key: whether the request had none, or nobody could say whose it was. */
+function keyless({ endpoint, condition }: LoggedRequest): string {
+  return endpoint !== null && condition === 'service_unavailable'
+    ? 'could not be looked up: the store was out of reach'
+    : 'no known key';
 }

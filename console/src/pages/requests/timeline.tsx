@@ -82,13 +82,14 @@ function lanesOf(request: LoggedRequest): readonly Lane[] {
   const { admitted_ms, first_byte_ms, first_content_ms, last_byte_ms, settled_ms, duration_ms, attempts } = request;
   const lanes: Lane[] = [];
   const held = amountOf(request, request.held);
+  const refused = admitted_ms === null && request.condition !== null;
   lanes.push({
     id: 'admitted',
     name: admitted_ms === null ? 'Received' : 'Received and admitted',
-    what: admitted_ms === null ? 'refused before anything was held' : `${held ?? 'nothing'} held`,
+    what: refused ? 'refused before anything was held' : `${held ?? 'nothing'} held`,
     from: 0,
     to: admitted_ms ?? duration_ms,
-    tone: admitted_ms === null ? 'bad' : 'wait',
+    tone: refused ? 'bad' : 'wait',
   });
   attempts.forEach((attempt, index) => {
     lanes.push(attemptLane(attempt, index + 1, duration_ms));
