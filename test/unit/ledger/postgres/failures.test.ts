@@ -87,6 +87,20 @@ describe('a failing connection', () => {
     assert.equal((await insist(() => ledger.admit(admitRequest(key.id, 'h1', 1n)))).kind, 'admitted');
   });
 
+  test('a charge that the database did not take is in the backlog until it has', async (t) => {
+    const { proxy, ledger, key } = await behindProxy(t);
+    const backlog = async () => (await ledger.stats())?.backlog;
+    assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 5n))).kind, 'admitted');
+    proxy.sever();
+    await assert.rejects(ledger.settle(settleRequest(key.id, 'h1', 3n)), StoreError);
+    assert.equal(await backlog(), 1);
+    await assert.rejects(ledger.settle(settleRequest(key.id, 'h1', 3n)), StoreError);
+    assert.equal(await backlog(), 1);
+    proxy.mend();
+    await insist(() => ledger.settle(settleRequest(key.id, 'h1', 3n)));
+    assert.equal(await backlog(), 0);
+  });
+
   test('an idle connection that was cut is opened anew without an error', async (t) => {
     const { database, ledger, key } = await behindProxy(t);
     await server.query(
